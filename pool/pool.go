@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -93,7 +92,7 @@ type Pool struct {
 func New(c Config) (*Pool, error) {
 	w, err := NewWorker(c)
 	if err != nil {
-		return nil, fmt.Errorf("pool configuration: %w", err)
+		return nil, err
 	}
 	w.runner.Lot().SetMost(w.c.Parallel)
 	return &Pool{Worker: w, sweeps: map[*sweep]bool{}}, nil

@@ -32,6 +32,8 @@ type Descriptor struct {
 	Service string
 	// NewIssue is where people write an issue, below the project's address; empty: not in a browser.
 	NewIssue string
+	// NewTitle and NewBody are the parameters of that address which fill in the title and the text; empty: it has none.
+	NewTitle, NewBody string
 	// TokenVars are the environment variables that may hold a token, best first.
 	TokenVars []string
 	// SecretVars are further variables that agents must not see; one "*" stands for any characters.

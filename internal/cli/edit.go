@@ -32,7 +32,13 @@ func (a *app) editIssue(ctx context.Context, p *parts, typed string) error {
 	w, ok := tracker.As[tracker.Writer](p.tracker)
 	if ok { // its text may be what is wrong with it
 		if old, err := w.Read(ctx, key); err == nil {
-			return a.edit(old, func(text string) error { return w.Rewrite(ctx, key, old, text) })
+			return a.edit(old, func(text string) error {
+				err := w.Rewrite(ctx, key, old, text)
+				if err == nil {
+					a.ui.note("%s is saved", cleanLine(typed))
+				}
+				return err
+			})
 		}
 	}
 	issue, err := p.issue(ctx, typed)
@@ -42,11 +48,13 @@ func (a *app) editIssue(ctx context.Context, p *parts, typed string) error {
 	return err
 }
 
+var errNoEditor = usagef("no editor: set VISUAL or EDITOR")
+
 // edit opens the editor on a text, and saves what comes of it. A text that is refused is kept, and the error says where.
 func (a *app) edit(text string, save func(string) error) error {
 	editor := strings.Fields(cmp.Or(a.host.getenv("VISUAL"), a.host.getenv("EDITOR")))
 	if len(editor) == 0 {
-		return usagef("no editor: set VISUAL or EDITOR")
+		return errNoEditor
 	}
 	dir, err := os.MkdirTemp("", "ralph-edit-")
 	if err != nil {

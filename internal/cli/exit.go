@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -80,6 +81,9 @@ func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 	}
 	if errors.As(err, &untrusted) || errors.Is(err, worktree.ErrUnended) || errors.Is(err, git.ErrNoRemote) {
 		return &problem{Status: exitUsage, Message: err.Error()}
+	}
+	if errors.Is(err, local.ErrNoFolder) {
+		return &problem{Status: exitUsage, Message: err.Error(), Hint: initFix}
 	}
 	if message, unknown := unknownCommand(root, err); unknown {
 		return &problem{Status: exitUsage, Message: message}

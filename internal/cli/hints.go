@@ -75,7 +75,7 @@ func claimsFix(err error) string {
 		return false
 	}
 	switch {
-	case says("no token", "get a token"):
+	case says("get a token"):
 		return "set the token that it names (token-env, token-file or token-command), " + alone
 	case says("could not resolve", "failed to connect", "couldn't connect", "connection refused", "timed out", "no answer within",
 		"network is unreachable", "no route to host", "connection reset", "ssl", "certificate"):
@@ -97,8 +97,6 @@ const tokenHint = "set the token in one of these variables, or name another sour
 // hintFor is what to do about an error, wherever it comes from; empty where the error is enough.
 func hintFor(err error) string {
 	switch {
-	case errors.Is(err, local.ErrNoFolder):
-		return initFix
 	case errors.Is(err, token.ErrNone):
 		return tokenHint
 	case errors.Is(err, worktree.ErrRemote):

@@ -53,7 +53,19 @@ func (p *parts) issue(ctx context.Context, typed string) (tracker.Issue, error) 
 	if err != nil {
 		return issue, err
 	}
-	return issue, asUsage(&pool.UnknownKeyError{Key: typed, Nearest: list.Nearest(typed)})
+	return issue, asUsage(&pool.UnknownKeyError{Key: typed, Nearest: p.withClosed(ctx, list).Nearest(typed)})
+}
+
+// withClosed adds to the open issues those that have runs, and the closed ones of a backlog of files.
+func (p *parts) withClosed(ctx context.Context, list tracker.Listing) tracker.Listing {
+	runs, _ := p.journal.Find(ctx, journal.Query{Latest: true, Kind: journal.KindIssue}) // only for a hint
+	for _, r := range runs {
+		list.Issues = append(list.Issues, tracker.Issue{Key: r.Key})
+	}
+	if _, files := tracker.As[tracker.Namer](p.tracker); files {
+		list.Issues = append(list.Issues, closedIssues(ctx, p.tracker, p.LocalDir)...)
+	}
+	return list
 }
 
 // known resolves what a person typed for an issue; the local tracker's files may be named with their ending.
@@ -125,7 +137,8 @@ func (p *parts) runsOf(ctx context.Context, key string) ([]journal.Record, error
 		if err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%s: %w%s", key, errNoRuns, p.branchOf(ctx, issue.Key))
+		next := cmp.Or(p.branchOf(ctx, issue.Key), "; `ralph work --dry-run` says whether it would be worked")
+		return nil, fmt.Errorf("%s: %w%s", key, errNoRuns, next)
 	}
 	return runs, nil
 }

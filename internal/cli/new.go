@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -14,7 +16,7 @@ import (
 
 const newLong = `Write a new issue into a backlog of files, with the labels by which ralph picks it up. Without TITLE, or with --edit, your editor
 opens ($VISUAL or $EDITOR). What is written is checked before the issue is added. On a forge: print the address where issues are
-made, and open it in the browser.`
+made, with TITLE and the text of --body filled in, and open it in the browser.`
 
 func newNewCommand(a *app) *cobra.Command {
 	var (
@@ -42,16 +44,16 @@ func newNewCommand(a *app) *cobra.Command {
 }
 
 func (a *app) newIssue(ctx context.Context, p *parts, d tracker.Draft, edit bool) error {
-	w, ok := tracker.As[tracker.Writer](p.tracker)
-	if !ok {
-		return a.browseNew(ctx, p)
-	}
 	if d.Body == "-" {
 		body, err := io.ReadAll(a.host.Stdin)
 		if err != nil {
 			return err
 		}
 		d.Body = string(body)
+	}
+	w, ok := tracker.As[tracker.Writer](p.tracker)
+	if !ok {
+		return a.browseNew(ctx, p, d)
 	}
 	d.Labels = merged(slices.Clone(p.Labels), d.Labels)
 	text := w.Text(d)
@@ -63,14 +65,18 @@ func (a *app) newIssue(ctx context.Context, p *parts, d tracker.Draft, edit bool
 		}
 		return err
 	}
-	if edit {
-		return a.edit(text, create)
+	if !edit {
+		return create(text)
 	}
-	return create(text)
+	err := a.edit(text, create)
+	if errors.Is(err, errNoEditor) && d.Title == "" {
+		return usagef("%w, or give a title: ralph new 'TITLE'", err)
+	}
+	return err
 }
 
-// browseNew shows where a forge's issues are made.
-func (a *app) browseNew(ctx context.Context, p *parts) error {
+// browseNew shows where a forge's issues are made, with what is to stand in them.
+func (a *app) browseNew(ctx context.Context, p *parts, d tracker.Draft) error {
 	kind, err := a.trackers.Lookup(p.tracker.Name())
 	if err != nil {
 		return err
@@ -83,6 +89,13 @@ func (a *app) browseNew(ctx context.Context, p *parts) error {
 	if err != nil {
 		return err
 	}
-	a.browse("https://" + at.Host + "/" + at.Path + kind.NewIssue)
+	query := url.Values{}
+	for name, text := range map[string]string{kind.NewTitle: d.Title, kind.NewBody: d.Body} {
+		if name != "" && text != "" {
+			query.Set(name, text)
+		}
+	}
+	where := url.URL{Scheme: "https", Host: at.Host, Path: "/" + at.Path + kind.NewIssue, RawQuery: query.Encode()}
+	a.browse(where.String())
 	return nil
 }

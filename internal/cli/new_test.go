@@ -59,3 +59,57 @@ func TestDoctorOnDetachedHead(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What was typed for a new issue on a forge stands in the address, and without an editor a title is another way.
+func TestNewKeepsTheTitle(t *testing.T) {
+	t.Parallel()
+	for remote, want := range map[string]string{
+		"https://github.com/acme/widgets": "https://github.com/acme/widgets/issues/new?body=a+b&title=Fix+it+%26+more\n",
+		"https://gitlab.com/acme/widgets": "https://gitlab.com/acme/widgets/-/issues/new?issue%5Bdescription%5D=a+b&issue%5Btitle%5D=Fix+it+%26+more\n",
+	} {
+		m := newMachine(t)
+		m.commit(t)
+		m.remote(t, remote)
+		if got := m.run(t, nil, "new", "Fix it & more", "--body=a b"); got.status != 0 || got.stdout != want {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/.keep", "")
+	none := func(h *Host) { h.Env = append(h.Env, "VISUAL=", "EDITOR=") }
+	if got := m.run(t, none, "new", ""); got.status != exitUsage || !strings.HasSuffix(got.stderr, "set VISUAL or EDITOR, or give a title: ralph new 'TITLE'\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Each command about an issue says what comes next, also of one that is closed or has not been worked.
+func TestWhatToTypeForAnIssue(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/later.md", "---\ntitle: Later\n---\n")
+	m.write(t, ".ralph/backlog/fix-login.md", "---\ntitle: Fix\nstate: closed\n---\n")
+	m.commit(t)
+	for _, command := range []string{"show", "logs", "diff", "tree"} {
+		if got := m.run(t, nil, command, "later"); !strings.HasSuffix(got.stderr, "no runs on record; `ralph work --dry-run` says whether it would be worked\n") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+	for _, command := range []string{"show", "logs", "diff", "reopen"} {
+		if got := m.run(t, nil, command, "fix-logn"); got.status != exitUsage || !strings.HasSuffix(got.stderr, "did you mean fix-login?\n") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+	if got := m.run(t, nil, "retry", "fix-login"); got.status != exitFailed || !strings.Contains(got.stderr, "ralph reopen fix-login\n") {
+		t.Errorf("retry: %+v", got)
+	}
+	if got := m.run(t, nil, "retry", "--help"); !strings.Contains(got.stdout, "the pick-up labels, which go on") {
+		t.Errorf("the help of retry: %+v", got)
+	}
+	editor := m.program(t, "editor", "echo more >>\"$1\"\n")
+	if got := m.run(t, func(h *Host) { h.Env = append(h.Env, "VISUAL="+editor+"/editor") }, "edit", "later"); got.status != 0 || got.stderr != "later is saved\n" {
+		t.Errorf("edit: %+v", got)
+	}
+	if got := m.run(t, nil, "work", "-n", "--publish=pr", "--agent-command=true"); got.status != exitUsage || !strings.HasPrefix(got.stderr, "ralph: publish pr: ") {
+		t.Errorf("work: %+v", got)
+	}
+}

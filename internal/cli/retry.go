@@ -22,6 +22,11 @@ func newRetryCommand(a *app) *cobra.Command {
 		Example: "  ralph retry fix-login\n  ralph retry --fresh fix-login", GroupID: groupWork,
 	}
 	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error {
+		if !issue.Open {
+			return &exitError{
+				status: exitFailed, err: fmt.Errorf("%s is closed", cleanLine(p.names(ctx)(issue.Key))), hint: "open it first with: ralph reopen " + issue.Key,
+			}
+		}
 		if p.Sandbox == "auto" {
 			p.assumeNone() // nothing is run
 		}
@@ -45,5 +50,6 @@ func newRetryCommand(a *app) *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin at the base; the earlier work is left out")
 	a.bind(cmd, config.ForIssue, "labels")
+	cmd.Flags().Lookup("label").Usage = "the pick-up labels, which go on"
 	return cmd
 }

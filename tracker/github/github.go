@@ -35,6 +35,8 @@ func Descriptor() tracker.Descriptor {
 		Hosts:     []string{hosted, "www." + hosted, "ssh." + hosted, "github.*"},
 		Service:   "https://" + hosted,
 		NewIssue:  "/issues/new",
+		NewTitle:  "title",
+		NewBody:   "body",
 		TokenVars: []string{"GITHUB_TOKEN", "GH_TOKEN"},
 		SecretVars: []string{"GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_PAT", "ACTIONS_RUNTIME_TOKEN",
 			"ACTIONS_ID_TOKEN_REQUEST_TOKEN"},

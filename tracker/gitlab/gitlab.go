@@ -34,6 +34,8 @@ func Descriptor() tracker.Descriptor {
 		Hosts:     []string{hosted, "www." + hosted, "altssh." + hosted, "gitlab.*"},
 		Service:   "https://" + hosted,
 		NewIssue:  "/-/issues/new",
+		NewTitle:  "issue[title]",
+		NewBody:   "issue[description]",
 		TokenVars: []string{"GITLAB_TOKEN"},
 		SecretVars: []string{"GITLAB_PRIVATE_TOKEN", "GITLAB_ACCESS_TOKEN", "CI_JOB_TOKEN", "CI_JOB_JWT*", "CI_REGISTRY_PASSWORD",
 			"CI_DEPLOY_PASSWORD"},
