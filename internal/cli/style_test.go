@@ -126,6 +126,11 @@ func TestTableCutsWhatHasNoRoom(t *testing.T) {
 			t.Errorf("%d columns:\n%s\nwant\n%s", width, b.String(), want)
 		}
 	}
+	var sums strings.Builder
+	table(&sums, [][]string{{"DAY", "RUNS", "IN", "OUT", "CACHE", "COST", "UNKNOWN"}, {"2026-11-28", "4", "120.3k", "14.2k", "1.2M", "$12.34", "1"}}, 40, plain)
+	if want := "DAY         RUNS  IN      OUT    COST\n2026-11-28  4     120.3k  14.2k  $12.34\n"; sums.String() != want {
+		t.Errorf("sums:\n%s\nwant\n%s", sums.String(), want)
+	}
 	var b strings.Builder
 	table(&b, rows[:2], 0, func(s style, text string) string { return "<" + string(s) + ">" + text })
 	if !strings.Contains(b.String(), "  <31>policy-blocked  just") {

@@ -53,7 +53,7 @@ func rank(heading string) int {
 
 // details are columns that are left out, in this order, where the terminal is too narrow for the others.
 func details() []string {
-	return []string{"TITLE", "WHERE", "FROM", "TOOK", "COMMITS", "ATTEMPT", "STARTED"}
+	return []string{"TITLE", "WHERE", "FROM", "TOOK", "COMMITS", "ATTEMPT", "STARTED", "CACHE", "UNKNOWN", "OUT", "IN"}
 }
 
 func table(w io.Writer, rows [][]string, width int, paint func(style, string) string) {
