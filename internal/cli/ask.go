@@ -56,13 +56,13 @@ func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 
 // choose asks for one of several, by number or name. Nothing typed is the first.
 func (a *asker) choose(ctx context.Context, question string, options []option) (string, error) {
-	a.ui.prompt(a.ui.paint(bold, question) + "\n")
+	a.ui.prompt(a.ui.paintErr(bold, question) + "\n")
 	names := make([]string, len(options))
 	for i, o := range options {
 		names[i] = o.name
 		text := "  " + strconv.Itoa(i+1) + "  " + o.name
 		if o.note != "" {
-			text += a.ui.paint(dim, "  "+o.note)
+			text += a.ui.paintErr(dim, "  "+o.note)
 		}
 		a.ui.prompt(text + "\n")
 	}
@@ -85,7 +85,7 @@ func (a *asker) choose(ctx context.Context, question string, options []option) (
 
 // text asks for free text; nothing typed is the default.
 func (a *asker) text(ctx context.Context, question, note, byDefault string) (string, error) {
-	a.ui.prompt(a.ui.paint(bold, question) + a.ui.paint(dim, "  "+note) + "\n")
+	a.ui.prompt(a.ui.paintErr(bold, question) + a.ui.paintErr(dim, "  "+note) + "\n")
 	shown := "  > "
 	if byDefault != "" {
 		shown = "  [" + byDefault + "] > "
@@ -133,7 +133,7 @@ func (a *asker) words(ctx context.Context, question, note string) ([]string, err
 
 // yes asks a question whose safe answer, the default, is no.
 func (a *asker) yes(ctx context.Context, question, note string) (bool, error) {
-	a.ui.prompt(a.ui.paint(bold, question) + a.ui.paint(dim, "  "+note) + "\n")
+	a.ui.prompt(a.ui.paintErr(bold, question) + a.ui.paintErr(dim, "  "+note) + "\n")
 	for {
 		answer, err := a.line(ctx, "  yes or no [no]: ")
 		if err != nil {

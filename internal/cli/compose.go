@@ -366,7 +366,7 @@ func (a *app) logger(c config.Config, service bool, to io.Writer) zerolog.Logger
 		level = zerolog.WarnLevel
 	}
 	if c.LogFormat == "text" || c.LogFormat == "auto" && (!service || isTerminal(a.host.Stderr)) {
-		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.color, TimeFormat: time.TimeOnly}
+		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.errColor, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(to).Level(level)
 }

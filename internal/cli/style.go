@@ -20,9 +20,12 @@ const (
 	yellow style = "33"
 )
 
-// paint colours text on a terminal.
-func (p *printer) paint(s style, text string) string {
-	if !p.color || text == "" {
+// paint colours text for standard output, where that is a terminal, and paintErr text for standard error.
+func (p *printer) paint(s style, text string) string    { return painted(p.color, s, text) }
+func (p *printer) paintErr(s style, text string) string { return painted(p.errColor, s, text) }
+
+func painted(on bool, s style, text string) string {
+	if !on || text == "" {
 		return text
 	}
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"

@@ -23,7 +23,7 @@ func (a *app) startView(plain bool, title, leave string, actions tui.Actions) (v
 	if !a.host.Interactive {
 		in = nil
 	}
-	v = tui.Start(tui.Config{Out: out, In: in, Env: a.host.Env, Color: a.ui.color, Title: title, Leave: leave, Actions: actions})
+	v = tui.Start(tui.Config{Out: out, In: in, Env: a.host.Env, Color: a.ui.errColor, Title: title, Leave: leave, Actions: actions})
 	a.ui.err.divert(v)
 	unwatch := watchSuspend(v.Suspend, v.Resume)
 	return v, sync.OnceFunc(func() {

@@ -154,7 +154,7 @@ func (t *top) event(e attach.Event) {
 		t.views[e.Run.Project] = v
 	}
 	if e.Found && t.screen == nil {
-		v.line(e.Event, t.ui.paint(bold, "working"), e.Title)
+		v.line(e.Event, t.ui.paintErr(bold, "working"), e.Title)
 	}
 	if e.Old {
 		text, _ := logText(e.Event)

@@ -27,7 +27,8 @@ type printer struct {
 	out, err *checkedWriter
 	host     Host
 	terminal bool // standard error is one, which somebody reads
-	color    bool // of standard error and of tables on a terminal
+	color    bool // of standard output
+	errColor bool // of standard error
 	quiet    bool
 	verbose  bool
 }
@@ -40,15 +41,11 @@ func newPrinter(h Host) *printer {
 
 func (p *printer) configure(color string, quiet, verbose bool) {
 	p.quiet, p.verbose = quiet, verbose
-	switch color {
-	case "always":
-		p.color = true
-	case "never":
-		p.color = false
-	default:
-		p.color = isTerminal(p.host.Stderr) && isTerminal(p.host.Stdout) &&
-			p.host.getenv("NO_COLOR") == "" && p.host.getenv("TERM") != "dumb"
+	wanted := p.host.getenv("NO_COLOR") == "" && p.host.getenv("TERM") != "dumb"
+	on := func(stream any) bool {
+		return color == "always" || color != "never" && wanted && isTerminal(stream)
 	}
+	p.color, p.errColor = on(p.host.Stdout), on(p.host.Stderr)
 }
 
 // isTerminal reports whether what is read or written is a person at a terminal.
@@ -97,7 +94,7 @@ func (p *printer) brief(text string, n int) string {
 
 // warn prints what people should know although ralph goes on.
 func (p *printer) warn(message string) {
-	_, _ = fmt.Fprintf(p.err, "ralph: %s %s\n", p.paint(yellow, "warning:"), cleanLine(message))
+	_, _ = fmt.Fprintf(p.err, "ralph: %s %s\n", p.paintErr(yellow, "warning:"), cleanLine(message))
 }
 
 // prompt prints a part of a question, as it is.
@@ -155,10 +152,10 @@ func (p *printer) end(problem *problem, asJSON bool) int {
 		return problem.Status
 	}
 	for line := range strings.Lines(problem.Message) {
-		_, _ = fmt.Fprintf(p.err, "%s %s\n", p.paint(red, "ralph:"), cleanLine(strings.TrimSuffix(line, "\n")))
+		_, _ = fmt.Fprintf(p.err, "%s %s\n", p.paintErr(red, "ralph:"), cleanLine(strings.TrimSuffix(line, "\n")))
 	}
 	if problem.Hint != "" {
-		_, _ = fmt.Fprintf(p.err, "%s %s\n", p.paint(red, "ralph:"), cleanLine(problem.Hint))
+		_, _ = fmt.Fprintf(p.err, "%s %s\n", p.paintErr(red, "ralph:"), cleanLine(problem.Hint))
 	}
 	return problem.Status
 }

@@ -62,10 +62,10 @@ func (v *workView) check(e journal.Event) {
 	}
 	if !e.Check.Passed() {
 		delete(v.checked, e.Run)
-		v.line(e, string(e.Kind)+" "+v.ui.paint(yellow, "failed"), fmt.Sprintf("%s: %s", c, e.Check.Command))
+		v.line(e, string(e.Kind)+" "+v.ui.paintErr(yellow, "failed"), fmt.Sprintf("%s: %s", c, e.Check.Command))
 		if v.lack != nil && e.Place == journal.PlaceBase {
 			if lack := v.lack(); lack != "" {
-				v.line(e, v.ui.paint(yellow, "warning"), lack)
+				v.line(e, v.ui.paintErr(yellow, "warning"), lack)
 			}
 		}
 		return
@@ -87,7 +87,7 @@ func (v *workView) passed(e journal.Event) {
 	if c.gated {
 		what = "gate passed"
 	}
-	v.line(e, v.ui.paint(dim, what), c.String())
+	v.line(e, v.ui.paintErr(dim, what), c.String())
 }
 
 func (v *workView) event(e journal.Event) {
@@ -101,32 +101,32 @@ func (v *workView) event(e journal.Event) {
 	}
 	switch e.Kind {
 	case journal.EventSweep:
-		v.ui.note("%s", v.ui.paint(dim, cleanLine(e.Text)))
+		v.ui.note("%s", v.ui.paintErr(dim, cleanLine(e.Text)))
 	case journal.EventNote:
-		v.line(e, v.ui.paint(dim, "note"), e.Text)
+		v.line(e, v.ui.paintErr(dim, "note"), e.Text)
 	case journal.EventProblem:
 		v.problem(e)
 	case journal.EventStarted:
-		v.line(e, v.ui.paint(bold, "started"), attempt(e.Attempt)+v.ui.brief(e.Title, 70))
+		v.line(e, v.ui.paintErr(bold, "started"), attempt(e.Attempt)+v.ui.brief(e.Title, 70))
 	case journal.EventUsage:
-		v.line(e, v.ui.paint(dim, fmt.Sprintf("iteration %d", e.Iteration)), age(time.Duration(e.Elapsed*float64(time.Second))))
+		v.line(e, v.ui.paintErr(dim, fmt.Sprintf("iteration %d", e.Iteration)), age(time.Duration(e.Elapsed*float64(time.Second))))
 	case journal.EventReview:
-		v.line(e, v.ui.paint(dim, "review"), v.ui.brief(cleanLine(e.Text), 160))
+		v.line(e, v.ui.paintErr(dim, "review"), v.ui.brief(cleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
-		v.line(e, v.ui.paint(yellow, "warning"), raising(e.Text))
+		v.line(e, v.ui.paintErr(yellow, "warning"), raising(e.Text))
 		v.warnFull(e.Text)
 	case journal.EventSkipped:
-		v.line(e, v.ui.paint(dim, "left out"), skipText(e))
+		v.line(e, v.ui.paintErr(dim, "left out"), skipText(e))
 	case journal.EventRecovered:
-		v.line(e, v.ui.paint(yellow, "recovered"), e.Text)
+		v.line(e, v.ui.paintErr(yellow, "recovered"), e.Text)
 	case journal.EventMerged:
-		v.line(e, v.ui.paint(green, "merged"), e.Text)
+		v.line(e, v.ui.paintErr(green, "merged"), e.Text)
 	case journal.EventEnded:
 		v.ended(e)
 	case journal.EventAgent, journal.EventCommits, journal.EventSignal, journal.EventSetup, journal.EventGate:
 		check := e.Kind == journal.EventSetup || e.Kind == journal.EventGate
 		if v.ui.verbose && (!check || e.Check != nil && e.Check.Passed()) {
-			v.line(e, v.ui.paint(dim, string(e.Kind)), v.detail(e))
+			v.line(e, v.ui.paintErr(dim, string(e.Kind)), v.detail(e))
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (v *workView) ended(e journal.Event) {
 		where = e.Text
 	}
 	text := fmt.Sprintf("%s %s, %s", plural(e.Commits, "commit"), where, age(time.Duration(e.Elapsed*float64(time.Second))))
-	what := v.ui.paint(colour, string(e.Outcome))
+	what := v.ui.paintErr(colour, string(e.Outcome))
 	switch reason := cleanLine(reasonOf(e)); {
 	case reason == "":
 		v.line(e, what, text)
@@ -177,7 +177,7 @@ func (v *workView) ended(e journal.Event) {
 
 // line prints what happened, and more in lines of its own.
 func (v *workView) line(e journal.Event, what, text string, more ...string) {
-	line := fmt.Sprintf("%s  %s  %s", v.ui.paint(bold, cleanLine(v.name(e.Key))), what, cleanLine(text))
+	line := fmt.Sprintf("%s  %s  %s", v.ui.paintErr(bold, cleanLine(v.name(e.Key))), what, cleanLine(text))
 	for _, m := range more {
 		line += "\n" + below + cleanLine(m)
 	}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is one of so many columns, and what reads from it.
+func terminal(t *testing.T, columns uint16) (tty, screen *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = screen.Close() })
+	if err := unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tty.Close() })
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	return tty, screen
+}
+
+// Each stream is coloured by what reads it: status 2>/dev/null has its colours, and status | less has none.
+func TestColourOfEachStream(t *testing.T) {
+	t.Parallel()
+	tty, _ := terminal(t, 80)
+	for name, c := range map[string]struct {
+		out, err io.Writer
+		env      []string
+		colours  [2]bool
+	}{
+		"both":        {tty, tty, nil, [2]bool{true, true}},
+		"output":      {tty, io.Discard, nil, [2]bool{true, false}},
+		"errors":      {io.Discard, tty, nil, [2]bool{false, true}},
+		"not wanted":  {tty, tty, []string{"NO_COLOR=1"}, [2]bool{}},
+		"no terminal": {io.Discard, io.Discard, nil, [2]bool{}},
+	} {
+		p := newPrinter(Host{Stdout: c.out, Stderr: c.err, Env: c.env})
+		if got := [2]bool{p.paint(red, "x") != "x", p.paintErr(red, "x") != "x"}; got != c.colours {
+			t.Errorf("%s: %v, want %v", name, got, c.colours)
+		}
+	}
+}
