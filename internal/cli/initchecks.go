@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -119,7 +120,8 @@ func (a *app) printChecks(c scaffold.Choices) {
 		list []string
 	}{{"agent", []string{c.Agent}}, {"sandbox", []string{c.Sandbox}}, {"setup", c.Setup}, {"gate", c.Gate}, {"proof", proof}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env}, {"sandbox-show", c.Show}} {
 		if len(row.list) > 0 {
-			a.ui.printf("%s  %-13s  %s\n", title, row.key, cleanLine(strings.Join(row.list, "; ")))
+			line := fmt.Sprintf("  %-13s  %s", row.key, cleanLine(strings.Join(row.list, "; ")))
+			a.ui.printf("%s%s\n", title, a.ui.wrapped(line, 17))
 			title = ""
 		}
 	}

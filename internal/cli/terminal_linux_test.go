@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 )
 
 // terminal is one of so many columns, and what reads from it.
@@ -32,6 +35,27 @@ func terminal(t *testing.T, columns uint16) (tty, screen *os.File) {
 		t.Fatal(err)
 	}
 	return tty, screen
+}
+
+// What init proposes is broken between words.
+func TestInitFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	tty, screen := terminal(t, 40)
+	a := newApp(Host{Stdout: tty, Stderr: io.Discard})
+	a.printChecks(scaffold.Choices{Agent: "codex", Sandbox: "none", Gate: []string{"go vet ./... && go test ./... && staticcheck ./..."}})
+	a.ui.printf("end\n")
+	var got string
+	for text := make([]byte, 4096); !strings.Contains(got, "end\r\n"); {
+		n, err := screen.Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += string(text[:n])
+	}
+	got = strings.ReplaceAll(got, "\r", "")
+	if want := "  gate           go vet ./... && go test\n                 ./... && staticcheck\n                 ./...\nend\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // Each stream is coloured by what reads it: status 2>/dev/null has its colours, and status | less has none.
