@@ -278,8 +278,8 @@ func TestDraftSaysWhatComesNext(t *testing.T) {
 	if r.Verdict.Outcome != journal.GateFailed || !host.last.Draft || !strings.HasPrefix(body, "Closes a.md\n\nThis is a draft: gate-failed, ") {
 		t.Errorf("%+v\n%s", r.Verdict, body)
 	}
-	_, when, ok := strings.Cut(body, "To go on: on the issue, it is tried again after ")
-	at, err := time.Parse(time.RFC3339, strings.TrimSuffix(when, ".\n"))
+	_, when, ok := strings.Cut(body, "To go on: on the issue, the first sweep that begins after ")
+	at, err := time.Parse(time.RFC3339, strings.TrimSuffix(when, " tries it again.\n"))
 	if !ok || err != nil || at.Before(r.Started) || strings.Contains(body, "0001-") {
 		t.Errorf("tried again at %v, %v:\n%s", at, err, body)
 	}

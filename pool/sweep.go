@@ -50,8 +50,8 @@ func (s Summary) Count(outcomes ...journal.Outcome) int {
 	return n
 }
 
-// Sweep is one pass over the backlog: it works issues until nothing selectable is left or ctx ends, and returns when every run
-// has ended. With keys it works only these. All sweeps of a pool share its limit.
+// Sweep is one pass over the backlog: it works each issue once, until none is left or ctx ends, and returns when every run has
+// ended. With keys it works only these. All sweeps of a pool share its limit.
 //
 // It first recovers runs that a crash has left on this host. The base is pinned when it starts.
 func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {

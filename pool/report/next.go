@@ -116,7 +116,7 @@ func nextHere(h Hints, r journal.Record) string {
 	case v.RetryAt.IsZero():
 		return fmt.Sprintf("nothing; the next sweep tries again. At once: %s.", again)
 	}
-	return fmt.Sprintf("nothing; it is tried again after %s. At once: %s.", stamp(v.RetryAt), again)
+	return fmt.Sprintf("nothing; the first sweep that begins after %s tries it again. At once: %s.", stamp(v.RetryAt), again)
 }
 
 // nextThere is what comes next for who reads the report on a forge: only what can be done there, and what ralph then does.
@@ -185,7 +185,7 @@ func nextByItself(r journal.Record) string {
 	case v.RetryAt.IsZero() || v.RetryAt.Before(r.Started): // none is known
 		return "nothing; the next sweep continues."
 	}
-	return fmt.Sprintf("nothing; it is tried again after %s.", stamp(v.RetryAt))
+	return fmt.Sprintf("nothing; the first sweep that begins after %s tries it again.", stamp(v.RetryAt))
 }
 
 // revive says how an issue that was taken from ralph, for the reason in detail, comes back to it.

@@ -52,7 +52,7 @@ func TestNext(t *testing.T) {
 			journal.Verdict{Outcome: journal.Failed, Final: true, Reason: journal.Reason{Code: journal.ReasonConflict}}, "", journal.Request{},
 			"solve the conflict after `git rebase main ralph/a`; then `git switch main` and `ralph merge a`.",
 		},
-		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, "", journal.Request{}, "nothing; it is tried again after 2026-01-02T03:04:05Z."},
+		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, "", journal.Request{}, "nothing; the first sweep that begins after 2026-01-02T03:04:05Z tries it again."},
 		{journal.Verdict{Outcome: journal.Failed}, "", journal.Request{}, "nothing; the next sweep tries again."},
 	} {
 		r := journal.Record{Run: journal.Run{Key: "a", Branch: "ralph/a", Base: "main"}}
@@ -145,7 +145,7 @@ func TestNextOnAForge(t *testing.T) {
 			"nothing; it was stopped, and the next sweep continues if the issue has the label `no-human` then.",
 		},
 		{journal.Verdict{Outcome: journal.Interrupted, Reason: because(journal.ReasonAsked, "")}, func(r *journal.Record) { r.FollowUp = "conflict" }, "nothing; the next sweep continues."},
-		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, nil, "nothing; it is tried again after 2026-01-02T03:04:05Z."},
+		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, nil, "nothing; the first sweep that begins after 2026-01-02T03:04:05Z tries it again."},
 		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "closed")}, nil, "nothing; ralph goes on when the issue is reopened."},
 		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "lacks label @x")}, nil, "nothing; ralph goes on when the issue is given the label `@ x`."},
 		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "carries excluded label y")}, nil, "nothing; ralph goes on when the issue is freed of the label `y`."},
