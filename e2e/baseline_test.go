@@ -42,3 +42,22 @@ func TestLookAndStopDuringTheBaseline(t *testing.T) {
 	}
 	s.clean(t, r)
 }
+
+// Closing an issue ends its run as `ralph stop` does, and not at the run's next look at the issue.
+func TestCloseEndsTheRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, r := newScene(t, waiting(dir, "say: hello")), newRepository(t)
+	keys := r.backlog(t, 1)
+	p := s.start(t, r, nil, "work")
+	awaitFile(t, filepath.Join(dir, keys[0]))
+	closing := s.start(t, r, nil, "close", keys[0])
+	if got := closing.end(t); got != 0 || !strings.Contains(closing.out.String(), "to end. `ralph logs -f "+keys[0]+"`") {
+		t.Errorf("close: status %d\n%s", got, closing.out.String())
+	}
+	p.end(t)
+	if !strings.Contains(p.out.String(), "superseded") || r.commits(t, "ralph/"+keys[0]) != 1 {
+		t.Errorf("how it ended:\n%s", p.out.String())
+	}
+	s.clean(t, r)
+}

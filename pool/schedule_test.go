@@ -235,6 +235,24 @@ func TestStopFromElsewhere(t *testing.T) {
 	f.clean()
 }
 
+// Whoever closes an issue asks for the stop as well: the run ends at once, and knows why.
+func TestStopOfClosedIssue(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	f.issue("a")
+	f.Config.Run.Reconcile = time.Hour
+	f.onStarted(func(key string) {
+		f.issue("a", "state: closed")
+		if err := journal.RequestStop(f.runs(key)[0]); err != nil {
+			t.Error(err)
+		}
+	})
+	if r := f.one(); r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Detail != "closed" || r.Commits != 1 || r.WIP == "" {
+		t.Errorf("%+v", r)
+	}
+	f.clean()
+}
+
 // A sweep whose context has ended before it began is stopped, and no error.
 func TestSweepThatMayNotBegin(t *testing.T) {
 	t.Parallel()

@@ -2,17 +2,21 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
 func newCloseCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "close KEY", Short: "Close an issue",
-		Long: "Close an issue, and take off the labels that ralph has put on. A run that is on ends, and its work is kept.",
+		Long: "Close an issue, and take off the labels that ralph has put on. A run that is on ends, and its work is kept:\n" +
+			"at once on this host, within 30 seconds elsewhere.",
 	}
 	return a.setsState(cmd, "closed", func(i tracker.Issue) bool { return !i.Open }, tracker.Change{Close: true})
 }
@@ -48,6 +52,19 @@ func (a *app) setsState(cmd *cobra.Command, state string, already func(tracker.I
 		a.ui.printf("%s is %s.\n", name, state)
 		if change.Reopen {
 			a.ui.note("`ralph retry %s` has it worked again", name)
+			return nil
+		}
+		runs, err := p.journal.Find(ctx, journal.Query{Key: issue.Key})
+		if err != nil {
+			return err
+		}
+		switch run, err := requestStop(runs); {
+		case errors.Is(err, fs.ErrNotExist): // it has just been claimed
+			a.ui.printf("Run %s ends within 30 seconds.\n", run)
+		case err != nil:
+			return err
+		case run != "":
+			a.ui.printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, name)
 		}
 		return nil
 	})

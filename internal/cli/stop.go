@@ -35,17 +35,14 @@ func (a *app) stop(ctx context.Context, p *parts, o memberOptions, key string) e
 	if err != nil && !errors.Is(err, errNoRuns) {
 		return err
 	}
-	for _, r := range runs {
-		if stateOf(r).State == "running" {
-			if err := journal.RequestStop(r); err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
-					return fmt.Errorf("run %s has just been claimed; try again in a moment: ralph stop %s", r.ID, key)
-				}
-				return err
-			}
-			a.ui.printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", r.ID, cleanLine(key))
-			return nil
+	if run, err := requestStop(runs); run != "" {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("run %s has just been claimed; try again in a moment: ralph stop %s", run, key)
 		}
+		if err == nil {
+			a.ui.printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, cleanLine(key))
+		}
+		return err
 	}
 	database, name, err := a.member(ctx, p, o)
 	if err != nil {
@@ -63,4 +60,14 @@ func (a *app) stop(ctx context.Context, p *parts, o memberOptions, key string) e
 		return fmt.Errorf("%s of %s is not being worked in the fleet; `ralph fleet status` says what is", key, name)
 	}
 	return fmt.Errorf("%s is not being worked on this host; `ralph status` says what is", key)
+}
+
+// requestStop asks the run that is on to end. It returns its id; "" if there is none.
+func requestStop(runs []journal.Record) (string, error) {
+	for _, r := range runs {
+		if stateOf(r).State == "running" {
+			return r.ID, journal.RequestStop(r)
+		}
+	}
+	return "", nil
 }

@@ -28,7 +28,7 @@ import (
 
 const workLong = `Empty the backlog: take the issues that carry the pick-up label, work each one with the agent in its own worktree until
 the gate passes, publish the commits and report on the issue. This is one sweep: it works each issue once, and ends when
-none is left. A later `+"`ralph work`"+` tries again what has failed, once its waiting time is over.
+none is left. A later ` + "`ralph work`" + ` tries again what has failed, once its waiting time is over.
 
 With KEYs only these issues are worked, and waiting times and a hand-over to a person do not count for them. Any number
 of sweeps may run at the same time, here and on other machines. Ctrl-C lets the agents end and takes their commits

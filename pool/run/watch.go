@@ -55,8 +55,9 @@ func (x *execution) watchIssue(ctx context.Context) {
 		case <-reconcile.C:
 			x.reconcile(ctx)
 		case <-asked.C:
-			if x.folder.StopRequested() {
+			if x.folder.StopRequested() && !x.stop.Is(journal.StopAsked) {
 				x.stop.Stop(journal.StopAsked, "")
+				x.reconcile(ctx) // whoever closes the issue asks for the stop as well
 			}
 		}
 	}
