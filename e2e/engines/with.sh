@@ -5,6 +5,28 @@
 # apt-get). "off" uses none, "all" all.
 set -euo pipefail
 
+# run runs the command in a process group of its own. A signal to this script alone, such as make's, is passed on to the group,
+# and nothing of it is left when run returns: what it uses may then be stopped.
+run() {
+	local pid status s signal='' i
+	set -m
+	"$@" &
+	pid=$!
+	set +m
+	for s in HUP INT TERM; do
+		# shellcheck disable=SC2064 # what they are now
+		trap "signal=$s; kill -$s -- -$pid 2>/dev/null || true" "$s"
+	done
+	while status=0 && { wait "$pid" || status=$?; } && kill -0 "$pid" 2>/dev/null; do :; done
+	[[ $signal ]] || return "$status"
+	for ((i = 0; i < 300; i++)); do
+		kill -0 -- "-$pid" 2>/dev/null || return "$status"
+		sleep 0.1
+	done
+	kill -KILL -- "-$pid" 2>/dev/null || true
+	return "$status"
+}
+
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${1:?usage: with.sh DIR COMMAND…}
 shift
@@ -16,7 +38,8 @@ if [[ -z $engines ]]; then
 fi
 if [[ $engines == off ]]; then
 	echo "engines: not started here; tests of docker and podman are left out" >&2
-	exec "$@"
+	run "$@"
+	exit
 fi
 if [[ $engines == all ]]; then engines="docker runsc podman podman-rootless"; fi
 # shellcheck disable=SC2086 # a list of names
@@ -24,4 +47,4 @@ if [[ $engines == all ]]; then engines="docker runsc podman podman-rootless"; fi
 trap '"$here/stop.sh" "$dir"' EXIT
 # shellcheck source=/dev/null
 source "$dir/env"
-"$@"
+run "$@"
