@@ -56,7 +56,7 @@ func TestGateThatCannotRun(t *testing.T) {
 			}
 			for _, r := range s.Runs { // with a worker for each, both meet it
 				if r.Verdict.Outcome != journal.EnvironmentUnavailable || r.Verdict.Counted || !r.Verdict.RetryAt.IsZero() || r.Facts.Open == nil ||
-					r.Facts.Open.Kind != journal.FaultBase || !strings.Contains(r.Verdict.Reason.Detail, c.want) {
+					r.Facts.Open.Kind != journal.FaultBase || !strings.Contains(r.Verdict.Reason.Detail, c.want) && !strings.Contains(r.Verdict.Reason.Detail, "the log of") {
 					t.Errorf("%+v, %+v", r.Verdict, r.Facts.Open)
 				}
 			}
@@ -121,6 +121,17 @@ func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	s := f.sweep(t.Context())
 	if times, err := os.ReadFile(ran); err != nil || string(times) != "x\n" || len(s.Runs) != 2 {
 		t.Errorf("for %d runs it ran %q, %v", len(s.Runs), times, err)
+	}
+	whole := 0 // the others say where that is
+	for _, r := range s.Runs {
+		if detail := r.Verdict.Reason.Detail; strings.Contains(detail, "no-such-program") {
+			whole++
+		} else if detail != "gate cannot run on main as it is; the log of a has its output" && detail != "gate cannot run on main as it is; the log of b has its output" {
+			t.Errorf("%s: %s", r.Key, detail)
+		}
+	}
+	if whole != 1 || !strings.Contains(s.Unavailable.Error(), "no-such-program") {
+		t.Errorf("%d of them say it whole, and the sweep %v", whole, s.Unavailable)
 	}
 	f.clean()
 }

@@ -139,7 +139,12 @@ func (a *app) workEnded(ctx context.Context, s pool.Summary, view *workView, nam
 	if failed != nil {
 		return asUsage(failed)
 	}
-	if err := verdict(ctx, s); err != nil || !named {
+	err := verdict(ctx, s)
+	_, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable)
+	if why, ok := errors.AsType[*exitError](err); ok && setUp && view.told[why.Error()] != "" { // it is long, and said once
+		why.err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", view.told[why.Error()])
+	}
+	if err != nil || !named {
 		return err
 	}
 	return leftOut(s)

@@ -24,6 +24,7 @@ type workView struct {
 	state   string                  // the folder of ralph's state; empty: not known
 	full    bool                    // the view has warned of a full disk
 	lack    func() string           // what a check that fails on the base may need, said once; nil: not known
+	told    map[string]string       // keys of runs, by the reason that was printed for an unavailable environment
 }
 
 // checked is how long setup and gate have taken in one place.
@@ -171,6 +172,12 @@ func (v *workView) ended(e journal.Event) {
 		v.line(e, what, text+":", reason)
 	default:
 		v.line(e, what, text+": "+reason)
+	}
+	if e.Outcome == journal.EnvironmentUnavailable && !v.ui.quiet {
+		if v.told == nil {
+			v.told = map[string]string{}
+		}
+		v.told[reasonOf(e)] = v.name(e.Key)
 	}
 	v.warnFull(reasonOf(e))
 }

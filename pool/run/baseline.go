@@ -57,7 +57,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	case x.stopped(ctx):
 		return x.cut(ctx, s, journal.StageBaseline), nil
 	case err != nil:
-		x.result.Unavailable = err
+		x.result.Unavailable = workspace.Whole(err)
 		if s.Facts.Open = faultOf(err, false); s.Facts.Open.Kind == journal.FaultOther {
 			s.Facts.Open.Kind = journal.FaultBase
 		}

@@ -30,16 +30,40 @@ type BaselineError struct {
 	Refused []string // connections that were refused meanwhile
 }
 
-func (e *BaselineError) Error() string {
-	what := "gate"
+// what says which check cannot run.
+func (e *BaselineError) what() string {
 	if e.Setup {
-		what = "setup"
+		return "setup"
 	}
+	return "gate"
+}
+
+// waitedError is the same for a run that has waited for the one that found it out.
+type waitedError struct {
+	*BaselineError
+	by string // its key
+}
+
+func (e *waitedError) Error() string {
+	return fmt.Sprintf("%s cannot run on %s as it is; the log of %s has its output", e.what(), e.Base, e.by)
+}
+
+func (e *waitedError) Unwrap() error { return e.BaselineError }
+
+// Whole is the BaselineError in err, which says everything; else err.
+func Whole(err error) error {
+	if whole, ok := errors.AsType[*BaselineError](err); ok {
+		return whole
+	}
+	return err
+}
+
+func (e *BaselineError) Error() string {
 	how := fmt.Sprintf("exit status %d", e.Check.ExitCode)
 	if e.Check.TimedOut {
 		how = "it did not end in time"
 	}
-	text := fmt.Sprintf("%s `%s` cannot run on %s as it is: %s", what, e.Check.Command, e.Base, how)
+	text := fmt.Sprintf("%s `%s` cannot run on %s as it is: %s", e.what(), e.Check.Command, e.Base, how)
 	if cause := causeLine(e.Check.Tail); cause != "" {
 		text += ": " + cause
 	}
@@ -77,6 +101,7 @@ type Baselines struct {
 type cannot struct {
 	err *BaselineError
 	at  time.Time // when that was known
+	by  string    // the key whose run found it out
 }
 
 // NewBaselines keeps results in a folder, by commit and commands. A file that is missing, damaged or cannot be read or written
@@ -102,7 +127,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 		return v, nil
 	}
 	if c := l.cannot[name]; c.err != nil && c.at.After(since) {
-		return nil, c.err
+		return nil, &waitedError{c.err, c.by}
 	}
 	b.Says("the gate runs on " + b.Base.Name + " first")
 	got, err := l.c.onBase(ctx, b)
@@ -115,7 +140,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	}
 	if !got.ran() {
 		err := &BaselineError{Base: b.Base.Name, Check: v.Checks[len(v.Checks)-1], Setup: v.Setup, Refused: got.Refused}
-		l.cannot[name] = cannot{err, time.Now()} // for those who wait; who comes later tries again
+		l.cannot[name] = cannot{err, time.Now(), b.Key} // for those who wait; who comes later tries again
 		return nil, err
 	}
 	if err := l.save(name, baseline{v, l.c.Homes.kept(ctx, b.Base.Commit)}); err != nil {

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // imaged is a provider whose programs come with an image.
@@ -106,5 +108,62 @@ func TestResultWithoutItsHome(t *testing.T) {
 	}
 	if homes.Most = 0; len(known()) != 2 {
 		t.Error("homes that are not kept are missed")
+	}
+}
+
+// refusing is a provider whose sandboxes refuse a connection for each byte of a file.
+type refusing struct {
+	sandboxes.Provider
+	file string
+}
+
+func (r refusing) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := r.Provider.Open(ctx, spec)
+	return refusingBox{box, r.file}, err
+}
+
+type refusingBox struct {
+	sandboxes.Sandbox
+	file string
+}
+
+func (b refusingBox) Refused() (list []sandboxes.Refusal, more int) {
+	asked, _ := os.ReadFile(b.file)
+	if len(asked) == 0 {
+		return nil, 0
+	}
+	return []sandboxes.Refusal{{Where: "registry.example.com:443", Reason: "not-allowed", Count: len(asked)}}, 0
+}
+
+// A gate is not blamed for a connection that was refused while setup ran and passed.
+func TestRefusalsOfSetupAndGate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		setup, gate string
+		want        int
+	}{
+		"of a setup that passed": {"printf x >>asked", "exit 1", 0},
+		"of a setup that failed": {"printf x >>asked; exit 1", "true", 1},
+		"of the gate":            {"true", "printf x >>asked; exit 1", 1},
+		"of both":                {"printf x >>asked", "printf x >>asked; exit 1", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo, base := committed(t, worktree.Options{}, "a")
+			asked := filepath.Join(t.TempDir(), "asked")
+			config := &Config{
+				Repo: repo, Sandboxes: refusing{sandboxes.NewNone(sandboxes.NoneConfig{}), asked}, Log: slog.New(slog.DiscardHandler),
+				Env: []string{"ASKED=" + asked},
+			}
+			line := func(l string) []loop.Command {
+				return []loop.Command{{Line: "asked=$ASKED; cd \"$(dirname \"$asked\")\"; " + l}}
+			}
+			got, err := config.Check(t.Context(), Checkout{
+				Run: "run", Name: "base", Key: "a", Base: base, From: base.Commit, Checks: journal.Checks{Setup: line(c.setup), Gate: line(c.gate)},
+			})
+			if err != nil || len(got.Refused) != c.want {
+				t.Errorf("%q, %v", got.Refused, err)
+			}
+		})
 	}
 }

@@ -60,6 +60,8 @@ type Checked struct {
 	Setup   bool     // Checks are those of the setup, one of which failed
 	Refused []string // what went wrong around them, such as connections that were refused
 	Touched []string // tracked files that setup and gate have changed; hostile
+
+	early []string // of Refused, what belongs to a setup that has passed
 }
 
 // missing finds the target or script that make, npm or pnpm did not find; none: make found no makefile.
@@ -96,7 +98,7 @@ func (c Checked) ran() bool {
 // Check makes the checkout, runs the checks and removes it again.
 func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error) {
 	warnings, err := c.inCheckout(ctx, o, func(ctx context.Context, w *Workspace) error { return w.check(ctx, o, &got) })
-	got.Refused = append(got.Refused, warnings...)
+	got.Refused = slices.DeleteFunc(warnings, func(line string) bool { return slices.Contains(got.early, line) })
 	return got, err
 }
 
@@ -174,7 +176,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 		}
 	}
 	if w.filled != nil { // the gate runs code of the repository's, which must not write to the home of later sandboxes
-		moved, err := w.keep(ctx, o, got)
+		moved, err := w.keep(ctx, o)
 		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
@@ -185,6 +187,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 			}
 		}
 	}
+	got.early = w.refusals()
 	if o.Each {
 		got.Checks, err = each(ctx, config)
 	} else {
@@ -205,7 +208,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 
 // keep keeps what setup has made, and opens another sandbox with it. moved says that what setup has put into the worktree has
 // left it.
-func (w *Workspace) keep(ctx context.Context, o Checkout, got *Checked) (moved bool, err error) {
+func (w *Workspace) keep(ctx context.Context, o Checkout) (moved bool, err error) {
 	commit := w.Tree.Start()
 	if w.filled.alone {
 		touched, err := w.touched(ctx, o)
@@ -214,7 +217,7 @@ func (w *Workspace) keep(ctx context.Context, o Checkout, got *Checked) (moved b
 		}
 		moved = len(touched) == 0
 	}
-	got.Refused = w.Shut(ctx)
+	_ = w.Shut(ctx) // what setup met says nothing about the gate
 	half := false
 	if moved {
 		if moved, err = w.filled.keepMade(ctx, w.Dir, commit); err != nil {

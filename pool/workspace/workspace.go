@@ -259,14 +259,12 @@ func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
 		for _, n := range sandboxes.NoticesOf(w.Box) {
 			warnings = append(warnings, "sandbox: "+n)
 		}
-		if r, ok := sandboxes.As[sandboxes.Refuser](w.Box); ok {
-			warnings = append(warnings, gateway.Refusals(r.Refused())...)
-		}
-		w.Box = nil
 	}
+	refused := w.refusals()
+	w.Box = nil
 	w.leaveWarmth()
 	warnings, w.lost = append(w.lost, warnings...), nil
-	warnings = append(warnings, w.Gateway.Refused()...)
+	warnings = append(warnings, refused...)
 	warnings = append(warnings, w.Meter.Warnings()...)
 	if err := w.Gateway.Close(); err != nil {
 		warnings = append(warnings, "network: "+err.Error())
@@ -274,6 +272,14 @@ func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
 	}
 	w.Gateway = nil
 	return warnings
+}
+
+// refusals lists the connections that were refused so far, for people.
+func (w *Workspace) refusals() (lines []string) {
+	if r, ok := sandboxes.As[sandboxes.Refuser](w.Box); ok {
+		lines = gateway.Refusals(r.Refused())
+	}
+	return append(lines, w.Gateway.Refused()...)
 }
 
 // Close imports what is left, and removes the sandbox and, unless keep says otherwise, the tree. A tree whose work
