@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/pool/workspace"
-
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
 // A gate that cannot run on the base stops the sweep before any agent is started, and nothing is said on the issues.
@@ -112,7 +112,8 @@ func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	defer waits.file.Close()
 	f.Config.Run.Gate = lines("echo x >>" + ran + "; read x <" + waits.path + "; no-such-program")
 	f.onEvent = func(e journal.Event) {
-		if e.Text == "a waits for the gate on main, which the run of b has started" || e.Text == "b waits for the gate on main, which the run of a has started" {
+		doing, _ := report.Action(e) // what the live view says of the run
+		if other := map[string]string{"a": "b", "b": "a"}[e.Key]; doing == "waits for the gate on main, which the run of "+other+" has started" {
 			if _, err := waits.file.WriteString("go\n"); err != nil {
 				t.Error(err)
 			}

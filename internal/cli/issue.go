@@ -98,7 +98,7 @@ var aKey = regexp.MustCompile(`[a-z0-9][a-z0-9._-]*`)
 
 // inNames is an event whose text calls issues as people do.
 func inNames(name func(key string) string, e journal.Event) journal.Event {
-	if e.Kind == journal.EventSweep {
+	if e.Kind == journal.EventSweep || e.Kind == journal.EventNote {
 		e.Text = aKey.ReplaceAllStringFunc(e.Text, name)
 	}
 	return e

@@ -103,8 +103,6 @@ func (v *workView) event(e journal.Event) {
 	switch e.Kind {
 	case journal.EventSweep:
 		v.ui.note("%s", v.ui.paintErr(dim, cleanLine(e.Text)))
-	case journal.EventNote:
-		v.line(e, v.ui.paintErr(dim, "note"), e.Text)
 	case journal.EventProblem:
 		v.problem(e)
 	case journal.EventStarted:
@@ -124,7 +122,7 @@ func (v *workView) event(e journal.Event) {
 		v.line(e, v.ui.paintErr(green, "merged"), e.Text)
 	case journal.EventEnded:
 		v.ended(e)
-	case journal.EventAgent, journal.EventCommits, journal.EventSignal, journal.EventSetup, journal.EventGate:
+	case journal.EventAgent, journal.EventNote, journal.EventCommits, journal.EventSignal, journal.EventSetup, journal.EventGate:
 		check := e.Kind == journal.EventSetup || e.Kind == journal.EventGate
 		if v.ui.verbose && (!check || e.Check != nil && e.Check.Passed()) {
 			v.line(e, v.ui.paintErr(dim, string(e.Kind)), v.detail(e))

@@ -60,6 +60,7 @@ func TestEachPassIsToldApart(t *testing.T) {
 	add(journal.Event{Kind: journal.EventStarted, Run: "a", Key: "a", Title: "A"})
 	add(check("a", journal.EventSetup, journal.PlaceWorktree, 0, time.Second)...)
 	add(check("b", journal.EventGate, journal.PlaceWorktree, 0, time.Minute)...)
+	add(journal.Event{Kind: journal.EventNote, Run: "a", Key: "a", Text: "for -v, and for the log"})
 	add(journal.Event{Kind: journal.EventIteration, Run: "a", Key: "a", Iteration: 1}, journal.Event{Kind: journal.EventUsage, Run: "a", Key: "a", Iteration: 1, Elapsed: 90})
 	add(check("a", journal.EventGate, journal.PlaceWorktree, 0, time.Second)...)
 	add(check("a", journal.EventGate, journal.PlaceWorktree, 1, time.Second)...)

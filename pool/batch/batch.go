@@ -201,7 +201,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 // base is the base's commit if its own gate passes. The claim of the key is held.
 func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (green string, err error) {
 	v, err := m.Baselines.Get(ctx, workspace.Baseline{
-		Run: m.Run, Key: key, Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Says: m.Says, Stream: noLog, Refused: m.refused,
+		Run: m.Run, Key: key, Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Says: func(_ journal.EventKind, text string) { m.Says(text) }, Stream: noLog, Refused: m.refused,
 	})
 	if err != nil || !v.Passed() {
 		return "", err

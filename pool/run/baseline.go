@@ -43,9 +43,9 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	took := false
 	v, err := x.r.baselines.Get(ctx, workspace.Baseline{
 		Run: x.run.ID, Key: x.run.Key, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,
-		Says: func(text string) {
+		Says: func(kind journal.EventKind, text string) {
 			took = true
-			x.emit(journal.Event{Kind: journal.EventSweep, Text: text})
+			x.emit(journal.Event{Kind: kind, Text: text})
 		},
 		Observe: func(e loop.Event) { x.observe(e, journal.PlaceBase) }, Stream: func(name string) (io.WriteCloser, error) { return x.stream("baseline-" + name) },
 		Refused: x.refusal,

@@ -79,8 +79,8 @@ type Baseline struct {
 	Key       string
 	Base      worktree.Base
 	Checks    journal.Checks
-	Interrupt <-chan struct{} // asks the checks to end
-	Says      func(string)    // told when they start, and when another run has started them
+	Interrupt <-chan struct{}                 // asks the checks to end
+	Says      func(journal.EventKind, string) // told when they start, and when another run has started them
 	Observe   func(loop.Event)
 	Stream    func(name string) (io.WriteCloser, error)
 	Refused   func(egress.Event)
@@ -129,7 +129,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	if c := l.cannot[name]; c.err != nil && c.at.After(since) {
 		return nil, &waitedError{c.err, c.by}
 	}
-	b.Says("the gate runs on " + b.Base.Name + " first")
+	b.Says(journal.EventSweep, "the gate runs on "+b.Base.Name+" first")
 	got, err := l.c.onBase(ctx, b)
 	if err != nil {
 		return nil, fmt.Errorf("gate on %s: %w", b.Base.Name, err)
@@ -168,7 +168,7 @@ func (l *Baselines) wait(ctx context.Context, b Baseline) error {
 			by = "the run of " + l.by
 		}
 		l.mu.Unlock()
-		b.Says(b.Key + " waits for the gate on " + b.Base.Name + ", which " + by + " has started")
+		b.Says(journal.EventNote, "waits for the gate on "+b.Base.Name+", which "+by+" has started")
 	}
 	select {
 	case l.busy <- struct{}{}:
