@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
@@ -80,7 +81,7 @@ func answer(message, tag string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return cut(strings.TrimSpace(clean(text)), answerKept), true
+	return cut(strings.TrimSpace(neutral.Terminal(text)), answerKept), true
 }
 
 // lastPair is the text between the last </tag> and the last <tag> before it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 // judge decides by facts what follows an iteration whose commits have been imported.
@@ -162,7 +163,7 @@ func (r *runner) finish(ctx context.Context, t turn, end End) step {
 		return s
 	}
 	if err != nil {
-		r.res.Refusal = clean(err.Error())
+		r.res.Refusal = neutral.Terminal(err.Error())
 		return r.iterateAgain(ctx, t, MissingVerify, r.res.Refusal)
 	}
 	return step{end: end}

@@ -2,8 +2,9 @@ package loop
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 // cut bounds a text to limit bytes without splitting a rune, and marks that something is missing.
@@ -18,24 +19,9 @@ func cut(s string, limit int) string {
 	return strings.Clone(s[:n]) + "…" // cloned so that a short text does not keep a long one alive
 }
 
-// clean removes characters that a reader cannot see or a terminal would obey: control characters but newline and tab, format
-// characters (zero-width, bidirectional, tags), and bytes that are no text.
-func clean(s string) string {
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == utf8.RuneError, unicode.Is(unicode.Cc, r), unicode.Is(unicode.Cf, r):
-			return -1
-		}
-		return r
-	}, s)
-}
-
 // oneLine makes a text fit for one line of an error.
 func oneLine(s string, limit int) string {
-	return cut(strings.Join(strings.Fields(clean(s)), " "), limit)
+	return cut(strings.Join(strings.Fields(neutral.Terminal(s)), " "), limit)
 }
 
 // fence marks a text as data. The delimiter is a row of tildes longer than any in the text, so that nothing in it can
