@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 // DefaultTemplate is the prompt template for an issue where the user has none.
@@ -54,11 +55,11 @@ func issueSection(builtin map[string]string) string {
 	}
 	var head strings.Builder
 	if key := builtin["issue_key"]; key != "" {
-		head.WriteString("Key: " + oneLine(key, 200) + "\n")
+		head.WriteString("Key: " + neutral.Excerpt(key, 200) + "\n")
 	}
-	head.WriteString("Title: " + oneLine(title, 1000) + "\n")
+	head.WriteString("Title: " + neutral.Excerpt(title, 1000) + "\n")
 	if url := builtin["issue_url"]; url != "" {
-		head.WriteString("Where: " + oneLine(url, 1000) + "\n")
+		head.WriteString("Where: " + neutral.Excerpt(url, 1000) + "\n")
 	}
 	text := head.String()
 	if strings.TrimSpace(body) != "" {
@@ -94,7 +95,7 @@ func (r *runner) facts(vars map[string]string) []string {
 	var env []string
 	for _, key := range []string{"issue_key", "issue_title", "issue_url", "branch", "base", "iteration", "max_iterations"} {
 		if value, ok := values[key]; ok {
-			env = append(env, "RALPH_"+strings.ToUpper(key)+"="+oneLine(value, eventText))
+			env = append(env, "RALPH_"+strings.ToUpper(key)+"="+neutral.Excerpt(value, eventText))
 		}
 	}
 	return env

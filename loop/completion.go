@@ -81,7 +81,7 @@ func answer(message, tag string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return cut(strings.TrimSpace(neutral.Terminal(text)), answerKept), true
+	return neutral.Shorten(strings.TrimSpace(neutral.Terminal(text)), answerKept), true
 }
 
 // lastPair is the text between the last </tag> and the last <tag> before it.

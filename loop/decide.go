@@ -119,7 +119,7 @@ func (r *runner) judgeMessage(ctx context.Context, t turn) step {
 	}
 	if r.c.Accept != nil && work {
 		if err := r.c.Accept(ctx); err != nil {
-			r.res.Refusal = oneLine(err.Error(), 1000)
+			r.res.Refusal = neutral.Excerpt(err.Error(), 1000)
 			return r.iterateAgain(ctx, t, MissingAccept, r.res.Refusal)
 		}
 	}

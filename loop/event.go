@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 // EventKind says what an Event is. The set is open.
@@ -56,10 +57,10 @@ func (o *observer) agent(iteration int, e agents.Event) {
 	if o.fn == nil {
 		return
 	}
-	e.Text = cut(e.Text, eventText)
-	e.Detail = cut(e.Detail, eventText)
-	e.Name = cut(e.Name, eventText)
-	e.Session = cut(e.Session, eventText)
-	e.Message = cut(e.Message, eventText)
+	e.Text = neutral.Shorten(e.Text, eventText)
+	e.Detail = neutral.Shorten(e.Detail, eventText)
+	e.Name = neutral.Shorten(e.Name, eventText)
+	e.Session = neutral.Shorten(e.Session, eventText)
+	e.Message = neutral.Shorten(e.Message, eventText)
 	o.emit(Event{Kind: EventAgent, Iteration: iteration, Agent: &e})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 )
@@ -49,7 +50,7 @@ func checkCommand(command string) error {
 	name := keyMark().FindStringSubmatch(command)[1]
 	if m := readsAgain().FindString(command); m != "" {
 		return fmt.Errorf("!`%s`: {{%s}} is not allowed in a command with %q, which may run its value; "+
-			"say \"$%s%[2]s\" inside a single-quoted script instead", oneLine(command, 100), name, oneLine(m, 20), argPrefix)
+			"say \"$%s%[2]s\" inside a single-quoted script instead", neutral.Excerpt(command, 100), name, neutral.Excerpt(m, 20), argPrefix)
 	}
 	var q scan
 	pos := 0
@@ -59,13 +60,13 @@ func checkCommand(command string) error {
 		switch {
 		case q.escaped || strings.HasSuffix(command[:m[0]], "$"):
 			return fmt.Errorf("!`%s`: {{%s}} after %q is not allowed; put a blank or quotes before it",
-				oneLine(command, 100), name, command[m[0]-1:m[0]])
+				neutral.Excerpt(command, 100), name, command[m[0]-1:m[0]])
 		case q.substitution:
 			return fmt.Errorf("!`%s`: {{%s}} in $(…) inside double quotes is not allowed; leave the double quotes out",
-				oneLine(command, 100), name)
+				neutral.Excerpt(command, 100), name)
 		case opensCommand().MatchString(strings.TrimRight(command[:m[0]], `'"`)):
 			return fmt.Errorf("!`%s`: {{%s}} would name the program to run; write the program's name",
-				oneLine(command, 100), name)
+				neutral.Excerpt(command, 100), name)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
@@ -31,7 +32,7 @@ func (r *runner) gate(ctx context.Context, n int) ([]Check, error) {
 	for i, cmd := range r.c.Gate {
 		check, err := r.check(ctx, EventGate, n, GateLog(n, i), cmd)
 		if err != nil {
-			return checks, fmt.Errorf("gate `%s`: %w", oneLine(cmd.Line, 100), err)
+			return checks, fmt.Errorf("gate `%s`: %w", neutral.Excerpt(cmd.Line, 100), err)
 		}
 		checks = append(checks, check)
 		if !check.Passed() {
@@ -46,7 +47,7 @@ func (r *runner) check(ctx context.Context, kind EventKind, n int, log string, c
 	timeout := cmp.Or(cmd.Timeout, r.c.Timers.Command)
 	raw, tail := r.openSink(log), proc.NewTail(tailKept) // before the event: who gets that may look for the log
 	defer raw.close()
-	r.observe.emit(Event{Kind: kind, Iteration: n, Text: cut(cmd.Line, eventText)})
+	r.observe.emit(Event{Kind: kind, Iteration: n, Text: neutral.Shorten(cmd.Line, eventText)})
 	both := &proc.Merged{To: io.MultiWriter(raw, tail)}
 
 	start := time.Now()
@@ -57,6 +58,6 @@ func (r *runner) check(ctx context.Context, kind EventKind, n int, log string, c
 	check := Check{
 		Command: cmd.Line, ExitCode: exit.Code, Duration: time.Since(start), TimedOut: timedOut, Tail: tail.String(),
 	}
-	r.observe.emit(Event{Kind: kind, Iteration: n, Text: cut(cmd.Line, eventText), Check: &check})
+	r.observe.emit(Event{Kind: kind, Iteration: n, Text: neutral.Shorten(cmd.Line, eventText), Check: &check})
 	return check, nil
 }

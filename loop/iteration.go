@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -143,11 +144,11 @@ func (r *runner) conclude(t *transcript, e execResult, cause error, resumed stri
 	report := t.end(how)
 	metered := r.metered()
 	r.counted = r.counted.Add(metered)
-	it.ExitCode, it.Session, it.Failure = how.ExitCode, cut(report.Session, 256), report.Failure
+	it.ExitCode, it.Session, it.Failure = how.ExitCode, neutral.Shorten(report.Session, 256), report.Failure
 	it.Signal, it.Denied = t.done.signal(), report.Denied
 	f := r.failure(it, how, t.done.complete() != "")
 	if it.Failure = nil; f != nil {
-		it.Failure = &agents.Failure{Class: f.Class, Message: oneLine(f.Message, 500), ResetAt: f.ResetAt}
+		it.Failure = &agents.Failure{Class: f.Class, Message: neutral.Excerpt(f.Message, 500), ResetAt: f.ResetAt}
 		it.Stderr = proc.LastLines(t.stderr.String(), stderrLines)
 	}
 	finished := turn{Iteration: it, message: t.done.message(), broken: broken, acted: t.acted}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -47,9 +48,9 @@ func (c Command) Check() error {
 	case strings.TrimSpace(c.Line) == "":
 		return errors.New("a gate or setup command is empty")
 	case strings.ContainsRune(c.Line, 0):
-		return fmt.Errorf("command %q has a NUL byte", cut(c.Line, 100))
+		return fmt.Errorf("command %q has a NUL byte", neutral.Shorten(c.Line, 100))
 	case c.Timeout < 0:
-		return fmt.Errorf("command `%s`: its timeout is %s; it must not be negative", oneLine(c.Line, 100), c.Timeout)
+		return fmt.Errorf("command `%s`: its timeout is %s; it must not be negative", neutral.Excerpt(c.Line, 100), c.Timeout)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/loop/schema"
 )
@@ -70,14 +71,14 @@ func (o Output) extract(prose string) (OutputValue, error) {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(text)); err != nil {
-		return value, fmt.Errorf("structured output in <%s> is not JSON: %s", o.Tag, oneLine(err.Error(), 300))
+		return value, fmt.Errorf("structured output in <%s> is not JSON: %s", o.Tag, neutral.Excerpt(err.Error(), 300))
 	}
 	var doc any
 	if err = json.Unmarshal(compact.Bytes(), &doc); err == nil {
 		err = rules.Validate(doc)
 	}
 	if err != nil {
-		return value, fmt.Errorf("structured output in <%s> does not match the schema: %s", o.Tag, oneLine(err.Error(), 500))
+		return value, fmt.Errorf("structured output in <%s> does not match the schema: %s", o.Tag, neutral.Excerpt(err.Error(), 500))
 	}
 	value.JSON = compact.Bytes()
 	return value, nil
@@ -87,7 +88,7 @@ func (o Output) extract(prose string) (OutputValue, error) {
 func (o Output) schema() (*jsonschema.Resolved, error) {
 	rules, err := schema.Compile(o.Schema)
 	if err != nil {
-		return nil, fmt.Errorf("output schema: %s", oneLine(err.Error(), 500))
+		return nil, fmt.Errorf("output schema: %s", neutral.Excerpt(err.Error(), 500))
 	}
 	return rules, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/nearest"
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 // Prompt is the text for the agent. Exactly one of Inline and Template is set.
@@ -145,7 +146,7 @@ func (p Prompt) run(
 	}
 	out, err := exec(ctx, commandLine(m.text), env)
 	if err != nil {
-		return "", fmt.Errorf("!`%s`: %w", oneLine(m.text, 100), err)
+		return "", fmt.Errorf("!`%s`: %w", neutral.Excerpt(m.text, 100), err)
 	}
 	return strings.TrimSuffix(out, "\n"), nil
 }

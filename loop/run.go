@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/loop/session"
 )
 
@@ -98,7 +99,7 @@ func (r *runner) warn(text string) {
 	r.mu.Lock()
 	r.res.Warnings = append(r.res.Warnings, text)
 	r.mu.Unlock()
-	r.observe.emit(Event{Kind: EventWarning, Text: cut(text, eventText)})
+	r.observe.emit(Event{Kind: EventWarning, Text: neutral.Shorten(text, eventText)})
 }
 
 func (r *runner) run(ctx context.Context) step {
@@ -133,7 +134,7 @@ func (r *runner) setup(ctx context.Context) step {
 		r.pending = true
 		check, err := r.check(ctx, EventSetup, 0, fmt.Sprintf("setup-%d.log", i+1), cmd)
 		if err != nil {
-			return r.broken(ctx, fmt.Errorf("setup `%s`: %w", oneLine(cmd.Line, 100), err))
+			return r.broken(ctx, fmt.Errorf("setup `%s`: %w", neutral.Excerpt(cmd.Line, 100), err))
 		}
 		r.res.Setup = append(r.res.Setup, check)
 		if !check.Passed() {

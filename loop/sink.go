@@ -3,6 +3,8 @@ package loop
 import (
 	"fmt"
 	"io"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
 // sink is a stream file. It never fails: when the file cannot be opened or written (a full disk), that is one warning,
@@ -20,7 +22,7 @@ func (r *runner) openSink(name string) *sink {
 	}
 	to, err := r.c.Stream(name)
 	if err != nil {
-		s.warn(fmt.Sprintf("log %s: %s", name, oneLine(err.Error(), 200)))
+		s.warn(fmt.Sprintf("log %s: %s", name, neutral.Excerpt(err.Error(), 200)))
 		return s
 	}
 	s.to = to
@@ -32,7 +34,7 @@ func (s *sink) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if _, err := s.to.Write(p); err != nil {
-		s.warn(fmt.Sprintf("log %s is incomplete: %s", s.name, oneLine(err.Error(), 200)))
+		s.warn(fmt.Sprintf("log %s is incomplete: %s", s.name, neutral.Excerpt(err.Error(), 200)))
 		_ = s.to.Close()
 		s.to = nil
 	}
@@ -44,6 +46,6 @@ func (s *sink) close() {
 		return
 	}
 	if err := s.to.Close(); err != nil {
-		s.warn(fmt.Sprintf("log %s is incomplete: %s", s.name, oneLine(err.Error(), 200)))
+		s.warn(fmt.Sprintf("log %s is incomplete: %s", s.name, neutral.Excerpt(err.Error(), 200)))
 	}
 }

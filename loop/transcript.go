@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
@@ -123,7 +124,7 @@ func (t *transcript) message(e agents.Event) {
 	default: // the timers have not looked since the last change
 	}
 	if after != "" {
-		t.observe.emit(Event{Kind: EventSignal, Iteration: t.iteration, Text: cut(after, eventText)})
+		t.observe.emit(Event{Kind: EventSignal, Iteration: t.iteration, Text: neutral.Shorten(after, eventText)})
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package neutral rewrites untrusted text so that no terminal, forge, chat or CI service acts on it: mentions, issue references,
 // closing keywords, quick actions, HTML comments and skip-CI marks stay readable and do nothing. Reports, requests and
-// commit messages use it. The functions are safe for concurrent use.
+// commit messages use it. It also makes text safe for terminals, and shortens it for errors. The functions are safe for concurrent use.
 package neutral
 
 import (
