@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/e2e/mockmodel"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -150,7 +151,7 @@ func (r *rig) run(t *testing.T, change func(*loop.Config)) loop.Result {
 	t.Helper()
 	c := loop.Config{
 		Agent: r.agent, Options: r.options(), Sandbox: r.sandbox,
-		Prompt:        loop.Prompt{Template: "Work on issue fix-it.\nFeedback: {{feedback}}\n", Name: "prompt.md"},
+		Prompt:        prompt.Prompt{Template: "Work on issue fix-it.\nFeedback: {{feedback}}\n", Name: "prompt.md"},
 		Import:        r.importWork(t),
 		MaxIterations: 1,
 		Timers:        loop.Timers{Interrupt: 5 * time.Second},

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -169,7 +170,7 @@ func TestFeedbackReachesTheNextIteration(t *testing.T) {
 			var prompts []string
 			c := staged(stage{agent: tt.agent, shell: tt.shell}, &diary{})
 			c.Agent = scripted{prompts: &prompts}
-			c.Prompt = Prompt{Template: "{{feedback}}\nGo."}
+			c.Prompt = prompt.Prompt{Template: "{{feedback}}\nGo."}
 			c.Gate = []Command{{Line: "make test"}}
 			c.Import, c.MaxIterations = commits(tt.made), 2
 			Run(t.Context(), c)
@@ -411,7 +412,7 @@ func TestMissingPartsAreRefused(t *testing.T) {
 	}
 	for want, c := range map[string]Command{"its timeout is -1s": {Line: "true", Timeout: -1e9}, "NUL byte": {Line: "a\x00b"}} {
 		c := Config{Sandbox: stage{}, Import: func(context.Context) (Work, error) { return Work{}, nil }, Agent: agents.Command{},
-			Options: agents.Options{Command: []string{"true"}}, Prompt: Prompt{Inline: "x"}, Setup: []Command{c}}
+			Options: agents.Options{Command: []string{"true"}}, Prompt: prompt.Prompt{Inline: "x"}, Setup: []Command{c}}
 		if r := Run(t.Context(), c); r.End != EndPrompt || r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 			t.Errorf("%s: %s, %v", want, r.End, r.Err)
 		}
@@ -432,7 +433,7 @@ func TestNextAgent(t *testing.T) {
 	c := staged(box, d)
 	var prompts []string
 	c.Agent = scripted{prompts: &prompts}
-	c.Prompt = Prompt{Template: "{{feedback}}"}
+	c.Prompt = prompt.Prompt{Template: "{{feedback}}"}
 	c.WithoutCommits, c.Import, c.MaxIterations, c.NoProgress = true, commits(0), 2, 2
 	var met []agents.Class
 	c.Next = func(it Iteration) (agents.Link, bool) {

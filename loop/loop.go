@@ -22,6 +22,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -122,7 +123,7 @@ type Config struct {
 	Agent   agents.Agent
 	Options agents.Options
 	Sandbox sandboxes.Sandbox
-	Prompt  Prompt
+	Prompt  prompt.Prompt
 	// Import takes the agent's commits into the host's repository. It is called after every iteration and at every end,
 	// also after an interrupt. Its context outlives the run's, and has a timeout of its own.
 	Import func(ctx context.Context) (Work, error)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -229,7 +230,7 @@ func commits(news ...int) func(context.Context) (Work, error) {
 // staged is a run on a stage.
 func staged(s stage, d *diary) Config {
 	return Config{
-		Agent: scripted{}, Sandbox: s, Prompt: Prompt{Inline: "do it"},
+		Agent: scripted{}, Sandbox: s, Prompt: prompt.Prompt{Inline: "do it"},
 		Import: commits(1), Observe: d.observe, Stream: d.stream,
 	}
 }
@@ -251,7 +252,7 @@ func onHost(t *testing.T, d *diary, scripts ...string) Config {
 		}
 	})
 	return Config{
-		Agent: scripted{scripts: scripts}, Sandbox: sb, Prompt: Prompt{Inline: "do it"},
+		Agent: scripted{scripts: scripts}, Sandbox: sb, Prompt: prompt.Prompt{Inline: "do it"},
 		Import: commits(1), Observe: d.observe, Stream: d.stream,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/prompt"
 )
 
 const answerSchema = `{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}},"additionalProperties":false}`
@@ -50,7 +51,7 @@ func outputRun(said string) Config {
 	c := staged(stage{agent: act(false, "say 1 "+said)}, &diary{})
 	c.Import = commits(0)
 	c.MaxIterations = 1
-	c.Prompt = Prompt{Inline: "answer in <r>"}
+	c.Prompt = prompt.Prompt{Inline: "answer in <r>"}
 	c.Output = &Output{Tag: "r", Schema: []byte(answerSchema)}
 	return c
 }
@@ -137,7 +138,7 @@ func TestOutputIsCheckedBeforeAnythingStarts(t *testing.T) {
 		t.Errorf("a recursive schema: %v", err)
 	}
 	c := outputRun("x")
-	c.Prompt = Prompt{Template: "{{how}}", Args: map[string]string{"how": "in <r>"}}
+	c.Prompt = prompt.Prompt{Template: "{{how}}", Args: map[string]string{"how": "in <r>"}}
 	if err := c.Validate(); err != nil {
 		t.Errorf("a tag that an argument names: %v", err)
 	}

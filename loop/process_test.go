@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -250,7 +251,7 @@ func TestRealGitCommitsAndGateAndFeedback(t *testing.T) {
 		"echo half >f && git add f && git commit -q -m half && echo use 10 && echo '" + done + "'",
 		"echo whole >f && git commit -q -a -m whole && echo use 5 && echo '" + done + "'",
 	}}
-	c.Prompt = Prompt{Template: "{{feedback}}\nGo.\n"}
+	c.Prompt = prompt.Prompt{Template: "{{feedback}}\nGo.\n"}
 	c.Gate = []Command{{Line: "test -f f"}, {Line: "grep whole f || { echo 'not whole ~~~~~~'; exit 7; }"}}
 	seen := 0
 	c.Import = func(context.Context) (Work, error) {
@@ -324,7 +325,7 @@ func BenchmarkStream(b *testing.B) {
 	for b.Loop() {
 		r := Run(b.Context(), Config{
 			Agent: scripted{scripts: []string{floodScript(mib) + "; echo '" + done + "'"}}, Sandbox: sb,
-			Prompt: Prompt{Inline: "x"}, Import: commits(1),
+			Prompt: prompt.Prompt{Inline: "x"}, Import: commits(1),
 		})
 		if r.End != EndDone {
 			b.Fatal(r.End, r.Err)

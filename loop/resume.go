@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -42,7 +41,7 @@ func (r *runner) act(ctx context.Context, n int, feedback, resumed string) (turn
 // that the user wants to be sent as it is.
 func (r *runner) resumes() string {
 	id := r.c.Resume.Resume(r.last, r.choice().Agent, r.choice().Model, time.Now())
-	if !r.c.Agent.Describe().Resumes(id) || !r.c.Prompt.uses("feedback") {
+	if !r.c.Agent.Describe().Resumes(id) || !r.c.Prompt.Uses("feedback") {
 		return ""
 	}
 	return id
@@ -84,9 +83,4 @@ func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, re
 	r.estimate(t, passed.Answers)
 	t.Free = passed.Free && t.Failure != nil && t.Usage == (agents.Usage{})
 	t.context = cmp.Or(report.Context, passed.Largest, report.Usage.Tokens()+report.Usage.CacheRead)
-}
-
-// uses reports whether the template has a place for a key.
-func (p Prompt) uses(key string) bool {
-	return slices.ContainsFunc(p.marks(), func(m mark) bool { return slices.Contains(m.keys, key) })
 }

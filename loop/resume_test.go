@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -43,7 +44,7 @@ func resuming(passes int, says ...[]any) (Config, *[]agents.Request) {
 			return sandboxes.Exit{}, nil
 		},
 	}, &diary{})
-	c.Agent, c.Prompt = remembering{asked: asked}, Prompt{Template: "The whole task.\n{{feedback}}\n"}
+	c.Agent, c.Prompt = remembering{asked: asked}, prompt.Prompt{Template: "The whole task.\n{{feedback}}\n"}
 	c.Gate, c.MaxIterations = []Command{{Line: "make test"}}, 4
 	return c, asked
 }
@@ -71,7 +72,7 @@ func TestResume(t *testing.T) {
 	}{
 		"after a gate that fails":   {passes: 3, says: [][]any{well}, want: []string{"", "s1", "s1"}, number: 3},
 		"never":                     {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Resume = session.Never }, want: []string{"", ""}, number: 2},
-		"without a place for it":    {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Prompt = Prompt{Inline: "x"} }, want: []string{"", ""}, number: 2},
+		"without a place for it":    {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Prompt = prompt.Prompt{Inline: "x"} }, want: []string{"", ""}, number: 2},
 		"no session":                {passes: 2, says: [][]any{says("use 100", done)}, want: []string{"", ""}, number: 2},
 		"an id that is none":        {passes: 2, says: [][]any{says("session --yolo", "use 100", done)}, want: []string{"", ""}, number: 2},
 		"a context of unknown size": {passes: 2, says: [][]any{says("session s1", done)}, want: []string{"", ""}, number: 2},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -314,7 +315,7 @@ func TestAbortWorksInEveryStep(t *testing.T) {
 						s.agent = hang
 					}
 					c := staged(s, &diary{})
-					c.Prompt = Prompt{Template: "x !`prompt`"}
+					c.Prompt = prompt.Prompt{Template: "x !`prompt`"}
 					c.Setup, c.Gate = []Command{{Line: "setup"}}, []Command{{Line: "gate"}}
 					c.Interrupt = interrupt
 					handed := 0
@@ -375,7 +376,7 @@ func TestCommandsGetTheInterruptAndItsGrace(t *testing.T) {
 	}
 	c := staged(stage{agent: look, shell: look}, &diary{})
 	c.Interrupt = interrupt
-	c.Prompt = Prompt{Template: "!`x`"}
+	c.Prompt = prompt.Prompt{Template: "!`x`"}
 	c.Setup, c.Gate = []Command{{Line: "setup"}}, []Command{{Line: "gate"}}
 	wantEnd(t, Run(t.Context(), c), EndDone)
 }

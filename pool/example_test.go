@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
@@ -52,7 +53,7 @@ func Example_job() {
 	ctx := context.Background()
 	config, closeStore := exampleConfig(ctx)
 	defer closeStore()
-	config.Prompt = loop.Prompt{Inline: "Keep this."}
+	config.Prompt = prompt.Prompt{Inline: "Keep this."}
 	config.Options = agents.Options{Command: []string{"sh", "-c",
 		`cat > prompt.txt; git add .; git commit -qm "Store the prompt"; echo "<promise>COMPLETE</promise>"`}}
 

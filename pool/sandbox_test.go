@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -288,7 +288,7 @@ func TestDeadRunThatCannotBeEnded(t *testing.T) {
 func (f *fixture) job(s job.Strategy) job.Job {
 	j := job.Job{Run: f.Config.Run, Strategy: s}
 	j.Run.Tracker, j.Run.MaxIterations = nil, 0
-	j.Run.Prompt = loop.Prompt{Inline: "do it"}
+	j.Run.Prompt = prompt.Prompt{Inline: "do it"}
 	j.Run.Options.Command = []string{"sh", "-c", `echo x >> x; git add -A; git commit -qm "$RALPH_RUN"; echo "<promise>COMPLETE</promise>"`}
 	return j
 }

@@ -85,6 +85,7 @@ var floors = map[string]int{
 
 	"loop":         2,
 	"loop/schema":  1,
+	"loop/prompt":  1,
 	"loop/session": 1,
 
 	"agents":           1,

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
-	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -96,7 +96,7 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 		return err
 	}
 	choices.Example = choices.Backlog && !hasBacklog(top)
-	choices.Prompt, choices.About = loop.DefaultTemplate, a.about(choices.Agent)
+	choices.Prompt, choices.About = prompt.Default, a.about(choices.Agent)
 	if choices.Others, err = a.others(choices); err != nil {
 		return err
 	}

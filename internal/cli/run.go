@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/report"
 )
@@ -85,7 +86,7 @@ func strategies() (names []string) {
 }
 
 func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
-	prompt, err := f.promptOf(cmd)
+	sent, err := f.promptOf(cmd)
 	if err != nil {
 		return err
 	}
@@ -113,12 +114,12 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 		return err
 	}
 	defer log.close()
-	if prompt.Template != "" || prompt.Inline == "" {
-		if prompt, err = a.template(cmd.Context(), p, prompt); err != nil {
+	if sent.Template != "" || sent.Inline == "" {
+		if sent, err = a.template(cmd.Context(), p, sent); err != nil {
 			return err
 		}
 	}
-	c.Prompt, c.Copy, c.MaxIterations = prompt, given(cmd, "copy", p.Copy), f.iterations
+	c.Prompt, c.Copy, c.MaxIterations = sent, given(cmd, "copy", p.Copy), f.iterations
 	c.Attempts = nil // an issue has them
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
 	traces, err := a.tracer(p, filepath.Base(p.top))
@@ -184,21 +185,21 @@ func given(cmd *cobra.Command, flag string, value []string) []string {
 }
 
 // promptOf checks the prompt's flags.
-func (f runFlags) promptOf(cmd *cobra.Command) (loop.Prompt, error) {
+func (f runFlags) promptOf(cmd *cobra.Command) (prompt.Prompt, error) {
 	inline, file := cmd.Flags().Changed("prompt"), cmd.Flags().Changed("prompt-file")
 	switch {
 	case f.iterations < 1:
-		return loop.Prompt{}, usagef("--max-iterations: %d is less than 1", f.iterations)
+		return prompt.Prompt{}, usagef("--max-iterations: %d is less than 1", f.iterations)
 	case inline && file:
-		return loop.Prompt{}, usagef("--prompt and --prompt-file exclude each other; give one")
+		return prompt.Prompt{}, usagef("--prompt and --prompt-file exclude each other; give one")
 	case !inline && !file:
-		return loop.Prompt{}, usagef("no prompt; give --prompt TEXT or --prompt-file FILE")
+		return prompt.Prompt{}, usagef("no prompt; give --prompt TEXT or --prompt-file FILE")
 	case inline && strings.TrimSpace(f.prompt) == "":
-		return loop.Prompt{}, usagef("--prompt: the prompt is empty")
+		return prompt.Prompt{}, usagef("--prompt: the prompt is empty")
 	case inline && len(f.promptArgs) > 0:
-		return loop.Prompt{}, usagef("--prompt-arg goes with --prompt-file; an inline prompt is sent as it is")
+		return prompt.Prompt{}, usagef("--prompt-arg goes with --prompt-file; an inline prompt is sent as it is")
 	case inline:
-		return loop.Prompt{Inline: f.prompt}, nil
+		return prompt.Prompt{Inline: f.prompt}, nil
 	}
 	args := map[string]string{}
 	for _, arg := range f.promptArgs {
@@ -206,17 +207,17 @@ func (f runFlags) promptOf(cmd *cobra.Command) (loop.Prompt, error) {
 		key = strings.TrimSpace(key)
 		switch _, twice := args[key]; {
 		case !ok || key == "":
-			return loop.Prompt{}, usagef("--prompt-arg: %q is not KEY=VALUE", arg)
+			return prompt.Prompt{}, usagef("--prompt-arg: %q is not KEY=VALUE", arg)
 		case twice:
-			return loop.Prompt{}, usagef("--prompt-arg: %s is given twice", key)
+			return prompt.Prompt{}, usagef("--prompt-arg: %s is given twice", key)
 		}
 		args[key] = value
 	}
-	return loop.Prompt{Args: args}, nil
+	return prompt.Prompt{Args: args}, nil
 }
 
 // template reads the prompt file; "-" is standard input.
-func (a *app) template(ctx context.Context, p *parts, prompt loop.Prompt) (loop.Prompt, error) {
+func (a *app) template(ctx context.Context, p *parts, to prompt.Prompt) (prompt.Prompt, error) {
 	name := p.PromptFile
 	read := func() ([]byte, error) {
 		if p.showsKeys(name) {
@@ -230,13 +231,13 @@ func (a *app) template(ctx context.Context, p *parts, prompt loop.Prompt) (loop.
 	}
 	text, err := read()
 	if err != nil {
-		return prompt, &exitError{status: exitUsage, err: fmt.Errorf("--prompt-file: %w", err)}
+		return to, &exitError{status: exitUsage, err: fmt.Errorf("--prompt-file: %w", err)}
 	}
 	if strings.TrimSpace(string(text)) == "" {
-		return prompt, usagef("--prompt-file: %s is empty", name)
+		return to, usagef("--prompt-file: %s is empty", name)
 	}
-	prompt.Template, prompt.Name = string(text), name
-	return prompt, nil
+	to.Template, to.Name = string(text), name
+	return to, nil
 }
 
 // input reads standard input to its end, or until ctx ends: a read from a terminal cannot be called off, so it ends with

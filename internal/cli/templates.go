@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/ecosystem"
-	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/tracker"
@@ -21,16 +21,16 @@ import (
 )
 
 // prompt is the template of prompt-file, of .ralph/prompt.md, or the built-in one.
-func (p *parts) prompt(ctx context.Context) (loop.Prompt, error) {
+func (p *parts) prompt(ctx context.Context) (prompt.Prompt, error) {
 	path := p.PromptFile
 	if path == "" {
 		path = filepath.Join(p.top, ".ralph", "prompt.md")
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			return loop.Prompt{}, nil
+			return prompt.Prompt{}, nil
 		}
 	}
 	text, err := p.readText(ctx, "prompt-file", path)
-	return loop.Prompt{Template: string(text), Name: path}, err
+	return prompt.Prompt{Template: string(text), Name: path}, err
 }
 
 // readText reads the file of a setting whose text leaves this host: to a model or a forge. Unless the user names it, it has to
@@ -144,7 +144,7 @@ func (p *parts) requests(ctx context.Context) (publish.Requests, error) {
 		return r, nil
 	}
 	text, err := p.readText(ctx, "request-template", p.RequestTemplate)
-	r.Body = loop.Prompt{Template: string(text), Name: p.RequestTemplate}
+	r.Body = prompt.Prompt{Template: string(text), Name: p.RequestTemplate}
 	return r, err
 }
 

@@ -36,7 +36,7 @@ func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 	}, total
 }
 
-// PromptKeys are the keys that a prompt template may use besides those that every loop knows; see loop.Prompt.Check.
+// PromptKeys are the keys that a prompt template may use besides those that every loop knows; see prompt.Prompt.Check.
 func PromptKeys() []string {
 	m, _ := PromptFacts(tracker.Issue{}, journal.Run{})
 	keys := make([]string, 0, len(m))

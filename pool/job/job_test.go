@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -18,10 +18,10 @@ func TestIncomplete(t *testing.T) {
 	for want, config := range map[string]run.Config{
 		"Repo, Store, Sandboxes": {},
 		"Repo, Store": {
-			Sandboxes: none, Prompt: loop.Prompt{Inline: "x"},
+			Sandboxes: none, Prompt: prompt.Prompt{Inline: "x"},
 			Agent: agents.Command{}, Options: agents.Options{Command: []string{"true"}},
 		},
-		"Agent": {Sandboxes: none, Prompt: loop.Prompt{Inline: "x"}},
+		"Agent": {Sandboxes: none, Prompt: prompt.Prompt{Inline: "x"}},
 	} {
 		if _, err := (job.Job{Run: config}).Do(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

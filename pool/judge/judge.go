@@ -18,6 +18,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -152,7 +153,7 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 	facts, _ := feedback.PromptFacts(w.Issue, w.Run)
 	return loop.Config{
 		Agent: j.Spaces.Guest.Agent, Options: space.Gateway.Agents[0].Options, Sandbox: space.Box,
-		Prompt: loop.Prompt{Inline: j.Spaces.Secrets.Clean(prompt(w.Issue, w.Run, f, c, tag)), Builtin: facts},
+		Prompt: prompt.Prompt{Inline: j.Spaces.Secrets.Clean(promptFor(w.Issue, w.Run, f, c, tag)), Builtin: facts},
 		Output: &loop.Output{Tag: tag, Schema: schema()},
 		Import: func(context.Context) (loop.Work, error) { return loop.Work{}, nil }, WithoutCommits: true,
 		MaxIterations: 1, Timers: j.Spaces.Timers, Budget: w.Budget.After(f.Usage), Estimate: w.Estimate, Price: w.Price,

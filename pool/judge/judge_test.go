@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -109,7 +110,7 @@ func TestSchema(t *testing.T) {
 	if len(s.Required) != 4 || f.MaxItems != mostFindings || fmt.Sprint(f.Items.Properties.Severity.Enum) != fmt.Sprint(journal.Severities()) {
 		t.Errorf("%+v", s)
 	}
-	c := loop.Config{Prompt: loop.Prompt{Inline: "<review-x>"}, MaxIterations: 1, Output: &loop.Output{Tag: "review-x", Schema: schema()}}
+	c := loop.Config{Prompt: prompt.Prompt{Inline: "<review-x>"}, MaxIterations: 1, Output: &loop.Output{Tag: "review-x", Schema: schema()}}
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -124,7 +125,7 @@ func TestPromptIsNotRewritten(t *testing.T) {
 		{Author: "a", Body: "ISTRUSTED", Trusted: true}, {Author: "b", Body: "NOTTRUSTED"},
 	}}
 	facts := journal.Facts{Message: "AGENTSAYS", Verify: &journal.Verification{Checks: []loop.Check{{Command: "make", Tail: hostile}, {Command: "slow", TimedOut: true}}}}
-	text := prompt(issue, run, facts, change{diff: hostile + "DIFF", cut: true}, "review-y")
+	text := promptFor(issue, run, facts, change{diff: hostile + "DIFF", cut: true}, "review-y")
 	for want, times := range map[string]int{
 		"{{diff}} {{tag}}": 4, "{{issue}}": 0, "<review-y>": 1, "DIFF": 1, "ISTRUSTED": 1, "NOTTRUSTED": 0, "AGENTSAYS": 0, "\u202e": 0,
 		"\n~~~~~~~~~\n": 6, "did not end in time": 1, "only the beginning": 1,

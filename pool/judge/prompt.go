@@ -16,9 +16,9 @@ import (
 //go:embed prompt.md
 var template string
 
-// prompt is all that a reviewer is told. Issue, output and diff are data between fences that they cannot close, and are
+// promptFor is all that a reviewer is told. Issue, output and diff are data between fences that they cannot close, and are
 // put in at once: nothing in them is looked at as a part of the template.
-func prompt(issue tracker.Issue, r journal.Run, f journal.Facts, c change, tag string) string {
+func promptFor(issue tracker.Issue, r journal.Run, f journal.Facts, c change, tag string) string {
 	return strings.NewReplacer(
 		"{{issue}}", issueText(issue, r), "{{checks}}", checksText(r, f), "{{diff}}", diffText(c),
 		"{{tag}}", tag, "{{most}}", strconv.Itoa(mostFindings),

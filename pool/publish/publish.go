@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -28,8 +28,8 @@ const TitleLimit = 200
 
 // Requests says what ralph's pull and merge requests look like.
 type Requests struct {
-	Body      loop.Prompt // template; default RequestTemplate
-	Target    string      // branch they are for; default: the base
+	Body      prompt.Prompt // template; default RequestTemplate
+	Target    string        // branch they are for; default: the base
 	Labels    []string
 	Reviewers []string
 	Assignees []string
@@ -40,7 +40,7 @@ type Requests struct {
 // WithDefaults fills in what has a default.
 func (r Requests) WithDefaults() Requests {
 	if r.Body.Template == "" {
-		r.Body = loop.Prompt{Template: RequestTemplate, Name: "built-in request template"}
+		r.Body = prompt.Prompt{Template: RequestTemplate, Name: "built-in request template"}
 	}
 	r.MaxRounds = cmp.Or(r.MaxRounds, 3)
 	return r

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -103,7 +104,7 @@ func TestHostileRequest(t *testing.T) {
 			if got := report.RequestTitle(in, publish.TitleLimit); got != h.title {
 				t.Errorf("title %q, want %q", got, h.title)
 			}
-			template := loop.Prompt{Template: "Closes {{issue_id}}\n\n{{issue_title}}\n\n{{report}}\n\n{{template}}"}
+			template := prompt.Prompt{Template: "Closes {{issue_id}}\n\n{{issue_title}}\n\n{{report}}\n\n{{template}}"}
 			in.Record.Changed = journal.Changed{Files: 2, Insertions: 3, Deletions: 1, List: []journal.ChangedFile{{Path: h.text, Insertions: 3, Deletions: 1}}}
 			in.Record.Facts.Watch = &journal.Watch{Files: []journal.Watched{{Path: h.text, OldPath: h.text, Why: "named by the gate"}}}
 			body, err := report.RequestBody(t.Context(), template, report.Request{

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/tracker"
@@ -27,7 +27,7 @@ func RequestKeys() []string {
 }
 
 // RequestBody renders the template of a request.
-func RequestBody(ctx context.Context, template loop.Prompt, in Request) (string, error) {
+func RequestBody(ctx context.Context, template prompt.Prompt, in Request) (string, error) {
 	r := in.Record
 	template.Builtin = map[string]string{
 		"issue_key": r.Key, "issue_id": issueID(in.Input), "issue_title": tracker.QuoteLine(in.Issue.Title, line),

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/feedback"
@@ -50,8 +51,8 @@ type Config struct {
 	Proof     *proof.Prover     // of issues' commits that succeed; nil: none are made
 	Protected []string          // paths that commits which leave the repository may not touch; default publish.ProtectedPaths()
 
-	Prompt        loop.Prompt // default loop.DefaultTemplate
-	Before        []string    // host commands, run on a checkout of the base; a run gets what they made; each `sh -c`
+	Prompt        prompt.Prompt // default prompt.Default
+	Before        []string      // host commands, run on a checkout of the base; a run gets what they made; each `sh -c`
 	Setup         []loop.Command
 	After         []loop.Command // at the end of each run, whatever came of it; a failure is a warning
 	SetupInputs   []string       // paths from the top; when a file there changes, setup fills a new home; none: build files of the top folder
@@ -145,7 +146,7 @@ func (c Config) WithDefaults() Config {
 	c.ProgressReport = cmp.Or(c.ProgressReport, 30*time.Second)
 	c.StopGrace, c.KeepRuns = cmp.Or(c.StopGrace, 30*time.Second), cmp.Or(c.KeepRuns, 20)
 	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
-		c.Prompt.Template, c.Prompt.Name = loop.DefaultTemplate, "built-in prompt"
+		c.Prompt.Template, c.Prompt.Name = prompt.Default, "built-in prompt"
 	}
 	c.Estimate = c.Estimated()
 	if c.Secrets == nil {

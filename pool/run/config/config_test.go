@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -20,7 +21,7 @@ func TestValidate(t *testing.T) {
 	c := config.Config{
 		Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}),
 		Agent:     agents.Command{}, Options: agents.Options{Command: []string{"true"}},
-		Prompt: loop.Prompt{Template: "{{issue}} {{feedback}} {{branch}}"},
+		Prompt: prompt.Prompt{Template: "{{issue}} {{feedback}} {{branch}}"},
 	}
 	c.Canaries = []config.Canary{{Path: "bad_test.go", Content: []byte("package bad")}}
 	if err := c.WithDefaults().Validate(); err != nil {

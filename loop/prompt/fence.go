@@ -1,10 +1,10 @@
-package loop
+package prompt
 
 import "strings"
 
-// fence marks a text as data. The delimiter is a row of tildes longer than any in the text, so that nothing in it can
-// end the block early.
-func fence(text string) string {
+// Fence marks a text as data: it puts it between two rows of at least five tildes, longer than any in the text, so that nothing
+// in it can end the block early. The result ends with a newline.
+func Fence(text string) string {
 	longest, run := 0, 0
 	for i := range len(text) {
 		if text[i] == '~' {

@@ -1,8 +1,13 @@
-package loop
+// Package prompt makes the text that an agent gets: templates, the values that are put into them, and the commands that they run.
+//
+// A template's author is trusted, and its values are not: text of an issue never becomes a mark, a command or an option of one. The
+// package starts nothing itself; see [Exec]. Everything here is safe for concurrent use, as long as nobody changes a Prompt's maps.
+package prompt
 
 import (
 	"cmp"
 	"context"
+	_ "embed" // for the default template
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +17,15 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
+
+// Default is the template for an issue where the user has none.
+//
+//go:embed default.md
+var Default string
+
+// Exec runs a command line of a template with `sh -c`, env (KEY=VALUE) added to its environment, and returns what it printed. It
+// belongs where the agent works: inside the sandbox.
+type Exec func(ctx context.Context, line string, env []string) (string, error)
 
 // Prompt is the text for the agent. Exactly one of Inline and Template is set.
 //
@@ -85,16 +99,13 @@ func (p Prompt) Check(known []string) error {
 
 // Unused are the user's arguments that the template does not mention, sorted.
 func (p Prompt) Unused() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Args)), p.uses)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Args)), p.Uses)
 }
 
-// Render resolves a prompt; exec runs the template's commands inside the sandbox (nil: commands are shown, not run).
-// Run uses it before each iteration. vars are built-ins of this iteration (see
-// Config.PromptVars), and win over those in Builtin.
-func (p Prompt) Render(
-	ctx context.Context, vars map[string]string,
-	exec func(ctx context.Context, line string, env []string) (string, error),
-) (string, error) {
+// Render returns the text to send. vars are built-ins of this iteration, such as the loop's Config.PromptVars, and win over those in
+// Builtin. exec runs the template's commands; nil: they are shown, not run. The error is Check's, or that of the first command that
+// failed.
+func (p Prompt) Render(ctx context.Context, vars map[string]string, exec Exec) (string, error) {
 	if err := p.Check(slices.Collect(maps.Keys(vars))); err != nil {
 		return "", err
 	}
@@ -136,10 +147,7 @@ func (p Prompt) Render(
 }
 
 // run gives a command's output, with one newline cut off its end.
-func (p Prompt) run(
-	ctx context.Context, m mark, values map[string]string,
-	exec func(ctx context.Context, line string, env []string) (string, error),
-) (string, error) {
+func (p Prompt) run(ctx context.Context, m mark, values map[string]string, exec Exec) (string, error) {
 	env, err := commandEnv(m, values)
 	if err != nil {
 		return "", err
@@ -157,8 +165,13 @@ func (p Prompt) alone(m mark) bool {
 	return before && m.end < len(p.Template) && p.Template[m.end] == '\n'
 }
 
-// mentions reports whether the text stands in the prompt or in what is put into it.
-func (p Prompt) mentions(text string) bool {
+// Uses reports whether the template has the key, also inside a command.
+func (p Prompt) Uses(key string) bool {
+	return slices.ContainsFunc(p.marks(), func(m mark) bool { return slices.Contains(m.keys, key) })
+}
+
+// Mentions reports whether text stands in the prompt, or in a value that the template uses outside of commands.
+func (p Prompt) Mentions(text string) bool {
 	if strings.Contains(p.Inline, text) || strings.Contains(p.Template, text) {
 		return true
 	}

@@ -3,7 +3,7 @@ package loop
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed" // for the default template
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -11,12 +11,10 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// DefaultTemplate is the prompt template for an issue where the user has none.
-//
-//go:embed prompt.md
-var DefaultTemplate string
+const expandOutput = 1 << 20 // bytes a command in a prompt may print
 
 // PromptVars are the built-ins of one iteration, for Prompt.Render: iteration, max_iterations, feedback, gate and
 // signal. With iteration 1 and no feedback the rendered prompt is exactly what a run would send first.
@@ -47,30 +45,6 @@ func gateSection(gate []Command) string {
 	return s.String()
 }
 
-// issueSection is the issue as data; empty when there is none.
-func issueSection(builtin map[string]string) string {
-	title, body := builtin["issue_title"], builtin["issue_body"]
-	if title == "" && body == "" {
-		return ""
-	}
-	var head strings.Builder
-	if key := builtin["issue_key"]; key != "" {
-		head.WriteString("Key: " + neutral.Excerpt(key, 200) + "\n")
-	}
-	head.WriteString("Title: " + neutral.Excerpt(title, 1000) + "\n")
-	if url := builtin["issue_url"]; url != "" {
-		head.WriteString("Where: " + neutral.Excerpt(url, 1000) + "\n")
-	}
-	text := head.String()
-	if strings.TrimSpace(body) != "" {
-		text += "\n" + body
-	}
-	if comments := strings.TrimSpace(builtin["issue_comments"]); comments != "" {
-		text = strings.TrimRight(text, "\n") + "\n\nComments on it, the oldest first:\n\n" + comments
-	}
-	return "## The issue\n\n" + fence(text)
-}
-
 // invocation builds the agent's command line, with the whole prompt or, in a session that it knows from, with the feedback.
 func (r *runner) invocation(ctx context.Context, n int, feedback, resumed string) (agents.Invocation, error) {
 	vars := r.c.PromptVars(n, feedback)
@@ -99,4 +73,24 @@ func (r *runner) facts(vars map[string]string) []string {
 		}
 	}
 	return env
+}
+
+// expand runs one of the prompt's commands inside the sandbox.
+func (r *runner) expand(ctx context.Context, line string, env []string) (string, error) {
+	r.pending = true
+	out, errs := proc.NewTail(expandOutput), proc.NewTail(tailKept)
+	exit, timedOut, err := r.shell(ctx, shell{
+		line: line, env: env, timeout: r.c.Timers.PromptExpand, stdout: out, stderr: errs,
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case timedOut:
+		return "", fmt.Errorf("no end after %s", r.c.Timers.PromptExpand)
+	case !exit.OK():
+		return "", fmt.Errorf("exit status %d: %s", exit.Code, lastWords(errs.String()))
+	case out.Total() > expandOutput:
+		return "", errors.New("it printed more than 1 MiB")
+	}
+	return out.String(), nil
 }

@@ -1,21 +1,17 @@
-package loop
+package prompt
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/pattern"
-	"github.com/ralph-pool/ralph/internal/proc"
 )
 
 const (
-	argPrefix    = "RALPH_ARG_"
-	argLimit     = 120 << 10 // bytes of one environment variable; systems take 128 KiB
-	expandOutput = 1 << 20   // bytes a command in a prompt may print
+	argPrefix = "RALPH_ARG_"
+	argLimit  = 120 << 10 // bytes of one environment variable; systems take 128 KiB
 )
 
 // readsAgain finds constructs that could run a value as code: arithmetic (bash runs commands in an array subscript
@@ -172,24 +168,4 @@ func commandEnv(m mark, values map[string]string) ([]string, error) {
 		env = append(env, argPrefix+key+"="+value)
 	}
 	return env, nil
-}
-
-// expand runs one of the prompt's commands inside the sandbox.
-func (r *runner) expand(ctx context.Context, line string, env []string) (string, error) {
-	r.pending = true
-	out, errs := proc.NewTail(expandOutput), proc.NewTail(tailKept)
-	exit, timedOut, err := r.shell(ctx, shell{
-		line: line, env: env, timeout: r.c.Timers.PromptExpand, stdout: out, stderr: errs,
-	})
-	switch {
-	case err != nil:
-		return "", err
-	case timedOut:
-		return "", fmt.Errorf("no end after %s", r.c.Timers.PromptExpand)
-	case !exit.OK():
-		return "", fmt.Errorf("exit status %d: %s", exit.Code, lastWords(errs.String()))
-	case out.Total() > expandOutput:
-		return "", errors.New("it printed more than 1 MiB")
-	}
-	return out.String(), nil
 }

@@ -1,4 +1,4 @@
-package loop
+package prompt
 
 import (
 	"context"
@@ -7,10 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // hostile are values that would run `touch HIT` if any shell read them as a program.
@@ -106,57 +103,8 @@ func TestCommandsThatCannotBeMadeSafeAreRefused(t *testing.T) {
 	}
 }
 
-func TestCommandInTemplateRunsInTheSandbox(t *testing.T) {
+func TestCommandArgumentsAreBounded(t *testing.T) {
 	t.Parallel()
-	var prompts []string
-	c := onHost(t, &diary{}, "echo '"+done+"'")
-	c.Agent = scripted{prompts: &prompts, scripts: []string{"echo '" + done + "'"}}
-	c.Prompt = Prompt{
-		Template: "[!`pwd -P; printf '\\n'`] [!`printf '%s\\n' {{issue_title}}`]",
-		Builtin:  map[string]string{"issue_title": "!`rm -rf ~` $(reboot)"},
-	}
-	wantEnd(t, Run(t.Context(), c), EndDone)
-	dir, err := filepath.EvalSymlinks(c.Sandbox.Workdir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "[" + dir + "\n] [!`rm -rf ~` $(reboot)]"; prompts[0] != want {
-		t.Errorf("prompt %q, want %q", prompts[0], want)
-	}
-}
-
-func TestCommandWithoutEndIsAnErrorAfter30Seconds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := staged(stage{
-			agent: act(false, done),
-			shell: func(ctx context.Context, _ sandboxes.Command) (sandboxes.Exit, error) {
-				<-ctx.Done()
-				return sandboxes.Exit{}, context.Cause(ctx)
-			},
-		}, &diary{})
-		c.Prompt = Prompt{Template: "!`tail -f x`", Name: "p.md"}
-		start := time.Now()
-		r := Run(t.Context(), c)
-		wantEnd(t, r, EndPrompt)
-		if got := time.Since(start); got != 30*time.Second || len(r.Iterations) != 0 {
-			t.Errorf("ended after %s with %d iterations", got, len(r.Iterations))
-		}
-		if want := "p.md:1: !`tail -f x`: no end after 30s"; r.Err.Error() != want {
-			t.Errorf("error %v, want %s", r.Err, want)
-		}
-	})
-}
-
-func TestCommandOutputAndArgumentsAreBounded(t *testing.T) {
-	t.Parallel()
-	c := onHost(t, &diary{}, "echo '"+done+"'")
-	c.Prompt = Prompt{Template: "!`head -c 1048577 /dev/zero`"}
-	r := Run(t.Context(), c)
-	wantEnd(t, r, EndPrompt)
-	if !strings.Contains(r.Err.Error(), "more than 1 MiB") {
-		t.Errorf("error %v", r.Err)
-	}
 	p := Prompt{Template: "!`echo {{v}}`", Args: map[string]string{"v": strings.Repeat("x", argLimit+1)}}
 	if _, err := p.Render(t.Context(), nil, noCommand(t)); err == nil || !strings.Contains(err.Error(), "too many for a command") {
 		t.Errorf("error %v", err)
