@@ -44,7 +44,7 @@ func issue() map[string]string {
 func TestDefaultTemplate(t *testing.T) {
 	t.Parallel()
 	p := prompt.Prompt{Template: prompt.Default, Builtin: issue()}
-	if err := (prompt.Prompt{Template: prompt.Default}).Check(prompt.Builtins()); err != nil {
+	if err := (prompt.Prompt{Template: prompt.Default}).Check(prompt.Keys()); err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Gate: []Command{{Line: "make test"}, {Line: "make lint"}}}

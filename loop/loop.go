@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -189,7 +190,7 @@ func (c Config) Validate() error {
 	if c.Agent != nil {
 		errs = append(errs, agents.Check(c.Agent, c.Options))
 	}
-	errs = append(errs, c.Prompt.Check(nil))
+	errs = append(errs, c.Prompt.Check(slices.Collect(maps.Keys(c.PromptVars(1, "")))))
 	if slices.Contains(c.Signals, "") {
 		errs = append(errs, errors.New("completion signal is empty; give it some text"))
 	}

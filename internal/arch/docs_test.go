@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/loop/prompt"
 )
 
 // codeBlock is Go code in Markdown.
@@ -122,4 +124,16 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// The documentation names each key of a prompt template.
+func TestDocumentedPromptKeys(t *testing.T) {
+	t.Parallel()
+	_, text, _ := strings.Cut(read(t, "../../docs/agents.md"), "\n## The prompt\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	for _, key := range prompt.Keys() {
+		if !strings.Contains(text, "`"+key+"`") {
+			t.Errorf("docs/agents.md does not name {{%s}}", key)
+		}
+	}
 }

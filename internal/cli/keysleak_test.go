@@ -18,6 +18,7 @@ func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 	m.write(t, ".ralph/.gitignore", ".env\nconfig.yaml\n")
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
 	m.write(t, "docs/prompt.md", usual)
+	m.write(t, "docs/request.md", "{{report}}\n")
 	m.write(t, "docs/settings", "KEY=\n")
 	for link, to := range map[string]string{"docs/env": "../.env", "docs/keys": "../.ralph/.env", "docs/link": "prompt.md", "docs/ralph": "../.ralph"} {
 		if err := os.Symlink(to, m.repo+"/"+link); err != nil {
@@ -54,7 +55,7 @@ func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 		{file: "prompt-file: docs/pipe\n", want: "ralph: " + file + ": prompt-file: ROOT/repo/docs/pipe is not a regular file\n"},
 		{file: "request-template: .env\n", want: foreign("request-template", ".env")},
 		{file: "request-template: docs/env\n", want: foreign("request-template", "docs/env")},
-		{file: "request-template: docs/prompt.md\n"},
+		{file: "request-template: docs/request.md\n"},
 		{file: "prompt-file: .ralph/.env\n", want: keys(file+": prompt-file", ".ralph/.env")},
 		{file: "prompt-file: docs/keys\n", want: keys(file+": prompt-file", "docs/keys")},
 		{file: "request-template: docs/ralph/.env\n", want: keys(file+": request-template", "docs/ralph/.env")},

@@ -45,26 +45,24 @@ type Prompt struct {
 	Template string            // {{KEY}} and !`command` are replaced
 	Name     string            // of the template, for errors: a file name
 	Args     map[string]string // the user's own keys; shadowing a built-in is an error
-	Builtin  map[string]string // branch, base, issue_key, issue_title, issue_body, issue_url, …; Run adds iteration, max_iterations, feedback, gate, signal
+	Builtin  map[string]string // values of Keys that are the same in each iteration, and the caller's own keys
 }
 
-// Builtins are the keys that ralph gives values, sorted.
-func Builtins() []string {
+// issueKey is the issue as one block of data. It is made from other keys, and never given.
+const issueKey = "issue"
+
+// Keys are all keys that ralph gives values in a run that works an issue, sorted. A run without an issue has fewer. No argument may
+// have the name of one.
+func Keys() []string {
 	return []string{
-		"base", "branch", "feedback", "gate", "issue", "issue_body", "issue_key", "issue_title", "issue_url",
-		"iteration", "max_iterations", "signal",
+		"attempt", "base", "branch", "feedback", "gate", issueKey, "issue_body", "issue_comments", "issue_id", "issue_key", "issue_labels",
+		"issue_title", "issue_url", "iteration", "max_iterations", "signal",
 	}
 }
 
-// added are the built-ins that are there in every run.
-func added() []string {
-	return []string{"feedback", "gate", "issue", "iteration", "max_iterations", "signal"}
-}
-
-// Check reports everything that is wrong with the prompt before anything starts: unknown keys, arguments that shadow a
-// built-in, commands that cannot be made safe. known are built-in keys that will have a value by then; those in Builtin
-// and those that Run adds need not be named. Pass Builtins() when there will be an issue.
-func (p Prompt) Check(known []string) error {
+// Check reports everything that is wrong with the prompt before anything starts, joined: unknown keys, arguments that shadow a
+// built-in, commands that cannot be made safe. given are the keys of the vars that Render will get.
+func (p Prompt) Check(given []string) error {
 	if (p.Inline == "") == (p.Template == "") {
 		return errors.New("give exactly one of an inline prompt and a prompt template")
 	}
@@ -75,8 +73,8 @@ func (p Prompt) Check(known []string) error {
 		return nil
 	}
 	var errs []error
-	all := slices.Concat(added(), known, slices.Collect(maps.Keys(p.Builtin)))
-	reserved := slices.Concat(all, Builtins())
+	all := slices.Concat([]string{issueKey}, given, slices.Collect(maps.Keys(p.Builtin)))
+	reserved := slices.Concat(all, Keys())
 	for _, name := range slices.Sorted(maps.Keys(p.Args)) {
 		switch {
 		case slices.Contains(reserved, name):
@@ -115,8 +113,8 @@ func (p Prompt) Render(ctx context.Context, vars map[string]string, exec Exec) (
 	values := map[string]string{}
 	maps.Copy(values, p.Args)
 	maps.Copy(values, p.Builtin)
-	if _, given := values["issue"]; !given {
-		values["issue"] = issueSection(p.Builtin)
+	if _, given := values[issueKey]; !given {
+		values[issueKey] = issueSection(p.Builtin)
 	}
 	maps.Copy(values, vars)
 

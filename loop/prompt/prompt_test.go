@@ -56,7 +56,7 @@ func TestUnknownKeyNamesItAndTheNearest(t *testing.T) {
 		{"!`echo \"$RALPH_ARG_colour\"`", "p.md:1: unknown key {{colour}}; it is neither built in nor a prompt argument"},
 	} {
 		p := Prompt{Name: "p.md", Template: tt.template, Builtin: map[string]string{"branch": "b"}}
-		err := p.Check(Builtins())
+		err := p.Check(Keys())
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("Check(%q) = %v, want %s", tt.template, err, tt.want)
 		}
@@ -73,7 +73,7 @@ func TestUnknownKeyNamesItAndTheNearest(t *testing.T) {
 
 func TestUserKeyThatShadowsABuiltinIsAnError(t *testing.T) {
 	t.Parallel()
-	for _, key := range append(Builtins(), "from_caller") {
+	for _, key := range append(Keys(), "from_caller") {
 		p := Prompt{Template: "x", Args: map[string]string{key: "v"}, Builtin: map[string]string{"from_caller": ""}}
 		if err := p.Check(nil); err == nil || !strings.Contains(err.Error(), "{{"+key+"}}") {
 			t.Errorf("Check with argument %s = %v", key, err)

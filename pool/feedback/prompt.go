@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// PromptFacts are the prompt's facts about an issue, with the number of invisible characters removed from its text. What a
-// person has asked the run for is its last comment.
+// PromptFacts are the values of the prompt.Keys that depend on the issue and its run, with the number of invisible characters
+// removed from its text. What a person has asked the run for is its last comment.
 func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 	total := 0
 	clean := func(s string) string {
@@ -34,14 +34,4 @@ func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 		"issue_body": clean(issue.Body), "issue_url": r.URL, "issue_labels": clean(strings.Join(issue.Labels, ", ")),
 		"issue_comments": comments.String(), "attempt": fmt.Sprint(r.Attempt),
 	}, total
-}
-
-// PromptKeys are the keys that a prompt template may use besides those that every loop knows; see prompt.Prompt.Check.
-func PromptKeys() []string {
-	m, _ := PromptFacts(tracker.Issue{}, journal.Run{})
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	return keys
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool/decide"
-	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -194,7 +193,7 @@ func (c Config) Validate() error {
 		}
 		all.Prompt.Builtin = make(map[string]string)
 		maps.Copy(all.Prompt.Builtin, c.Prompt.Builtin)
-		for _, key := range feedback.PromptKeys() {
+		for _, key := range prompt.Keys() {
 			all.Prompt.Builtin[key] = ""
 		}
 		errs = append(errs, c.Agents().Check(), all.Validate())
