@@ -254,7 +254,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	case last.Unlabelled != "" && last.Verdict.Final && !edited && t.Asked == nil:
 		return &journal.Skip{Code: journal.SkipLabels, Detail: v.w.c.Require[0], Run: last.ID, Outcome: last.Verdict.Outcome}
 	case v.waits(issue.Key) && !edited:
-		return &journal.Skip{Code: journal.SkipRetry, Until: t.RetryAt, Attempt: max(1, t.Attempts), Outcome: t.Outcome}
+		return &journal.Skip{Code: journal.SkipRetry, Until: t.RetryAt, Attempt: t.Attempts, Outcome: t.Outcome}
 	case done && (!v.here[issue.Key] || tracker.IsReadOnly(v.w.cfg.Tracker) || issue.Reported != nil && *issue.Reported < d.Run) && d.Hash == issue.Hash(): // an older state of the backlog
 		return &journal.Skip{Code: journal.SkipDone, Run: d.Run, Host: d.Host, Outcome: journal.Outcome(d.Outcome)}
 	}

@@ -102,9 +102,9 @@ func (a *app) printIssue(s issueStatus, name string) {
 	}
 	free := ""
 	if last := s.Runs[len(s.Runs)-1]; !last.Ended.IsZero() && !last.Verdict.Counted {
-		free = "; the latest run uses none"
+		free = "; the latest run does not count as one"
 	}
-	line("attempts", "%d used up%s", s.Attempts, free)
+	line("attempts", "%d used%s", s.Attempts, free)
 	total := "not reported by the agent"
 	if s.Spent != (agents.Usage{}) {
 		total = ledger.Spend{Usage: s.Spent, Unknown: s.Unknown}.Text()

@@ -176,7 +176,7 @@ func logText(e journal.Event) (line string, ended bool) {
 	case journal.EventIteration:
 		text = fmt.Sprint(e.Iteration)
 	case journal.EventUsage:
-		kind, text = string(journal.EventIteration), fmt.Sprintf("%d ended after %s", e.Iteration, age(time.Duration(e.Elapsed*float64(time.Second))))
+		kind, text = string(journal.EventIteration), tail(fmt.Sprintf("%d ended after %s", e.Iteration, age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
 		if e.Usage != nil {
 			text += "; " + ledger.Spend{Usage: *e.Usage}.Text()
 		}

@@ -25,7 +25,7 @@ func TestLogLines(t *testing.T) {
 	for _, e := range []journal.Event{
 		{Kind: journal.EventEnded, Outcome: journal.Succeeded}, {Kind: journal.EventEnded, Outcome: journal.Failed, Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: "why"}}, {Kind: journal.EventAgent},
 		{Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.PIDsNotice(1, 9)}, {Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.MemoryNotice(2, 64<<20)},
-		{Kind: journal.EventUsage, Iteration: 2, Text: "exit", Elapsed: 3, Usage: &agents.Usage{Input: 5, CacheRead: 6, Output: 7}},
+		{Kind: journal.EventUsage, Iteration: 2, Elapsed: 3, Usage: &agents.Usage{Input: 5, CacheRead: 6, Output: 7}},
 	} {
 		line, err := json.Marshal(e)
 		if err != nil {

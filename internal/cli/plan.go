@@ -55,16 +55,19 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 		d.Forecast = expected
 		return a.ui.json(d)
 	}
-	order := "Would work, in this order:\n"
+	const work = "Would work, in this order:\n"
+	order := work
 	if back := backAt(c.Agents().Choices(), parked); !back.IsZero() && len(keys) == 0 {
 		a.ui.printf("Nothing would be worked until %s.\n", back.Local().Format(time.DateTime))
 		a.printParked(parked)
 		a.ui.printf("`ralph work KEY` tries an issue at once.\n\n")
 		order, parked = "Would work then, in this order:\n", nil
 	}
-	if len(plan.Work) == 0 {
+	switch {
+	case len(plan.Work) == 0 && order != work: // said above
+	case len(plan.Work) == 0:
 		a.ui.printf("Nothing to work.\n")
-	} else {
+	default:
 		a.ui.printf("%s", order)
 		a.issueTable(plan.Work, view, true)
 	}

@@ -103,11 +103,11 @@ func (a *app) showRun(s runState, name string) {
 		if it.Resumed {
 			by += "resumed, "
 		}
-		failure := ""
+		how := report.Ending(it)
 		if it.Failure != nil {
-			failure = ", " + report.Failure(it.Failure)
+			how = strings.TrimPrefix(how+": "+report.Failure(it.Failure), ": ")
 		}
-		line(fmt.Sprintf("iteration %d", it.Number), "%s%s, %s, %s%s", by, it.Ending, plural(it.Commits, "commit"), age(it.Duration), failure)
+		line(fmt.Sprintf("iteration %d", it.Number), "%s%s in %s, %s", by, plural(it.Commits, "commit"), age(it.Duration), how)
 	}
 	gate := func(name string, checks []loop.Check) {
 		for _, c := range checks {

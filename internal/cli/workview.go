@@ -108,7 +108,7 @@ func (v *workView) event(e journal.Event) {
 	case journal.EventStarted:
 		v.line(e, v.ui.paintErr(bold, "started"), attempt(e.Attempt)+v.ui.brief(e.Title, 70))
 	case journal.EventUsage:
-		v.line(e, v.ui.paintErr(dim, fmt.Sprintf("iteration %d", e.Iteration)), age(time.Duration(e.Elapsed*float64(time.Second))))
+		v.line(e, v.ui.paintErr(dim, fmt.Sprintf("iteration %d", e.Iteration)), tail(age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
 	case journal.EventReview:
 		v.line(e, v.ui.paintErr(dim, "review"), v.ui.brief(cleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
@@ -187,6 +187,14 @@ func (v *workView) line(e journal.Event, what, text string, more ...string) {
 		line += "\n" + below + cleanLine(m)
 	}
 	v.ui.note("%s", line)
+}
+
+// tail adds to a text what there is to say about it.
+func tail(text, more string) string {
+	if more == "" {
+		return text
+	}
+	return text + ": " + more
 }
 
 func attempt(n int) string {

@@ -61,7 +61,7 @@ func TestEachPassIsToldApart(t *testing.T) {
 	add(check("a", journal.EventSetup, journal.PlaceWorktree, 0, time.Second)...)
 	add(check("b", journal.EventGate, journal.PlaceWorktree, 0, time.Minute)...)
 	add(journal.Event{Kind: journal.EventNote, Run: "a", Key: "a", Text: "for -v, and for the log"})
-	add(journal.Event{Kind: journal.EventIteration, Run: "a", Key: "a", Iteration: 1}, journal.Event{Kind: journal.EventUsage, Run: "a", Key: "a", Iteration: 1, Elapsed: 90})
+	add(journal.Event{Kind: journal.EventIteration, Run: "a", Key: "a", Iteration: 1}, journal.Event{Kind: journal.EventUsage, Run: "a", Key: "a", Iteration: 1, Elapsed: 90, Text: "killed after 40s without output"})
 	add(check("a", journal.EventGate, journal.PlaceWorktree, 0, time.Second)...)
 	add(check("a", journal.EventGate, journal.PlaceWorktree, 1, time.Second)...)
 	add(journal.Event{Kind: journal.EventIteration, Run: "a", Key: "a", Iteration: 2}, journal.Event{Kind: journal.EventUsage, Run: "a", Key: "a", Iteration: 2, Elapsed: 4})
@@ -73,7 +73,7 @@ func TestEachPassIsToldApart(t *testing.T) {
 	want := `a  gate passed  on the base, 5s (setup 1s)
 a  started  A
 a  setup  in the worktree, 1s
-a  iteration 1  1m30s
+a  iteration 1  1m30s: killed after 40s without output
 a  gate failed  in the worktree, 2s: line
 a  iteration 2  4s
 a  gate passed  in the worktree, 4s

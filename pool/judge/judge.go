@@ -177,14 +177,14 @@ func hear(r *journal.Review, res loop.Result) {
 	case res.End == loop.EndDone && res.Output != nil && res.Output.JSON != nil:
 		a, err := decode(res.Output.JSON)
 		if err != nil {
-			r.Failed = "its answer does not count: " + err.Error()
+			r.Failed = "the reviewer's answer does not count: " + err.Error()
 			return
 		}
 		r.Accepted, r.Solved, r.Tested, r.Findings = a.accepts(), *a.Solved, *a.Tested, a.Findings
 	case res.End == loop.EndOutput && res.Output != nil && res.Output.Raw != "":
-		r.Failed = "its answer is not what was asked for"
+		r.Failed = "the reviewer's answer is not what was asked for"
 	case res.End == loop.EndOutput:
-		r.Failed = "it gave no answer"
+		r.Failed = "the reviewer gave no answer"
 	case res.End == loop.EndBudget:
 		r.Failed = "the budget was spent before it had answered"
 	case res.Failure != nil:

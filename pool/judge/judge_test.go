@@ -182,14 +182,14 @@ func TestHear(t *testing.T) {
 	}{
 		{loop.Result{End: loop.EndDone, Output: good}, ""},
 		{loop.Result{End: loop.EndDone}, "done"},
-		{loop.Result{End: loop.EndDone, Output: &loop.OutputValue{JSON: []byte(`{}`)}}, "its answer does not count: it leaves a question open"},
-		{loop.Result{End: loop.EndMaxed, Output: good, Failure: &agents.Failure{Class: agents.Killed, Message: "killed\nby x"}}, "killed: killed by x"},
+		{loop.Result{End: loop.EndDone, Output: &loop.OutputValue{JSON: []byte(`{}`)}}, "the reviewer's answer does not count: it leaves a question open"},
+		{loop.Result{End: loop.EndMaxed, Output: good, Failure: &agents.Failure{Class: agents.Killed, Message: "killed\nby x"}}, "killed by x"},
 		{loop.Result{End: loop.EndUnavailable, Output: good, Failure: &agents.Failure{Class: agents.RateLimit, Message: "later"}}, "rate-limit: later"},
 		{loop.Result{End: loop.EndBudget, Output: good}, "the budget was spent before it had answered"},
 		{loop.Result{End: loop.EndSandbox, Output: good, Err: errors.New("broken")}, "broken"},
 		{loop.Result{End: loop.EndTimeout, Output: good}, "run-timeout"},
-		{loop.Result{End: loop.EndOutput, Output: &loop.OutputValue{Raw: "x"}}, "its answer is not what was asked for"},
-		{loop.Result{End: loop.EndOutput}, "it gave no answer"},
+		{loop.Result{End: loop.EndOutput, Output: &loop.OutputValue{Raw: "x"}}, "the reviewer's answer is not what was asked for"},
+		{loop.Result{End: loop.EndOutput}, "the reviewer gave no answer"},
 	} {
 		var r journal.Review
 		hear(&r, test.res)

@@ -34,6 +34,12 @@ func (l *Loops) Event(e loop.Event) (journal.Event, bool) {
 		usage := e.Result.Usage
 		out.Kind, out.Usage, out.Elapsed = journal.EventUsage, &usage, e.Result.Duration.Seconds()
 		out.Agent, out.Model, out.Session = e.Result.Agent, e.Result.Model, e.Result.Session
+		out.Text = "" // of one that ended by itself, what follows says why
+		if how := e.Result.Ending; how != loop.EndingExit && how != loop.EndingNotStarted {
+			if out.Text = Ending(*e.Result); out.Text == "" && e.Result.Failure != nil {
+				out.Text = Failure(e.Result.Failure)
+			}
+		}
 	case loop.EventSetup:
 		out.Kind = journal.EventSetup
 	case loop.EventAfter:

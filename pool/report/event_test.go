@@ -44,3 +44,26 @@ func TestSessionOfIteration(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// How an agent ended that was killed, and once only that it was; of one that ended by itself what follows says more.
+func TestHowAnIterationEnded(t *testing.T) {
+	t.Parallel()
+	silent := &agents.Failure{Class: agents.Killed, Message: "killed after 40s without output"}
+	for _, c := range []struct {
+		it             loop.Iteration
+		event, failure string
+	}{
+		{loop.Iteration{Ending: loop.EndingExit}, "", ""},
+		{loop.Iteration{Ending: loop.EndingIdle, Failure: silent}, silent.Message, silent.Message},
+		{loop.Iteration{Ending: loop.EndingRun}, "killed, as the run took too long", ""},
+		{loop.Iteration{Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.Auth, Message: "log in"}}, "", "auth: log in"},
+	} {
+		var l Loops
+		if e, ok := l.Event(loop.Event{Kind: loop.EventEnded, Text: string(c.it.Ending), Result: &c.it}); !ok || e.Text != c.event {
+			t.Errorf("%s: %q, want %q", c.it.Ending, e.Text, c.event)
+		}
+		if c.it.Failure != nil && Failure(c.it.Failure) != c.failure {
+			t.Errorf("%q, want %q", Failure(c.it.Failure), c.failure)
+		}
+	}
+}

@@ -126,9 +126,30 @@ func explainLast(agent string, r loop.Result) string {
 	return " (last: " + last + ")"
 }
 
+// Ending says how an iteration's agent ended; empty where its failure says it.
+func Ending(it loop.Iteration) string {
+	switch it.Ending {
+	case loop.EndingExit:
+		return "ended by itself"
+	case loop.EndingGrace:
+		return "killed after its completion signal, as it did not end"
+	case loop.EndingIdle, loop.EndingIteration, loop.EndingNotStarted:
+		if it.Failure != nil {
+			return ""
+		}
+	case loop.EndingBudget, loop.EndingShare, loop.EndingAgent:
+		return "killed, as its budget was spent (" + string(it.Ending) + ")"
+	case loop.EndingRun:
+		return "killed, as the run took too long"
+	case loop.EndingInterrupted:
+		return "ended, as the run was stopped"
+	}
+	return string(it.Ending)
+}
+
 // Failure says how an agent failed, with its class where that says more than the message.
 func Failure(f *agents.Failure) string {
-	if f.Class == agents.OtherFailure && f.Message != "" {
+	if f.Class == agents.OtherFailure && f.Message != "" || strings.HasPrefix(f.Message, string(f.Class)) {
 		return f.Message
 	}
 	return f.Error()
