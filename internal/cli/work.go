@@ -30,12 +30,12 @@ const workLong = `Empty the backlog: take the issues that carry the pick-up labe
 the gate passes, publish the commits and report on the issue. This is one sweep: it works each issue once, and ends when
 none is left. A later ` + "`ralph work`" + ` tries again what has failed, once its waiting time is over.
 
-With KEYs only these issues are worked, and waiting times and a hand-over to a person do not count for them. Any number
-of sweeps may run at the same time, here and on other machines. Ctrl-C lets the agents end and takes their commits
+With KEYs only these issues are worked, and waiting times and a hand-over to a person do not count for them. Those in
+review are left out all the same. Any number of sweeps may run at the same time, here and on other machines. Ctrl-C lets the agents end and takes their commits
 back; a second one kills them. A flag with "..." behind it may be given several times.`
 
 const workExample = `  ralph work --dry-run
-  ralph work --label no-human --parallel 4 --gate 'go test ./...'
+  ralph work --parallel 8 --gate 'go test ./...'
   ralph work --sandbox none --skip-permissions fix-login
   ralph work --agent-command './my-agent --fast' --publish merge`
 
