@@ -57,6 +57,7 @@ var floors = map[string]int{
 	"pool":                     8,
 	"pool/run":                 7,
 	"pool/run/config":          6,
+	"pool/run/hold":            5,
 	"pool/batch":               7,
 	"pool/job":                 8,
 	"pool/checks":              6,

@@ -49,24 +49,16 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	x.reportDeclined(ctx, s, err)
 	s.PID = 0
 	_ = x.save(ctx, s) // this process knows it all the same
-	x.leaveClaim(ctx, s)
+	ctx, done := x.ending.Hurried(ctx)
+	defer done()
+	if err := x.claim.Leave(ctx, x.r.LeftFor(s.Stage)); err != nil {
+		x.log.Warn("claim not left", "error", err)
+	}
 	return s
 }
 
 // leftTTL is how long the claim of a deferred run lasts if its commits are only on this host; otherwise ClaimTTL.
 const leftTTL = 24 * time.Hour
-
-// leaveClaim reserves the issue for this host until the run is continued.
-func (x *execution) leaveClaim(ctx context.Context, s journal.State) {
-	if x.claim == nil || x.task.Shared {
-		return
-	}
-	ctx, done := x.ending.Hurried(ctx)
-	defer done()
-	if err := x.claim.Leave(ctx, x.run.ID, x.r.LeftFor(s.Stage)); err != nil {
-		x.log.Warn("claim not left", "error", err)
-	}
-}
 
 // LeftFor is how long a run deferred at this stage keeps its issue reserved.
 func (r *Runner) LeftFor(stage journal.Stage) time.Duration {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -23,7 +21,7 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 	if x.run.Kind != journal.KindIssue {
 		return s, nil
 	}
-	if !x.mayAct(ctx) {
+	if !x.claim.MayAct(ctx) {
 		x.retract(ctx, s)
 		return s, nil
 	}
@@ -49,7 +47,7 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 
 // writeReport replaces the report on the issue. The caller holds the claim.
 func (x *execution) writeReport(ctx context.Context, body string) error {
-	return x.c.Tracker.Report(ctx, x.run.Key, tracker.Report{Run: x.run.ID, Mark: x.claim.Record().Mark, Body: body})
+	return x.c.Tracker.Report(ctx, x.run.Key, tracker.Report{Run: x.run.ID, Mark: x.claim.Mark(), Body: body})
 }
 
 // retract removes the note of progress from this clone's own copy of the issue, if it has one. The new holder of the claim reports
@@ -102,7 +100,7 @@ func (x *execution) earlierRuns(ctx context.Context) []journal.Record {
 // reportDeclined reports on the issue why the remote refuses the commits: a person may have to change a rule there. In later
 // stages the final report is already written.
 func (x *execution) reportDeclined(ctx context.Context, s journal.State, why error) {
-	if x.run.Kind != journal.KindIssue || !s.Stage.Before(journal.StageReport) || !errors.Is(why, worktree.ErrDeclined) || !x.owned() || x.expired() {
+	if x.run.Kind != journal.KindIssue || !s.Stage.Before(journal.StageReport) || !errors.Is(why, worktree.ErrDeclined) || !x.claim.Valid() {
 		return
 	}
 	x.quiet()
@@ -132,7 +130,7 @@ func (r *Runner) HandOver(ctx context.Context, f tracker.FollowUp, runs journal.
 
 // label sets the labels that show the outcome.
 func (x *execution) label(ctx context.Context, s journal.State) (journal.State, error) {
-	if x.run.Kind != journal.KindIssue || !x.mayAct(ctx) {
+	if x.run.Kind != journal.KindIssue || !x.claim.MayAct(ctx) {
 		return s, nil
 	}
 	c := decide.Change(x.c.Labels, journal.Record{Run: x.run, State: s})
@@ -144,35 +142,12 @@ func (x *execution) label(ctx context.Context, s journal.State) (journal.State, 
 	return x.handleEffect(ctx, s, err)
 }
 
-// release releases the claim. A record stays: it keeps the issue's limits on every machine, and keeps clones whose backlog does not
-// show the outcome yet from working the issue again.
+// release gives the claim up.
 func (x *execution) release(ctx context.Context, s journal.State) (journal.State, error) {
-	if !x.mayAct(ctx) {
+	if !x.claim.MayAct(ctx) {
 		return s, nil
 	}
-	var err error
-	switch {
-	case x.task.Shared:
-		record := x.record(s)
-		record.Finished = s.Verdict.Final
-		err = x.claim.SetRecord(ctx, record)
-	case x.run.Kind != journal.KindIssue:
-		err = x.claim.Release(ctx)
-	case s.Verdict.Final:
-		err = x.claim.Finish(ctx, x.record(s))
-	default:
-		err = x.claim.End(ctx, x.record(s))
-	}
-	return x.handleEffect(ctx, s, err)
-}
-
-// mayAct reports that we hold the claim, so that outward effects are allowed.
-func (x *execution) mayAct(ctx context.Context) bool {
-	if !x.owned() || x.expired() && !x.fence(ctx) {
-		x.stop.Stop(journal.StopClaimLost, "")
-		return false
-	}
-	return true
+	return x.handleEffect(ctx, s, x.claim.End(ctx, journal.Record{Run: x.run, State: s}))
 }
 
 // handleEffect handles the result of an outward effect. Transient errors are left to the next sweep; after MaxTries the error
@@ -182,8 +157,7 @@ func (x *execution) handleEffect(ctx context.Context, s journal.State, err error
 	case err == nil:
 		s.Tries = 0
 		return s, nil
-	case errors.Is(err, worktree.ErrLost):
-		x.stop.Stop(journal.StopClaimLost, "")
+	case x.claim.Lost(err):
 		return s, nil
 	case x.gone(ctx, err):
 		s.Tries, s.Facts.Gone = 0, true
@@ -222,31 +196,16 @@ func (x *execution) gone(ctx context.Context, err error) bool {
 	return errors.Is(now, tracker.ErrNotFound) // otherwise a part of the issue was not found
 }
 
-// announce writes the outcome into the claim before anything shows it, so that no machine works the issue again. Only final outcomes
-// need that, and only with a remote: the local journal has it already.
+// announce writes the outcome into the claim before anything shows it. Only final outcomes need that, and only with a remote: the
+// local journal has it already.
 func (x *execution) announce(ctx context.Context, r journal.Record, body string) error {
-	if !r.Verdict.Final || x.task.Shared || x.c.Repo.Remote() == "" {
+	if !r.Verdict.Final || x.c.Repo.Remote() == "" {
 		return nil
 	}
-	if d := x.claim.Record(); d.Pending != nil && d.Run == r.ID {
-		return nil
-	}
-	record, err := x.pending(r, body)
-	if err != nil {
-		return err
-	}
-	return x.claim.SetRecord(ctx, record)
+	return x.claim.Announce(ctx, r, x.pending(r, body))
 }
 
-// pending is the claim's record while the run's outcome is still to be reported.
-func (x *execution) pending(r journal.Record, body string) (worktree.Record, error) {
-	record := x.record(r.State)
-	left, err := json.Marshal(report.Pending{Report: body, Change: decide.Change(x.c.Labels, r)})
-	record.Pending = left
-	return record, err
-}
-
-// record is the record that stays in the claim after the run.
-func (x *execution) record(s journal.State) worktree.Record {
-	return tally.Left(x.claim.Record(), journal.Record{Run: x.run, State: s})
+// pending is what is left to report of the run.
+func (x *execution) pending(r journal.Record, body string) report.Pending {
+	return report.Pending{Report: body, Change: decide.Change(x.c.Labels, r)}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -51,7 +50,7 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 		if s.Published != "" || !x.publishable(s) {
 			return s, nil
 		}
-		if x.killed || x.outward(s) && !x.fenced(ctx) || !x.wanted(ctx) {
+		if x.killed || x.outward(s) && !x.mayPublish(ctx) || !x.wanted(ctx) {
 			return x.cut(ctx, s, journal.StagePublish), nil
 		}
 		s.Facts.Outdated = s.Facts.Edited || x.edited.Load()
@@ -64,8 +63,7 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 			err = x.publishOnce(ctx, &s)
 		}
 		switch {
-		case errors.Is(err, worktree.ErrLost):
-			x.stop.Stop(journal.StopClaimLost, "")
+		case x.claim.Lost(err):
 			return x.cut(ctx, s, journal.StagePublish), nil
 		case err == nil:
 			s.Tries, s.Facts.Done = 0, true
@@ -88,7 +86,7 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 		case errors.Is(err, worktree.ErrConflict) || errors.Is(err, worktree.ErrDirty) && x.run.Kind != journal.KindIssue:
 			s.Facts.Conflict = err.Error()
 			return s, nil
-		case x.stop.Is(journal.StopClaimLost) || ctx.Err() != nil:
+		case !x.claim.Held() || ctx.Err() != nil:
 			return x.cut(ctx, s, journal.StagePublish), nil //nolint:nilerr // the cut is the fact, whatever failed with it
 		default:
 			return x.fault(s, err)
@@ -133,39 +131,27 @@ func (x *execution) publishOnce(ctx context.Context, s *journal.State) (err erro
 	return err
 }
 
-// joined reports that the branch and the claim change in one step.
-func (x *execution) joined() bool { return x.run.Kind == journal.KindIssue && !x.task.Shared }
-
-// fenced reports that we hold the claim, before anything is published. Where that is one step with the claim, the step itself
-// shows it.
-func (x *execution) fenced(ctx context.Context) bool {
-	alone := x.joined() && x.run.Settings.Publish != journal.PublishMerge && x.c.Proof == nil && !x.c.Requests.AutoMerge
-	return x.owned() && (alone || x.fence(ctx))
+// mayPublish reports whether the run holds the claim, before anything is published.
+func (x *execution) mayPublish(ctx context.Context) bool {
+	pushFirst := x.run.Settings.Publish != journal.PublishMerge && x.c.Proof == nil && !x.c.Requests.AutoMerge
+	return x.claim.MayPublish(ctx, pushFirst)
 }
 
-// pushed reports that the claim says so: ralph has died right after it.
+// pushed reports whether the claim says that the commits are pushed: ralph died right after it.
 func (x *execution) pushed(s journal.State) bool {
-	d := x.claim.Record()
+	d, pending := x.claim.Pending()
 	is := x.publishable(s) && x.outward(s) && x.run.Settings.Publish == journal.PublishBranch
-	return is && d.Pending != nil && d.Run == x.run.ID && d.Tip == s.Tip && d.Outcome == string(decide.Verdict(s.Facts).Outcome)
+	return is && pending && d.Tip == s.Tip && d.Outcome == string(decide.Verdict(s.Facts).Outcome)
 }
 
-// push pushes the branch in one step with the claim, which says then what the run has come to: whoever has it next pays no agent
-// for that again. Where nothing else is published, it also says what is left to report.
-func (x *execution) push(ctx context.Context, in report.Input) (err error) {
-	var record worktree.Record
-	switch v := in.Record.Verdict; {
-	case !x.joined():
-		return x.space.Tree.Push(ctx, in.Record.Tip, nil, record)
-	case v.Final && x.run.Settings.Publish != journal.PublishRequest:
-		record, err = x.pending(in.Record, report.Final(in))
-	default:
-		record = tally.Pushed(x.claim.Record(), in.Record)
+// push pushes the branch. Where nothing else is published, the claim also says what is left to report.
+func (x *execution) push(ctx context.Context, in report.Input) error {
+	var left *report.Pending
+	if in.Record.Verdict.Final && x.run.Settings.Publish != journal.PublishRequest {
+		pending := x.pending(in.Record, report.Final(in))
+		left = &pending
 	}
-	if err == nil {
-		err = x.space.Tree.Push(ctx, in.Record.Tip, x.claim, record)
-	}
-	return err
+	return x.claim.Push(ctx, x.space.Tree, in.Record, left)
 }
 
 // merge moves the base branch to the verified tip.

@@ -19,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/checks"
 	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/judge"
@@ -27,6 +28,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/retest"
+	"github.com/ralph-pool/ralph/pool/run/hold"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -186,17 +188,17 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	x := &execution{
-		r: r, c: &r.c, task: task, run: task.Record.Run, kill: cancel, stop: halt.New(), claim: task.Claim,
+		r: r, c: &r.c, task: task, run: task.Record.Run, kill: cancel, stop: halt.New(),
 		log: r.c.Log.With("run", task.Record.ID, "issue", task.Record.Key), news: make(chan struct{}, 1),
 	}
+	x.claim = hold.New(task.Claim, hold.Config{
+		Run: task.Record.ID, Kind: task.Record.Kind, Shared: task.Shared, TTL: r.c.ClaimTTL, Stop: x.stop, Log: x.log,
+	})
 	x.at.Store(&journal.Event{})
 	x.ending = workspace.Ending{Grace: r.c.StopGrace, Now: ctx.Done()}
 	if task.Soft != nil {
 		x.ending.Soon = task.Soft.Done()
 		defer context.AfterFunc(task.Soft, func() { x.stop.Stop(halt.Of(context.Cause(task.Soft))) })()
-	}
-	if task.Claim == nil {
-		x.stop.Stop(journal.StopClaimLost, "")
 	}
 	state := task.Record.State
 	var err error
@@ -216,13 +218,13 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 	return x.result
 }
 
-// execution is one run in progress. It belongs to one goroutine; only stop, kill, folder and emit are used by others.
+// execution is one run in progress. It belongs to one goroutine; only claim, stop, kill, folder and emit are used by others.
 type execution struct {
 	r      *Runner
 	c      *Config
 	task   Task
 	run    journal.Run
-	claim  *worktree.Claim
+	claim  *hold.Claim
 	stop   *halt.Switch
 	kill   context.CancelCauseFunc
 	folder *journal.Folder
@@ -244,11 +246,11 @@ type execution struct {
 	notOpen   error // why the sandbox did not open
 	space     *workspace.Workspace
 	ending    workspace.Ending
-	made      *workspace.Made // files of the user's host commands
-	unmerge   func()          // releases the merge lock; nil: not held
-	counted   agents.Usage    // the part of the meter's count that the facts include
-	books     books
-	invisible int // characters removed from the issue's text
+	made      *workspace.Made  // files of the user's host commands
+	unmerge   func()           // releases the merge lock; nil: not held
+	counted   agents.Usage     // the part of the meter's count that the facts include
+	booking   *gateway.Booking // nil: nothing is booked in advance
+	invisible int              // characters removed from the issue's text
 	shows     report.Loops
 	result    Result
 }

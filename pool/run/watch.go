@@ -10,7 +10,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 // stopPoll is the time between looks for a request to stop.
@@ -20,14 +19,11 @@ const stopPoll = 500 * time.Millisecond
 // requested. wait returns when its goroutines have ended.
 func (x *execution) watch(ctx context.Context) (wait func()) {
 	var watching sync.WaitGroup
-	if x.claim != nil {
-		watching.Go(func() {
-			if x.untilLost(ctx) {
-				x.stop.Stop(journal.StopClaimLost, "")
-				x.kill(halt.Error(journal.StopClaimLost, ""))
-			}
-		})
-	}
+	watching.Go(func() {
+		if x.claim.Heartbeat(ctx) {
+			x.kill(halt.Error(journal.StopClaimLost, ""))
+		}
+	})
 	watching.Go(func() { x.watchIssue(ctx) })
 	waiting, quiet := context.WithCancelCause(ctx)
 	reported, about := make(chan struct{}), x.input(journal.State{})
@@ -72,7 +68,7 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 		case <-waiting.Done():
 		case <-due.C:
 		}
-		if waiting.Err() != nil || x.stop.Cause() != nil || !x.owned() || x.expired() {
+		if waiting.Err() != nil || x.stop.Cause() != nil || !x.claim.Valid() {
 			return
 		}
 		text := report.Progress(about, *x.at.Load())
@@ -86,34 +82,6 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 		case <-x.news:
 		}
 		due.Reset(x.c.ProgressReport)
-	}
-}
-
-// untilLost renews the claim until ctx ends. It returns true when the claim is lost or has expired. A remote that hangs cannot delay
-// that.
-func (x *execution) untilLost(ctx context.Context) bool {
-	for {
-		next := time.NewTimer(x.c.ClaimTTL / 3)
-		select {
-		case <-ctx.Done():
-			next.Stop()
-			return false
-		case <-next.C:
-		}
-		limit, cancel := context.WithTimeoutCause(ctx, x.claim.Left(), worktree.ErrRemote)
-		err := x.claim.Renew(limit)
-		cancel()
-		switch {
-		case ctx.Err() != nil:
-			return false
-		case errors.Is(err, worktree.ErrLost):
-			return true
-		case err != nil:
-			x.log.Warn("claim not renewed", "error", err)
-		}
-		if x.expired() {
-			return true
-		}
 	}
 }
 
@@ -137,25 +105,3 @@ func (x *execution) reconcile(ctx context.Context) {
 		}
 	}
 }
-
-// fence renews the claim before an outward effect. It stops the run and returns false if the claim is lost.
-func (x *execution) fence(ctx context.Context) bool {
-	if !x.owned() {
-		return false
-	}
-	err := x.claim.Renew(ctx)
-	if errors.Is(err, worktree.ErrLost) || err != nil && x.expired() {
-		x.stop.Stop(journal.StopClaimLost, "")
-		return false
-	}
-	if err != nil {
-		x.log.Warn("claim not renewed", "error", err)
-	}
-	return true
-}
-
-// owned reports that we hold the claim, as far as this process knows.
-func (x *execution) owned() bool { return x.claim != nil && !x.stop.Is(journal.StopClaimLost) }
-
-// expired reports that another process may take the claim.
-func (x *execution) expired() bool { return x.claim.Left() <= 0 }

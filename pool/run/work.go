@@ -292,12 +292,12 @@ func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 		s.Facts.Iterations = append(s.Facts.Iterations, *e.Result)
 	}
 	_ = x.save(ctx, *s) // the next stage tries again
-	if e.Kind != loop.EventEnded && !ahead || x.run.Kind != journal.KindIssue || !x.owned() || e.Used == (agents.Usage{}) {
+	if e.Kind != loop.EventEnded && !ahead || x.run.Kind != journal.KindIssue || !x.claim.Held() || e.Used == (agents.Usage{}) {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, bookingWait)
 	defer cancel()
-	if err := x.claimSpend(limited, x.books.booking.AtLeast(e.Used)); err != nil && ctx.Err() == nil { // at the end, release records it
+	if err := x.claim.Spend(limited, x.run, x.booking.AtLeast(e.Used)); err != nil && ctx.Err() == nil { // at the end, release records it
 		x.log.Warn("spend not recorded on the claim", "error", err)
 	}
 }

@@ -1,0 +1,137 @@
+// Package hold is a run's hold on its claim: whether the run may act for its issue, and what it records in the claim.
+//
+// Nothing goes outward without a claim that is provably held. A run asks right before each effect:
+//   - [Claim.MayPublish] before commits leave the run's own branch. It renews the claim, unless a push that is one step with the
+//     claim comes first: git itself refuses that one to a run that has lost its claim.
+//   - [Claim.MayAct] before the final report, the labels and the end of the claim. A claim that has not expired is enough, because
+//     nobody else may take it; an expired one is renewed.
+//   - [Claim.Valid] before notes of progress. They are not worth a renewal.
+//
+// A claim that was lost is never held again. It is lost when a renewal or an effect is refused, or when it expires and cannot be
+// renewed.
+package hold
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Config describes a claim's run. All fields but Shared are required.
+type Config struct {
+	Run    string // the run's id
+	Kind   journal.Kind
+	Shared bool          // another run owns the claim and uses it afterwards
+	TTL    time.Duration // the claim is renewed at a third of it
+	Stop   *halt.Switch  // stopped with StopClaimLost when the claim is lost
+	Log    *slog.Logger
+}
+
+// Claim is the claim of one run. Make one with New. It is safe for concurrent use.
+type Claim struct {
+	ref      *worktree.Claim // nil: lost before the run began
+	cfg      Config
+	spending sync.Mutex // held while spending is recorded
+}
+
+// New returns the claim of a run. It is lost if ref is nil.
+func New(ref *worktree.Claim, c Config) *Claim {
+	if ref == nil {
+		c.Stop.Stop(journal.StopClaimLost, "")
+	}
+	return &Claim{ref: ref, cfg: c}
+}
+
+// Held reports whether the run has the claim as far as this process knows. It asks nobody.
+func (c *Claim) Held() bool { return !c.cfg.Stop.Is(journal.StopClaimLost) }
+
+// Valid reports whether the run has the claim and nobody else may take it yet. It asks nobody.
+func (c *Claim) Valid() bool { return c.Held() && !c.expired() }
+
+// MayAct reports whether the run may act outward. It renews an expired claim.
+func (c *Claim) MayAct(ctx context.Context) bool { return c.Valid() || c.fence(ctx) }
+
+// MayPublish reports whether the run may publish. pushFirst says that it begins with a Push, and that nothing leaves the run's own
+// branch before that.
+func (c *Claim) MayPublish(ctx context.Context, pushFirst bool) bool {
+	if pushFirst && c.joined() {
+		return c.Held()
+	}
+	return c.fence(ctx)
+}
+
+// Lost reports whether the error of an effect says that the claim is lost, and stops the run then.
+func (c *Claim) Lost(err error) bool {
+	lost := errors.Is(err, worktree.ErrLost)
+	if lost {
+		c.lose()
+	}
+	return lost
+}
+
+// Heartbeat renews the claim until ctx ends. When the claim is lost or has expired, it stops the run and returns true. A remote that
+// hangs cannot delay that.
+func (c *Claim) Heartbeat(ctx context.Context) (lost bool) {
+	if c.ref == nil {
+		return false
+	}
+	for {
+		next := time.NewTimer(c.cfg.TTL / 3)
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return false
+		case <-next.C:
+		}
+		limit, cancel := context.WithTimeoutCause(ctx, c.ref.Left(), worktree.ErrRemote)
+		err := c.ref.Renew(limit)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case c.Lost(err):
+			return true
+		case err != nil:
+			c.cfg.Log.Warn("claim not renewed", "error", err)
+		}
+		if c.expired() {
+			c.lose()
+			return true
+		}
+	}
+}
+
+// fence renews the claim. It stops the run and returns false if the claim is lost. A renewal that fails otherwise leaves the claim
+// valid until it expires.
+func (c *Claim) fence(ctx context.Context) bool {
+	if !c.Held() {
+		return false
+	}
+	err := c.ref.Renew(ctx)
+	if c.Lost(err) {
+		return false
+	}
+	if err != nil && c.expired() {
+		c.lose()
+		return false
+	}
+	if err != nil {
+		c.cfg.Log.Warn("claim not renewed", "error", err)
+	}
+	return true
+}
+
+// expired reports whether another process may take the claim.
+func (c *Claim) expired() bool { return c.ref.Left() <= 0 }
+
+// lose stops the run.
+func (c *Claim) lose() { c.cfg.Stop.Stop(journal.StopClaimLost, "") }
+
+// joined reports whether branch and claim change in one step.
+func (c *Claim) joined() bool { return c.cfg.Kind == journal.KindIssue && !c.cfg.Shared }

@@ -1,0 +1,102 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/tally"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Each method that writes is refused with worktree.ErrLost by a claim that another process has taken; see [Claim.Lost].
+
+// Mark is the mark of the issue's report.
+func (c *Claim) Mark() string { return c.ref.Record().Mark }
+
+// Pending returns what the claim says of this run, if it says that the run's outcome is still to be reported.
+func (c *Claim) Pending() (r worktree.Record, ok bool) {
+	r = c.ref.Record()
+	return r, r.Pending != nil && r.Run == c.cfg.Run
+}
+
+// Spend records what the run has used or may use. The run holds the claim.
+func (c *Claim) Spend(ctx context.Context, run journal.Run, used agents.Usage) error {
+	c.spending.Lock()
+	defer c.spending.Unlock()
+	rec := journal.Record{Run: run}
+	rec.Facts.Usage = used
+	return c.ref.SetRecord(ctx, tally.Spending(c.ref.Record(), rec.Tally()))
+}
+
+// Pusher moves the run's branch on the remote; see [worktree.Tree.Push].
+type Pusher interface {
+	Push(ctx context.Context, tip string, c *worktree.Claim, r worktree.Record) error
+}
+
+// Push pushes the branch. For the claim's own issue it is one step with the claim, which says then what the run has come to: whoever
+// has it next pays no agent for that again. left is what is still to be reported; nil: more is to be published first.
+func (c *Claim) Push(ctx context.Context, tree Pusher, run journal.Record, left *report.Pending) error {
+	if !c.joined() {
+		return tree.Push(ctx, run.Tip, nil, worktree.Record{})
+	}
+	if left == nil {
+		return tree.Push(ctx, run.Tip, c.ref, tally.Pushed(c.ref.Record(), run))
+	}
+	record, err := c.pending(run, *left)
+	if err != nil {
+		return err
+	}
+	return tree.Push(ctx, run.Tip, c.ref, record)
+}
+
+// Announce records the outcome and what is still to be reported, before anything shows it, so that no machine works the issue again.
+// It does nothing if the claim says so already, or is another run's.
+func (c *Claim) Announce(ctx context.Context, run journal.Record, left report.Pending) error {
+	if _, ok := c.Pending(); ok || c.cfg.Shared {
+		return nil
+	}
+	record, err := c.pending(run, left)
+	if err != nil {
+		return err
+	}
+	return c.ref.SetRecord(ctx, record)
+}
+
+// pending is the record while the run's outcome is still to be reported.
+func (c *Claim) pending(run journal.Record, left report.Pending) (record worktree.Record, err error) {
+	record = c.left(run)
+	record.Pending, err = json.Marshal(left)
+	return record, err
+}
+
+// left is the record that stays after the run.
+func (c *Claim) left(run journal.Record) worktree.Record { return tally.Left(c.ref.Record(), run) }
+
+// End gives the claim up, unless it is another run's. The record of an issue stays: it keeps the issue's limits on every machine, and
+// keeps clones whose backlog does not show the outcome yet from working the issue again.
+func (c *Claim) End(ctx context.Context, run journal.Record) error {
+	switch {
+	case c.cfg.Shared:
+		record := c.left(run)
+		record.Finished = run.Verdict.Final
+		return c.ref.SetRecord(ctx, record)
+	case c.cfg.Kind != journal.KindIssue:
+		return c.ref.Release(ctx)
+	case run.Verdict.Final:
+		return c.ref.Finish(ctx, c.left(run))
+	}
+	return c.ref.End(ctx, c.left(run))
+}
+
+// Leave gives the claim up for the next sweep: within ttl only this run may take it. It does nothing to another run's claim.
+// Leaving a lost claim is not an error.
+func (c *Claim) Leave(ctx context.Context, ttl time.Duration) error {
+	if c.ref == nil || c.cfg.Shared {
+		return nil
+	}
+	return c.ref.Leave(ctx, c.cfg.Run, ttl)
+}
