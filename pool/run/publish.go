@@ -16,6 +16,31 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
+// outcome is what the run comes to by its facts so far.
+func outcome(s journal.State) journal.Outcome { return decide.Verdict(s.Facts).Outcome }
+
+// publishable reports whether there are commits to publish, or to recommend to a person.
+func (x *execution) publishable(s journal.State) bool {
+	switch outcome(s) {
+	case journal.Succeeded:
+		return s.Commits > 0
+	case journal.GateFailed:
+		return s.Commits > 0 && x.outward(s)
+	}
+	return false
+}
+
+// outward reports whether publishing moves the commits beyond the run's own branch.
+func (x *execution) outward(s journal.State) bool {
+	switch x.run.Settings.Publish {
+	case journal.PublishMerge: // unattended, changed checks are left to a person
+		return x.run.Merges(decide.Verdict(s.Facts))
+	case journal.PublishBranch, journal.PublishRequest:
+		return x.c.Repo.Remote() != ""
+	}
+	return false
+}
+
 // publish publishes the commits and then removes sandbox and worktree. The commits are safe on ralph's refs. The verdict does not
 // change from here on.
 func (x *execution) publish(ctx context.Context, s journal.State) (journal.State, error) {
@@ -78,7 +103,7 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 			// A person, or a run of another clone that has had the issue since this one died. The next run begins at their commits.
 			s.Facts.Cut, s.Facts.Stop, s.Facts.StopBy = journal.StagePublish, journal.StopMoved, err.Error()
 			return s, nil
-		case decide.Verdict(s.Facts).Outcome == journal.GateFailed && !publish.Unreachable(err):
+		case outcome(s) == journal.GateFailed && !publish.Unreachable(err):
 			return x.warn(s, fmt.Errorf("publish: %w", err)), nil // a missing draft does not change the outcome
 		case errors.Is(err, worktree.ErrFiltered):
 			s.Facts.Policy = []string{err.Error()}
@@ -96,7 +121,7 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 
 // prove signs the statement about the commits to be published. Only an unreachable remote is tried again.
 func (x *execution) prove(ctx context.Context, s *journal.State, outward bool) error {
-	if x.c.Proof == nil || x.run.Kind != journal.KindIssue || s.Proof.Tip == s.Tip || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
+	if x.c.Proof == nil || x.run.Kind != journal.KindIssue || s.Proof.Tip == s.Tip || outcome(*s) != journal.Succeeded {
 		return nil
 	}
 	record := report.Redacted(journal.Record{Run: x.run, State: *s}, x.c.Secrets)
@@ -141,7 +166,7 @@ func (x *execution) mayPublish(ctx context.Context) bool {
 func (x *execution) pushed(s journal.State) bool {
 	d, pending := x.claim.Pending()
 	is := x.publishable(s) && x.outward(s) && x.run.Settings.Publish == journal.PublishBranch
-	return is && pending && d.Tip == s.Tip && d.Outcome == string(decide.Verdict(s.Facts).Outcome)
+	return is && pending && d.Tip == s.Tip && d.Outcome == string(outcome(s))
 }
 
 // push pushes the branch. Where nothing else is published, the claim also says what is left to report.

@@ -15,28 +15,6 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// publishable reports whether there are commits to publish, or to recommend to a person.
-func (x *execution) publishable(s journal.State) bool {
-	switch decide.Verdict(s.Facts).Outcome {
-	case journal.Succeeded:
-		return s.Commits > 0
-	case journal.GateFailed:
-		return s.Commits > 0 && x.outward(s)
-	}
-	return false
-}
-
-// outward reports whether publishing moves the commits beyond the run's own branch.
-func (x *execution) outward(s journal.State) bool {
-	switch x.run.Settings.Publish {
-	case journal.PublishMerge: // unattended, changed checks are left to a person
-		return x.run.Merges(decide.Verdict(s.Facts))
-	case journal.PublishBranch, journal.PublishRequest:
-		return x.c.Repo.Remote() != ""
-	}
-	return false
-}
-
 // verify imports the last commits and checks exactly those that would be published: rebased if needed, allowed by the policy, and
 // passing the gate on a clean checkout.
 func (x *execution) verify(ctx context.Context, s journal.State) (journal.State, error) {
@@ -211,7 +189,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 	if err != nil {
 		return s, err
 	}
-	if x.run.Settings.Publish == journal.PublishMerge && decide.Verdict(s.Facts).Outcome == journal.Succeeded {
+	if x.run.Settings.Publish == journal.PublishMerge && outcome(s) == journal.Succeeded {
 		moved, err := x.rebase(ctx, s)
 		if err != nil || moved.Facts.Conflict != "" {
 			return moved, err
@@ -229,13 +207,13 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 	if s.Facts.Policy, err = x.r.policy.Check(ctx, x.space.Tree, x.base.Commit, s.Tip); err != nil || len(s.Facts.Policy) > 0 {
 		return s, err
 	}
-	if decide.Verdict(s.Facts).Outcome != journal.Succeeded {
+	if outcome(s) != journal.Succeeded {
 		return s, nil // goes into a draft
 	}
-	if s, err = x.verifyTip(ctx, s); err != nil || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
+	if s, err = x.verifyTip(ctx, s); err != nil || outcome(s) != journal.Succeeded {
 		return s, err
 	}
-	if _, err = x.retest(ctx, &s); err != nil || decide.Verdict(s.Facts).Outcome != journal.Succeeded {
+	if _, err = x.retest(ctx, &s); err != nil || outcome(s) != journal.Succeeded {
 		return s, err
 	}
 	_, err = x.review(ctx, &s)
