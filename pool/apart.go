@@ -32,7 +32,7 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 	}
 	b := schedule.Backlog{Queue: queue, Listed: slices.Clone(listed), Taken: slices.Collect(maps.Keys(t.on)), Open: map[string]time.Time{}}
 	if len(w.c.ByLabel) > 0 {
-		b.Read = w.cfg.Tracker.Get
+		b.Read = w.c.Run.Tracker.Get
 	}
 	for _, f := range plan.FollowUp {
 		if !t.over[f.Key] {
@@ -55,7 +55,7 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 				elsewhere[s.Issue.Key] = v.done[s.Issue.Key].Tip
 			}
 		}
-		if unmerged, err = w.reviewed(nil).Open(ctx, base, w.c.BranchPrefix, look.Tips, elsewhere, w.cfg.Publish == journal.PublishRequest); err != nil {
+		if unmerged, err = w.reviewed(nil).Open(ctx, base, w.c.BranchPrefix, look.Tips, elsewhere, w.c.Run.Publish == journal.PublishRequest); err != nil {
 			return err
 		}
 	}

@@ -56,7 +56,7 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 	if d := a.claim.Record(); d.Pending != nil {
 		return &journal.Skip{Code: journal.SkipUnreported, Run: d.Run}, nil
 	}
-	issue, err := w.cfg.Tracker.Get(ctx, a.rec.Key)
+	issue, err := w.c.Run.Tracker.Get(ctx, a.rec.Key)
 	if errors.Is(err, tracker.ErrNotFound) {
 		return &journal.Skip{Code: journal.SkipGone}, nil
 	}
@@ -79,7 +79,7 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 		if skip := a.outdated(issue, runs, keys); skip != nil {
 			return skip, nil
 		}
-		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, w.cfg.Base)+asked)
+		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, w.c.Run.Base)+asked)
 	}
 	v := w.newView(keys)
 	v.tally[a.rec.Key] = a.rec.Earlier
@@ -110,7 +110,7 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 // unapproved is why nobody who may do so has approved the issue's text; nil if somebody has, or if the tracker knows no approval.
 func (a *attempt) unapproved(ctx context.Context, issue tracker.Issue, runs journal.History) (*journal.Skip, error) {
 	asked, label := a.rec.Earlier.Asked, a.w.c.Require[0]
-	approver, ok := tracker.As[tracker.Approver](a.w.cfg.Tracker)
+	approver, ok := tracker.As[tracker.Approver](a.w.c.Run.Tracker)
 	if !ok || asked != nil && tally.Approved(issue, runs, a.claim) {
 		return nil, nil
 	}
@@ -126,7 +126,7 @@ func (a *attempt) unapproved(ctx context.Context, issue tracker.Issue, runs jour
 
 // unlabel removes the pick-up label that a command has set: the text has changed since, so a person has to approve it.
 func (a *attempt) unlabel(ctx context.Context) error {
-	if err := a.w.cfg.Tracker.Change(ctx, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
+	if err := a.w.c.Run.Tracker.Change(ctx, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
 		return err
 	}
 	t := a.rec.Earlier
@@ -138,8 +138,8 @@ func (a *attempt) unlabel(ctx context.Context) error {
 
 // outdated is why the request gets no follow-up now; it may have been listed long ago.
 func (a *attempt) outdated(issue tracker.Issue, runs journal.History, keys []string) *journal.Skip {
-	label, asked := a.w.cfg.Labels.NeedsHuman, a.rec.Earlier.Asked
-	_, approves := tracker.As[tracker.Approver](a.w.cfg.Tracker)
+	label, asked := a.w.c.Run.Labels.NeedsHuman, a.rec.Earlier.Asked
+	_, approves := tracker.As[tracker.Approver](a.w.c.Run.Tracker)
 	switch {
 	case len(keys) == 0 && issue.HasLabel(label):
 		return &journal.Skip{Code: journal.SkipHuman, Detail: label}
@@ -164,8 +164,8 @@ func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 		}
 		return nil
 	}
-	refuser, ok := tracker.As[tracker.Refuser](w.cfg.Tracker)
-	if !ok || w.cfg.Publish != journal.PublishRequest {
+	refuser, ok := tracker.As[tracker.Refuser](w.c.Run.Tracker)
+	if !ok || w.c.Run.Publish != journal.PublishRequest {
 		return nil
 	}
 	commit, url, err := refuser.Refused(ctx, a.rec.Branch)
@@ -186,7 +186,7 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 	next := journal.Record{Run: rec.Run}.Tally() // resets the counts after a final run
 	rec.Attempt, rec.Facts.Failures = next.Attempts+1, next.Failures
 	if rec.Agent != "" {
-		w.runner.Lot().Assign(w.cfg.Chain(rec.Attempt), &rec.Run, time.Now())
+		w.runner.Lot().Assign(w.c.Run.Chain(rec.Attempt), &rec.Run, time.Now())
 	}
 	return runs, err
 }
@@ -198,9 +198,9 @@ func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.Hi
 	if a.unpublished == nil && !a.afresh() {
 		a.unpublished = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.Answers)
 	}
-	a.rec.HandedOver = issue.HasLabel(a.w.cfg.Labels.NeedsHuman)
-	if label := a.w.cfg.Labels.Claimed; label != "" {
-		if err := a.w.cfg.Tracker.Change(ctx, a.rec.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
+	a.rec.HandedOver = issue.HasLabel(a.w.c.Run.Labels.NeedsHuman)
+	if label := a.w.c.Run.Labels.Claimed; label != "" {
+		if err := a.w.c.Run.Tracker.Change(ctx, a.rec.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
 			return &issueError{err}
 		}
 	}
@@ -214,7 +214,7 @@ func (a *attempt) refused(ctx context.Context, err error) Result {
 	}
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
-	forgotten := a.w.cfg.Store.Forget(after, a.rec.ID)
+	forgotten := a.w.c.Run.Store.Forget(after, a.rec.ID)
 	taken, ok := errors.AsType[*worktree.TakenError](err)
 	switch {
 	case ok && forgotten == nil:
@@ -229,7 +229,7 @@ func (a *attempt) refused(ctx context.Context, err error) Result {
 func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Result {
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
-	err = errors.Join(err, a.claim.Release(after), a.w.cfg.Store.Forget(after, a.rec.ID))
+	err = errors.Join(err, a.claim.Release(after), a.w.c.Run.Store.Forget(after, a.rec.ID))
 	if err != nil {
 		return a.broken(err)
 	}

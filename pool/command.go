@@ -24,8 +24,8 @@ import (
 // repeats it; the claim's record or the label shows that it has taken effect. With keys it is restricted to them. No failure
 // ends a sweep.
 func (w *Worker) obeyAll(ctx context.Context, keys []string) {
-	commander, ok := tracker.As[tracker.Commander](w.cfg.Tracker)
-	if !ok || tracker.IsReadOnly(w.cfg.Tracker) {
+	commander, ok := tracker.As[tracker.Commander](w.c.Run.Tracker)
+	if !ok || tracker.IsReadOnly(w.c.Run.Tracker) {
 		return
 	}
 	list, err := commander.Commands(ctx, w.c.BranchPrefix)
@@ -43,7 +43,7 @@ func (w *Worker) obeyAll(ctx context.Context, keys []string) {
 		answer, err := w.obey(ctx, commander, c)
 		if err == nil && answer != nil {
 			err = commander.Answer(ctx, c, *answer)
-			w.cfg.Log.Info("command answered", "issue", c.Key, "command", c.Verb, "by", c.By, "refused", answer.Refused)
+			w.c.Run.Log.Info("command answered", "issue", c.Key, "command", c.Verb, "by", c.By, "refused", answer.Refused)
 		}
 		if waiting[c.Key] = answer == nil || err != nil; err != nil && !errors.Is(err, tracker.ErrNotFound) {
 			w.commandFailed(c.Key, fmt.Errorf("carry out the command %s of %s: %w", c.Verb, c.By, err))
@@ -56,7 +56,7 @@ func (w *Worker) commandFailed(key string, err error) {
 	if publish.Unreachable(err) {
 		return
 	}
-	w.cfg.Log.Warn("command not carried out", "issue", key, "error", err)
+	w.c.Run.Log.Warn("command not carried out", "issue", key, "error", err)
 	w.mu.Lock()
 	known := w.failed == err.Error()
 	w.failed = err.Error()
@@ -75,7 +75,7 @@ func (w *Worker) obey(ctx context.Context, commander tracker.Commander, c tracke
 	if !c.Verb.Known() {
 		return refuse("%s", report.Unknown(c.Verb)), nil
 	}
-	issue, err := w.cfg.Tracker.Get(ctx, c.Key)
+	issue, err := w.c.Run.Tracker.Get(ctx, c.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +119,8 @@ func (w *Worker) works(issue tracker.Issue) bool { return issue.HasLabel(w.c.Req
 
 // stopRun hands an issue to a person. The label ends its run on any host.
 func (w *Worker) stopRun(ctx context.Context, c tracker.Command, on bool) (*tracker.Answer, error) {
-	label := w.cfg.Labels.NeedsHuman
-	if err := w.cfg.Tracker.Change(ctx, c.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
+	label := w.c.Run.Labels.NeedsHuman
+	if err := w.c.Run.Tracker.Change(ctx, c.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
@@ -146,7 +146,7 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 		return fmt.Errorf("%q cannot requeue an issue", verb)
 	}
 	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now(), Elsewhere: true}
-	issue, err := w.cfg.Tracker.Get(ctx, key)
+	issue, err := w.c.Run.Tracker.Get(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 	if err != nil {
 		return err
 	}
-	commander, _ := tracker.As[tracker.Commander](w.cfg.Tracker)
+	commander, _ := tracker.As[tracker.Commander](w.c.Run.Tracker)
 	var answer *tracker.Answer
 	if !tally.Held(claims[key]) {
 		answer, err = w.restart(ctx, commander, &c, issue, runs)
@@ -173,7 +173,7 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 	case verb != tracker.Fix || commander == nil:
 		return nil
 	}
-	if err := commander.Answer(ctx, c, tracker.Answer{Text: report.Asked(c, w.cfg.Secrets)}); err != nil {
+	if err := commander.Answer(ctx, c, tracker.Answer{Text: report.Asked(c, w.c.Run.Secrets)}); err != nil {
 		return fmt.Errorf("the issue is worked again, but the comment is not on its page: %w", err)
 	}
 	return nil
@@ -189,7 +189,7 @@ func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tr
 		return refuse("The issue is closed; reopen it first."), nil
 	}
 	var review tracker.FollowUp
-	if w.cfg.Publish == journal.PublishRequest && c.Verb != tracker.Fresh && commander != nil {
+	if w.c.Run.Publish == journal.PublishRequest && c.Verb != tracker.Fresh && commander != nil {
 		var err error
 		if review, err = commander.Review(ctx, w.c.BranchPrefix+c.Key); err != nil {
 			return nil, err
@@ -200,7 +200,7 @@ func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tr
 	began.ID = commandRun + began.ID
 	claim, err := w.claim(ctx, began)
 	if taken, ok := errors.AsType[*worktree.TakenError](err); ok {
-		waits := issue.HasLabel(w.cfg.Labels.NeedsHuman) || issue.HasLabel(w.cfg.Labels.NeedsInfo)
+		waits := issue.HasLabel(w.c.Run.Labels.NeedsHuman) || issue.HasLabel(w.c.Run.Labels.NeedsInfo)
 		if c.Verb == tracker.Retry && !waits && taken.Holder.PID != 0 && !strings.HasPrefix(taken.Holder.Run, commandRun) {
 			return &tracker.Answer{}, nil // a run is on
 		}
@@ -244,12 +244,12 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 	if t.Asked == nil || t.Asked.ID != c.ID { // a run has used it since
 		return &tracker.Answer{}, nil
 	}
-	labels := w.cfg.Labels
+	labels := w.c.Run.Labels
 	change := tracker.Change{RemoveLabels: []string{labels.NeedsHuman, labels.NeedsInfo}}
 	if !t.Asked.Request {
 		change.RemoveLabels, change.AddLabels = append(change.RemoveLabels, labels.InReview), w.c.Require[:1]
 	}
-	if err := w.cfg.Tracker.Change(ctx, c.Key, change); err != nil {
+	if err := w.c.Run.Tracker.Change(ctx, c.Key, change); err != nil {
 		return nil, err
 	}
 	return &tracker.Answer{}, nil
@@ -260,7 +260,7 @@ func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.Hi
 	if c.Verb == tracker.Fix && c.Text == "" && len(review.Threads) == 0 {
 		return refuse("There is no review comment without an answer. Say what has to be done: `/ralph fix …`.")
 	}
-	_, approves := tracker.As[tracker.Approver](w.cfg.Tracker)
+	_, approves := tracker.As[tracker.Approver](w.c.Run.Tracker)
 	request := review.Request.Number != 0
 	if approves && (request || labelled) && !tally.Approved(issue, runs, claim) {
 		return refuse("Nobody has approved the issue's text as it stands: read it, and put the label %s on.", tracker.Code(w.c.Require[0]))
@@ -268,7 +268,7 @@ func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.Hi
 	if request {
 		return nil
 	}
-	labels := w.cfg.Labels
+	labels := w.c.Run.Labels
 	free := issue
 	free.Labels = slices.DeleteFunc(slices.Concat(issue.Labels, w.c.Require[:1]), func(l string) bool {
 		return tracker.SameLabel(l, labels.NeedsHuman) || tracker.SameLabel(l, labels.NeedsInfo) || tracker.SameLabel(l, labels.InReview)
@@ -281,7 +281,7 @@ func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.Hi
 
 // askedRounds adds the requests for which people have commanded another run to those that need one by the forge's state.
 func (w *Worker) askedRounds(ctx context.Context, v view, list []tracker.FollowUp) ([]tracker.FollowUp, error) {
-	commander, ok := tracker.As[tracker.Commander](w.cfg.Tracker)
+	commander, ok := tracker.As[tracker.Commander](w.c.Run.Tracker)
 	if !ok {
 		return list, nil
 	}
@@ -326,7 +326,7 @@ func (a *attempt) afresh() bool {
 // stillFit returns why an issue that is being worked does not qualify any more. A follow-up's issue has no pick-up label. The label
 // needs-human ends the run only if it was set after the run's start.
 func (w *Worker) stillFit(r journal.Record) func(tracker.Issue) string {
-	label, require := w.cfg.Labels.NeedsHuman, r.Settings.Require
+	label, require := w.c.Run.Labels.NeedsHuman, r.Settings.Require
 	return func(i tracker.Issue) string {
 		switch {
 		case i.Open && i.HasLabel(label) && !r.HandedOver:

@@ -13,12 +13,12 @@ import (
 
 // followUps lists ralph's open requests that need another run and may have one now, and those that have used up their rounds.
 func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []FollowUp, err error) {
-	follower, ok := tracker.As[tracker.Follower](w.cfg.Tracker)
-	if !ok || w.cfg.Publish != journal.PublishRequest {
+	follower, ok := tracker.As[tracker.Follower](w.c.Run.Tracker)
+	if !ok || w.c.Run.Publish != journal.PublishRequest {
 		return nil, nil, nil
 	}
 	var list []tracker.FollowUp
-	if w.cfg.Requests.MaxRounds >= 0 {
+	if w.c.Run.Requests.MaxRounds >= 0 {
 		if list, err = follower.FollowUps(ctx, tracker.FollowUpQuery{Prefix: w.c.BranchPrefix, Answered: v.answered}); err != nil {
 			return nil, nil, fmt.Errorf("list requests: %w", err)
 		}
@@ -39,7 +39,7 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 		c, claimed := v.claims[f.Key]
 		return claimed && (c.Err != nil || tally.Held(c)) || !v.wanted(f.Key) || v.waits(f.Key)
 	})
-	issues, err := tracker.Read(ctx, w.cfg.Tracker, keys()) // an issue that is not found is not open
+	issues, err := tracker.Read(ctx, w.c.Run.Tracker, keys()) // an issue that is not found is not open
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,10 +47,10 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 		issue, t := issues[n], v.tally[f.Key]
 		follow := FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark}
 		switch {
-		case !issue.Open || issue.HasLabel(w.cfg.Labels.NeedsHuman):
+		case !issue.Open || issue.HasLabel(w.c.Run.Labels.NeedsHuman):
 		case t.Asked != nil && !t.Asked.Request && w.works(issue): // a person wants a new run of the issue
-		case issue.HasLabel(w.cfg.Labels.NeedsInfo) && t.Hash == issue.Hash(): // nobody has answered
-		case t.Asked != nil && t.Asked.Request, t.Rounds < w.cfg.Requests.MaxRounds:
+		case issue.HasLabel(w.c.Run.Labels.NeedsInfo) && t.Hash == issue.Hash(): // nobody has answered
+		case t.Asked != nil && t.Asked.Request, t.Rounds < w.c.Run.Requests.MaxRounds:
 			out = append(out, follow)
 		case issue.Unfit(w.c.Require, w.c.Exclude) == "": // a person has put it back
 		default:

@@ -38,7 +38,7 @@ func (w *Worker) closeMerged(ctx context.Context, base worktree.Base, keys []str
 	b := w.reviewed(keys)
 	list, err := b.Merged(ctx, base)
 	for _, i := range list {
-		if err = w.cfg.Tracker.Change(ctx, i.Key, b.Change()); err != nil {
+		if err = w.c.Run.Tracker.Change(ctx, i.Key, b.Change()); err != nil {
 			break
 		}
 		closed = true
@@ -53,7 +53,7 @@ func (w *Worker) closeMerged(ctx context.Context, base worktree.Base, keys []str
 // reviewed is the part of the backlog in review, for these keys or all.
 func (w *Worker) reviewed(keys []string) review.Backlog {
 	return review.Backlog{
-		Repo: w.cfg.Repo, Tracker: w.cfg.Tracker, Store: w.cfg.Store, Pool: w.cfg.Name, Labels: w.cfg.Labels, Claims: w.c.Claims.Claims, Keys: keys,
+		Repo: w.c.Run.Repo, Tracker: w.c.Run.Tracker, Store: w.c.Run.Store, Pool: w.c.Run.Name, Labels: w.c.Run.Labels, Claims: w.c.Claims.Claims, Keys: keys,
 		PickUp: w.c.Require[0],
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // Unmerged returns the keys of open issues in review whose branches have commits that the base lacks.
 func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
-	base, err := w.cfg.Repo.Base(ctx, w.cfg.Base)
+	base, err := w.c.Run.Repo.Base(ctx, w.c.Run.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +65,12 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	checks := rec.Settings.Checks
 	checks.Files = journal.GateFilesReport
 	m := &batch.Merger{
-		Repo: w.cfg.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.cfg.Repo.StateDir(), "baselines")),
-		Policy: publish.Policy{Repo: w.cfg.Repo, Protected: w.cfg.Protected, Secrets: w.cfg.Secrets}, Checks: checks, Canaries: w.cfg.Canaries,
+		Repo: w.c.Run.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.c.Run.Repo.StateDir(), "baselines")),
+		Policy: publish.Policy{Repo: w.c.Run.Repo, Protected: w.c.Run.Protected, Secrets: w.c.Run.Secrets}, Checks: checks, Canaries: w.c.Run.Canaries,
 		Run: rec.ID, Interrupt: ctx.Done(),
 		Says: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
 	}
-	m.Merge(hard, w.cfg.Base, w.cfg.ClaimTTL/3, items)
+	m.Merge(hard, w.c.Run.Base, w.c.Run.ClaimTTL/3, items)
 	return results
 }
 
@@ -84,7 +84,7 @@ func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, R
 		r.Issue, r.Err = issue, err
 		return nil, r
 	}
-	base, tip, err := publish.MergeBase(hard, w.cfg.Repo, w.cfg.Base, w.c.BranchPrefix+key)
+	base, tip, err := publish.MergeBase(hard, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+key)
 	if err == nil {
 		err = w.runner.CheckIdentity(hard, true)
 	}
@@ -100,11 +100,11 @@ func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, R
 
 // storeMerge stores the run before the batch moves the base, so that recovery can finish it.
 func (a *attempt) storeMerge(ctx context.Context, s batch.Stack) error {
-	log, err := a.w.cfg.Repo.Log(ctx, s.Base.Commit, a.tip)
+	log, err := a.w.c.Run.Repo.Log(ctx, s.Base.Commit, a.tip)
 	if err != nil {
 		return err
 	}
 	rec := s.Record(a.rec, a.tip, len(log))
 	a.stored = &rec
-	return a.w.cfg.Store.Save(ctx, rec)
+	return a.w.c.Run.Store.Save(ctx, rec)
 }

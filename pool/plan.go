@@ -58,7 +58,7 @@ func (e *UnknownKeyError) Error() string { return fmt.Sprintf("no issue %q in th
 // Plan lists the backlog: what a sweep would work, in which order, and for every other open issue the reason why not.
 // With keys it is restricted to them. It changes nothing.
 func (w *Worker) Plan(ctx context.Context, keys ...string) (Plan, error) {
-	base, err := w.cfg.Repo.Base(ctx, w.cfg.Base)
+	base, err := w.c.Run.Repo.Base(ctx, w.c.Run.Base)
 	if err != nil && !errors.Is(err, worktree.ErrNoBase) {
 		return Plan{}, err
 	}
@@ -92,7 +92,7 @@ func (w *Worker) Maintain(ctx context.Context) (Plan, error) {
 
 // plan makes the plan of a sweep that has started the issues in t, as if the merged issues were closed.
 func (w *Worker) plan(ctx context.Context, base worktree.Base, merged []tracker.Issue, t turns, keys []string) (Plan, error) {
-	listing, err := w.cfg.Tracker.List(ctx, tracker.Query{Labels: w.c.Require, Unworked: w.unworked(keys)})
+	listing, err := w.c.Run.Tracker.List(ctx, tracker.Query{Labels: w.c.Require, Unworked: w.unworked(keys)})
 	if err != nil {
 		return Plan{}, fmt.Errorf("list backlog: %w", err)
 	}
@@ -110,7 +110,7 @@ func (w *Worker) plan(ctx context.Context, base worktree.Base, merged []tracker.
 			continue
 		}
 		if v.needsText(issue) {
-			full, err := w.cfg.Tracker.Get(ctx, issue.Key)
+			full, err := w.c.Run.Tracker.Get(ctx, issue.Key)
 			if err != nil && !errors.Is(err, tracker.ErrNotFound) {
 				return Plan{}, fmt.Errorf("read issue %s: %w", issue.Key, err)
 			}
@@ -183,7 +183,7 @@ func (v view) read(ctx context.Context, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	runs, err := v.w.cfg.Store.Find(ctx, journal.Query{Pool: v.w.cfg.Name, Keys: keys, Kind: journal.KindIssue, Latest: true})
+	runs, err := v.w.c.Run.Store.Find(ctx, journal.Query{Pool: v.w.c.Run.Name, Keys: keys, Kind: journal.KindIssue, Latest: true})
 	for _, r := range runs {
 		v.last[r.Key] = r
 		v.tally[r.Key] = tally.Newest(r, worktree.Record{})
@@ -212,7 +212,7 @@ func (v view) note(ctx context.Context, key string, d worktree.Record) error {
 func (v view) needsText(issue tracker.Issue) bool {
 	last := v.last[issue.Key]
 	_, done := v.done[issue.Key]
-	labels := v.w.cfg.Labels
+	labels := v.w.c.Run.Labels
 	return issue.Unfit(v.w.c.Require, v.w.c.Exclude) == "" && !issue.HasLabel(labels.NeedsHuman) &&
 		(done && !v.here[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waits(issue.Key))
 }
@@ -220,7 +220,7 @@ func (v view) needsText(issue tracker.Issue) bool {
 // waits reports that the issue's retry time has not come yet.
 func (v view) waits(key string) bool {
 	t := v.tally[key]
-	return t.Waits(v.now, v.w.cfg.Chain(t.Attempts+1).Choices())
+	return t.Waits(v.now, v.w.c.Run.Chain(t.Attempts+1).Choices())
 }
 
 func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }
@@ -243,7 +243,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	if len(v.keys) > 0 {
 		return v.capped
 	}
-	labels, last, t := v.w.cfg.Labels, v.last[issue.Key], v.tally[issue.Key]
+	labels, last, t := v.w.c.Run.Labels, v.last[issue.Key], v.tally[issue.Key]
 	edited := t.Hash != "" && t.Hash != issue.Hash()
 	d, done := v.done[issue.Key]
 	switch {
@@ -255,7 +255,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 		return &journal.Skip{Code: journal.SkipLabels, Detail: v.w.c.Require[0], Run: last.ID, Outcome: last.Verdict.Outcome}
 	case v.waits(issue.Key) && !edited:
 		return &journal.Skip{Code: journal.SkipRetry, Until: t.RetryAt, Attempt: t.Attempts, Outcome: t.Outcome}
-	case done && (!v.here[issue.Key] || tracker.IsReadOnly(v.w.cfg.Tracker) || issue.Reported != nil && *issue.Reported < d.Run) && d.Hash == issue.Hash(): // an older state of the backlog
+	case done && (!v.here[issue.Key] || tracker.IsReadOnly(v.w.c.Run.Tracker) || issue.Reported != nil && *issue.Reported < d.Run) && d.Hash == issue.Hash(): // an older state of the backlog
 		return &journal.Skip{Code: journal.SkipDone, Run: d.Run, Host: d.Host, Outcome: journal.Outcome(d.Outcome)}
 	}
 	return v.capped
@@ -263,7 +263,7 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 
 // unfit is the reason in the issue itself why it is not worked; nil: there is none.
 func (w *Worker) unfit(issue tracker.Issue) *journal.Skip {
-	reason, review := issue.Unfit(w.c.Require, w.c.Exclude), w.cfg.Labels.InReview
+	reason, review := issue.Unfit(w.c.Require, w.c.Exclude), w.c.Run.Labels.InReview
 	switch {
 	case reason == "":
 		return nil
@@ -278,7 +278,7 @@ func (w *Worker) unworked(keys []string) []string {
 	if len(keys) > 0 { // then a hand-over to a person does not count
 		return w.c.Exclude
 	}
-	return append(slices.Clone(w.c.Exclude), w.cfg.Labels.NeedsHuman)
+	return append(slices.Clone(w.c.Exclude), w.c.Run.Labels.NeedsHuman)
 }
 
 // unlisted reads the named issues that the listing lacks. A name that is no issue is an error.
@@ -303,11 +303,11 @@ func (w *Worker) unlisted(ctx context.Context, l tracker.Listing, keys []string)
 
 // Prompt is the exact prompt of the first iteration of the issue's next run. Commands in the template are shown, not run.
 func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
-	issue, err := w.cfg.Tracker.Get(ctx, key)
+	issue, err := w.c.Run.Tracker.Get(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	base, err := w.cfg.Repo.Base(ctx, w.cfg.Base)
+	base, err := w.c.Run.Repo.Base(ctx, w.c.Run.Base)
 	if err != nil {
 		return "", err
 	}
@@ -320,5 +320,5 @@ func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
 }
 
 func (w *Worker) history(ctx context.Context, key string) (journal.History, error) {
-	return w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Key: key, Kind: journal.KindIssue})
+	return w.c.Run.Store.Find(ctx, journal.Query{Pool: w.c.Run.Name, Key: key, Kind: journal.KindIssue})
 }

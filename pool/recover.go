@@ -41,7 +41,7 @@ func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 
 // recover is Recover, for one issue if there is a key.
 func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, err error) {
-	open, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Key: key, Kind: journal.KindIssue, Open: true})
+	open, err := w.c.Run.Store.Find(ctx, journal.Query{Pool: w.c.Run.Name, Key: key, Kind: journal.KindIssue, Open: true})
 	if err != nil {
 		return r, err
 	}
@@ -137,7 +137,7 @@ func (w *Worker) leave(ctx context.Context, claim *worktree.Claim, rec journal.R
 }
 
 func (w *Worker) find(ctx context.Context, id string) (*journal.Record, error) {
-	list, err := w.cfg.Store.Find(ctx, journal.Query{Pool: w.cfg.Name, Run: id})
+	list, err := w.c.Run.Store.Find(ctx, journal.Query{Pool: w.c.Run.Name, Run: id})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -197,10 +197,10 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		rec.Earlier = tally.Onto(rec, claim.Record())
 	}
 	rec.Elsewhere = claim == nil && rec.Stage.Before(journal.StageRelease)
-	issue, err := w.cfg.Tracker.Get(ctx, rec.Key)
+	issue, err := w.c.Run.Tracker.Get(ctx, rec.Key)
 	if publish.Unreachable(err) { // try again later
 		rec.PID = 0
-		return settled{}, errors.Join(err, w.leave(after, claim, rec), w.cfg.Store.Save(after, rec))
+		return settled{}, errors.Join(err, w.leave(after, claim, rec), w.c.Run.Store.Save(after, rec))
 	}
 	if err != nil {
 		issue = tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL}
@@ -237,10 +237,10 @@ func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim
 		return false, err // settle ends it
 	}
 	// If the tracker can read the issue but not take the report, it refuses the report.
-	if _, err := w.cfg.Tracker.Get(ctx, key); publish.Unreachable(err) {
+	if _, err := w.c.Run.Tracker.Get(ctx, key); publish.Unreachable(err) {
 		return false, err
 	}
-	failed := report.WritePending(ctx, w.cfg.Tracker, key, d)
+	failed := report.WritePending(ctx, w.c.Run.Tracker, key, d)
 	if _, away := errors.AsType[*tracker.UnavailableError](failed); away || failed != nil && ctx.Err() != nil {
 		return false, failed
 	}
@@ -258,7 +258,7 @@ func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim
 
 // recoverStrays removes worktrees and claims of runs that the journal does not know: their records were lost.
 func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note func(key string, err error)) error {
-	trees, broken := w.cfg.Repo.Trees(ctx) // before the claims: a run claims first, then makes its worktree
+	trees, broken := w.c.Run.Repo.Trees(ctx) // before the claims: a run claims first, then makes its worktree
 	claims, err := w.c.Claims.Claims(ctx)
 	if errors.Is(err, worktree.ErrRemote) {
 		return nil // the next listing reports it
@@ -268,7 +268,7 @@ func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note 
 	}
 	note("leftovers", w.tidy(ctx, claims))
 	if broken != nil {
-		_, err := w.cfg.Repo.Trees(ctx)
+		_, err := w.c.Run.Repo.Trees(ctx)
 		note("worktrees", err)
 	}
 	for _, t := range trees {
@@ -310,7 +310,7 @@ func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note 
 func (w *Worker) tidy(ctx context.Context, claims map[string]worktree.ClaimState) error {
 	return w.runner.Spaces().Tidy(ctx, func(ctx context.Context, key string) (bool, error) {
 		c := claims[key]
-		open, err := w.cfg.Store.Find(ctx, journal.Query{Key: key, Open: true})
+		open, err := w.c.Run.Store.Find(ctx, journal.Query{Key: key, Open: true})
 		return c.Err != nil || tally.Held(c) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == key && !w.runner.Dead(r) }), err
 	}, func(key, text string) { w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) })
 }

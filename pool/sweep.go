@@ -262,7 +262,7 @@ func (s *sweep) list(ctx context.Context) error {
 			s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: pr.Error()})
 		}
 		s.pool.emit(journal.Event{Kind: journal.EventSweep, Text: fmt.Sprintf("%d to work, %d not", len(s.queue)+len(plan.After), len(plan.Skipped))})
-		s.pool.cfg.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
+		s.pool.c.Run.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
 	}
 	return nil
 }

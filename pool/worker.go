@@ -26,8 +26,7 @@ import (
 
 // Worker works one issue at a time for each call of Work. It is safe for concurrent use.
 type Worker struct {
-	c       Config     // use cfg in the place of c.Run
-	cfg     run.Config // with its defaults
+	c       Config // with its defaults
 	runner  *run.Runner
 	choices []agents.Choice // all agents
 	disk    *disk.Guard
@@ -71,9 +70,9 @@ func NewWorker(c Config) (*Worker, error) {
 	if w.runner, err = run.New(c.Run); err != nil {
 		return nil, err
 	}
-	w.cfg, w.disk = w.runner.Config(), w.runner.Spaces().Disk
-	w.choices = w.cfg.Agents().Choices()
-	w.index = &schedule.Index{Git: w.cfg.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.cfg.Repo.Remote()}
+	w.c.Run, w.disk = w.runner.Config(), w.runner.Spaces().Disk
+	w.choices = w.c.Run.Agents().Choices()
+	w.index = &schedule.Index{Git: w.c.Run.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.c.Run.Repo.Remote()}
 	return w, nil
 }
 
@@ -106,7 +105,7 @@ func (w *Worker) Running() []Running {
 
 // Parked lists the agents that runs on this host found unavailable and that are not expected back yet.
 func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
-	return parking.Load(ctx, w.cfg.Store, w.cfg.Name, w.runner.Host(), time.Now())
+	return parking.Load(ctx, w.c.Run.Store, w.c.Run.Name, w.runner.Host(), time.Now())
 }
 
 // Park notes agents that runs elsewhere found unavailable, with the same account.
@@ -158,7 +157,7 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 			return r, err
 		}
 		findBase = func(ctx context.Context) (worktree.Base, error) {
-			base, _, err := publish.MergeBase(ctx, w.cfg.Repo, w.cfg.Base, w.c.BranchPrefix+key)
+			base, _, err := publish.MergeBase(ctx, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+key)
 			return base, err
 		}
 	}
@@ -178,7 +177,7 @@ func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
 	if w.life.Err() != nil {
 		return tracker.Issue{}, ErrEnded
 	}
-	issue, err := w.cfg.Tracker.Get(ctx, key)
+	issue, err := w.c.Run.Tracker.Get(ctx, key)
 	if errors.Is(err, tracker.ErrNotFound) {
 		err = &UnknownKeyError{Key: key}
 	} else if err != nil {
@@ -190,7 +189,7 @@ func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
 // newBase is the base of new runs.
 func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
 	b, err := w.runner.Base(ctx)
-	return b, cmp.Or(err, base.Foreign(b, w.cfg.Base, w.c.BranchPrefix))
+	return b, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
 
 // task is an issue to work, and the request to follow up if that is why.
@@ -277,7 +276,7 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 // claim claims the record's issue. Processes that a dead holder on this host has left are killed first: it may have been another
 // clone's, or its journal may be lost. If that fails, the claim still names that run, for the next who tries.
 func (w *Worker) claim(ctx context.Context, r journal.Record) (*worktree.Claim, error) {
-	claim, err := w.c.Claims.Claim(ctx, r.Key, w.holder(r), w.cfg.ClaimTTL)
+	claim, err := w.c.Claims.Claim(ctx, r.Key, w.holder(r), w.c.Run.ClaimTTL)
 	if err != nil || claim.Dead() == "" {
 		return claim, err
 	}
@@ -295,13 +294,13 @@ func (w *Worker) end(ctx context.Context, claim *worktree.Claim, dead string) er
 	}
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
-	return errors.Join(&issueError{err}, claim.Leave(after, dead, w.cfg.ClaimTTL))
+	return errors.Join(&issueError{err}, claim.Leave(after, dead, w.c.Run.ClaimTTL))
 }
 
 // holder is the holder of a claim. Its owner is unique to the call.
 func (w *Worker) holder(r journal.Record) worktree.Holder {
 	h := worktree.Holder{Owner: fmt.Sprintf("%s/%d/%s", r.Host, os.Getpid(), rand.Text()), Run: r.ID, Hash: r.Hash, Place: w.runner.Place()}
-	if m, ok := tracker.As[tracker.Marker](w.cfg.Tracker); ok {
+	if m, ok := tracker.As[tracker.Marker](w.c.Run.Tracker); ok {
 		h.Mark = m.Mark(r.Key)
 	}
 	return h
