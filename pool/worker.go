@@ -3,10 +3,8 @@ package pool
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -297,9 +295,9 @@ func (w *Worker) end(ctx context.Context, claim *worktree.Claim, dead string) er
 	return errors.Join(&issueError{err}, claim.Leave(after, dead, w.c.Run.ClaimTTL))
 }
 
-// holder is the holder of a claim. Its owner is unique to the call.
+// holder is the holder of a claim.
 func (w *Worker) holder(r journal.Record) worktree.Holder {
-	h := worktree.Holder{Owner: fmt.Sprintf("%s/%d/%s", r.Host, os.Getpid(), rand.Text()), Run: r.ID, Hash: r.Hash, Place: w.runner.Place()}
+	h := worktree.Holder{Owner: run.Owner(r.Host), Run: r.ID, Hash: r.Hash, Place: w.runner.Place()}
 	if m, ok := tracker.As[tracker.Marker](w.c.Run.Tracker); ok {
 		h.Mark = m.Mark(r.Key)
 	}

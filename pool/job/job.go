@@ -4,12 +4,10 @@ package job
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -208,7 +206,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 }
 
 func (j Job) claim(ctx context.Context, rec journal.Record) (*worktree.Claim, error) {
-	holder := worktree.Holder{Owner: fmt.Sprintf("%s/%d/%s", rec.Host, os.Getpid(), rand.Text()), Run: rec.ID}
+	holder := worktree.Holder{Owner: run.Owner(rec.Host), Run: rec.ID}
 	return j.Run.Repo.Claim(ctx, rec.Key, holder, jobTTL)
 }
 

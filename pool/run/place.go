@@ -1,8 +1,11 @@
 package run
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -16,6 +19,9 @@ func (r *Runner) Folder(key, id string) string {
 
 // Host is the name of this machine in records.
 func (r *Runner) Host() string { return r.host }
+
+// Owner is the owner of a claim, unique to the call, for a run of the host.
+func Owner(host string) string { return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()) }
 
 // Place identifies this state folder among those of the host.
 func (r *Runner) Place() string {
