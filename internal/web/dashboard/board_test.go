@@ -46,6 +46,19 @@ func wholeBoard(t *testing.T, f *fake, live *dashboard.Live) string {
 	return body
 }
 
+// The board does not count what has not been read.
+func TestBoardUnread(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	f.unread = make(chan struct{})
+	t.Cleanup(func() { close(f.unread) }) // before the service ends, which waits for it
+	_, body := get(t, site(t, f, live)+"/p/shop")
+	before, columns, _ := strings.Cut(body, `<div class="board">`)
+	if !strings.Contains(before, "The backlog is being read.") || strings.Contains(columns, "None.") || strings.Contains(columns, `class="number"`) {
+		t.Errorf("got\n%s", body)
+	}
+}
+
 // Without scripts, too, the column says how long a run has been on.
 func TestBoardElapsed(t *testing.T) {
 	t.Parallel()

@@ -31,6 +31,7 @@ type fake struct {
 	patch   string
 	events  []journal.Event // that a run which is on has next
 	fail    error           // of every action
+	unread  chan struct{}   // closed once the backlog may be read; nil: at once
 
 	mu     sync.Mutex
 	status service.Status // guarded by mu
@@ -55,6 +56,9 @@ func (f *fake) Status(name string) (service.Status, error) {
 
 func (f *fake) Board(_ context.Context, name string) (service.Board, error) {
 	_, err := f.Status(name)
+	if f.unread != nil {
+		<-f.unread
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.board, err
