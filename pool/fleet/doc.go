@@ -6,5 +6,6 @@
 //
 // [Open] opens the database, and [Database.Migrate] prepares it. A [Fleet] is one process on one machine. [Fleet.Serve] works
 // a project until its context ends: it plans (one machine a project, by a lease: list the backlog, insert rows, replace rows
-// of the dead) and works (take rows, take slots, call the project's pool). All leases live in database time.
+// of the dead) and works (take rows, take slots, call the project's pool). All leases live in database time. River elects one leader
+// for everything; a lease for each project spreads the planning.
 package fleet
