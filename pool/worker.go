@@ -275,7 +275,7 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 // clone's, or its journal may be lost. If that fails, the claim still names that run, for the next who tries.
 func (w *Worker) claim(ctx context.Context, r journal.Record) (*worktree.Claim, error) {
 	claim, err := w.c.Claims.Claim(ctx, r.Key, w.holder(r), w.c.Run.ClaimTTL)
-	if err != nil || claim.Dead() == "" {
+	if err != nil || !run.IsID(claim.Dead()) { // whoever may push can write a claim: the beginning of an id would end many runs
 		return claim, err
 	}
 	if err := w.end(ctx, claim, claim.Dead()); err != nil {

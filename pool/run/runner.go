@@ -3,8 +3,6 @@ package run
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -146,12 +144,10 @@ type Result struct {
 	Output  *loop.OutputValue
 }
 
-// NewRecord makes the record of a new run. Ids sort by time and are unique over all machines.
+// NewRecord makes the record of a new run.
 func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 	now := time.Now()
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // documented never to fail
-	id := fmt.Sprintf("%s-%04x%x", now.UTC().Format("20060102-150405"), now.Nanosecond()>>14, b)
+	id := newID(now)
 	rec := journal.Record{
 		Run: journal.Run{
 			ID: id, Kind: kind, Pool: r.c.Name, Key: key, Attempt: 1, Host: r.host,

@@ -12,8 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -160,9 +158,7 @@ func (c *Claim) take(ctx context.Context, old string, h Holder, r Record, also .
 	}
 	c.mu.Lock()
 	c.sent[commit] = true
-	may := append(slices.Collect(maps.Keys(c.sent)), old)
 	c.mu.Unlock()
-	c.store.noteWritten(h.Run, may...)
 	if err := c.store.refs.swap(ctx, c.key, old, commit, also...); err != nil {
 		return err
 	}

@@ -242,7 +242,6 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	twin.store.self, twin.store.alive = s.store.self, func(int, string) bool { return false }
 	twin.store.left = filepath.Join(t.TempDir(), "left")
 	twin.store.self.Started = "1@another-boot"
-	s.store.left = filepath.Join(t.TempDir(), "left")
 	claimed(t, s.store, "r1")
 	var taken *TakenError
 	if _, err := twin.store.Claim(t.Context(), "k", Holder{Owner: "you", Run: "r2"}, ttl); !errors.As(err, &taken) {
@@ -250,7 +249,7 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	}
 	// The same machine after it was started again.
 	again := s.clone("again")
-	again.store.self, again.store.left, again.store.alive = s.store.self, s.store.left, twin.store.alive
+	again.store.self, again.store.left, again.store.alive = s.store.self, filepath.Join(t.TempDir(), "left"), twin.store.alive
 	if err := again.store.noteBoot(); err != nil {
 		t.Fatal(err)
 	}

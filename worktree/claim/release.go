@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -109,16 +107,9 @@ func (c *Claim) leave(ctx context.Context, d document) error {
 	if commit != "" {
 		c.mu.Lock()
 		c.sent[commit] = true // the answer may be lost
-		may := append(slices.Collect(maps.Keys(c.sent)), c.at)
 		c.mu.Unlock()
-		if d.Holder != nil {
-			c.store.noteWritten(d.Holder.Run, may...)
-		}
 	}
 	err := c.retry(ctx, func(at string) error { return c.store.refs.swap(ctx, c.key, at, commit) })
-	if err == nil && d.Holder == nil {
-		c.store.noteWritten(c.Holder().Run)
-	}
 	if err == nil || errors.Is(err, ErrLost) {
 		c.mu.Lock()
 		c.released = true

@@ -63,7 +63,6 @@ func New(c Config) (*Store, error) {
 		s.now = c.Now
 	}
 	_ = s.noteBoot() // as said
-	s.forgetWritten()
 	if c.Remote == "" {
 		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
 	} else {
@@ -115,7 +114,7 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 		}
 		if held := found.Holder; held != nil && !s.ours(*held, h) && !s.gone(*held) {
 			return nil, &TakenError{Key: key, Holder: *held}
-		} else if held != nil && held.Host == s.self.Host && held.Run != h.Run && !s.forged(held.Run, at) {
+		} else if held != nil && held.Host == s.self.Host && held.Run != h.Run {
 			c.dead = held.Run
 		}
 		if waits = (Holder{}); found.Holder != nil {

@@ -1,0 +1,30 @@
+package run
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+const (
+	idTime = "20060102-150405"
+	idSize = len(idTime) + len("-") + 12
+)
+
+// newID makes the id of a run that starts now. Ids sort by time and are unique over all machines.
+func newID(now time.Time) string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // documented never to fail
+	return fmt.Sprintf("%s-%04x%x", now.UTC().Format(idTime), now.Nanosecond()>>14, b)
+}
+
+// IsID reports whether a text has the form of a run's id.
+func IsID(text string) bool {
+	if len(text) != idSize || text[len(idTime)] != '-' {
+		return false
+	}
+	_, noTime := time.Parse(idTime, text[:len(idTime)])
+	_, noNumber := hex.DecodeString(text[len(idTime)+1:])
+	return noTime == nil && noNumber == nil
+}
