@@ -18,6 +18,8 @@ func alternatives(p string) int {
 		switch last := len(stack) - 1; {
 		case p[i] == '\\':
 			i++
+		case p[i] == '[':
+			i = classEnd(p, i)
 		case p[i] == '{':
 			stack, now = append(stack, level{before: now}), 1
 		case p[i] == ',' && last >= 0:
@@ -28,4 +30,14 @@ func alternatives(p string) int {
 		}
 	}
 	return now
+}
+
+// classEnd is where the class that begins at i ends. Braces in there are characters.
+func classEnd(p string, i int) int {
+	for i++; i < len(p) && p[i] != ']'; i++ {
+		if p[i] == '\\' {
+			i++
+		}
+	}
+	return i
 }
