@@ -12,8 +12,10 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// stopPoll is the time between looks for a request to stop.
-const stopPoll = 500 * time.Millisecond
+const (
+	stopPoll = 500 * time.Millisecond // between looks for a request to stop
+	lookTime = 3 * time.Second        // for a look at the issue before such a stop
+)
 
 // watch watches a run until ctx ends: it renews the claim, and checks whether the issue still qualifies and whether a stop was
 // requested. wait returns when its goroutines have ended.
@@ -52,8 +54,10 @@ func (x *execution) watchIssue(ctx context.Context) {
 			x.reconcile(ctx)
 		case <-asked.C:
 			if x.folder.StopRequested() && !x.stop.Is(journal.StopAsked) {
+				limit, cancel := context.WithTimeout(ctx, lookTime)
+				x.reconcile(limit) // whoever closes the issue asks for the stop as well
+				cancel()
 				x.stop.Stop(journal.StopAsked, "")
-				x.reconcile(ctx) // whoever closes the issue asks for the stop as well
 			}
 		}
 	}
