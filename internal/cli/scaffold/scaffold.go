@@ -110,7 +110,9 @@ func Write(top string, files []File) (written []File, err error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("look for %s: %w", target, err)
 	}
-	there := err == nil
+	if err == nil {
+		return add(target, files)
+	}
 	temp, err := os.MkdirTemp(top, Dir+".new-")
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", target, err)
@@ -124,9 +126,6 @@ func Write(top string, files []File) (written []File, err error) {
 		if err := os.WriteFile(name, f.Data, 0o644); err != nil { //nolint:gosec // part of the user's repository
 			return nil, fmt.Errorf("write %s: %w", f.Path, err)
 		}
-	}
-	if there {
-		return add(temp, target, files)
 	}
 	if err := os.Chmod(temp, 0o755); err != nil { //nolint:gosec // part of the user's repository
 		return nil, fmt.Errorf("write %s: %w", target, err)
@@ -146,26 +145,40 @@ func Configured(top string) bool {
 	return err == nil
 }
 
-// add moves the files that the folder lacks into it. The configuration comes last: without it, all of this can be done again.
-func add(temp, target string, files []File) (written []File, err error) {
+// add writes the files that the folder lacks. The configuration comes last: without it, all of this can be done again.
+func add(target string, files []File) (written []File, err error) {
 	isConfig := func(f File) bool { return f.Path == configName }
 	sorted := slices.DeleteFunc(slices.Clone(files), isConfig)
 	if i := slices.IndexFunc(files, isConfig); i >= 0 {
 		sorted = append(sorted, files[i])
 	}
 	for _, f := range sorted {
-		name := below(target, f)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // part of the user's repository
+		err := create(below(target, f), f.Data)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+		case err != nil:
 			return written, fmt.Errorf("write %s: %w", f.Path, err)
+		default:
+			written = append(written, f)
 		}
-		if err := os.Link(below(temp, f), name); errors.Is(err, fs.ErrExist) { // unlike a renaming, a link replaces nothing
-			continue
-		} else if err != nil {
-			return written, fmt.Errorf("write %s: %w", f.Path, err)
-		}
-		written = append(written, f)
 	}
 	return written, nil
+}
+
+// create writes a new file, and replaces none.
+func create(name string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // part of the user's repository
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as above
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
 // below is the file's path in a folder, which it cannot leave.
