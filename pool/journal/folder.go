@@ -67,6 +67,7 @@ func (f *Folder) Append(e Event) error {
 	defer f.mu.Unlock()
 	if e.Begins() {
 		e.Log, e.LogFrom = f.latest, f.from
+		f.latest, f.from = "", 0 // another command has another file, or none if that cannot be made
 	}
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -83,13 +84,14 @@ func (f *Folder) Append(e Event) error {
 
 // Create opens a file of the folder for appending.
 func (f *Folder) Create(name string) (io.WriteCloser, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.latest, f.from = "", 0
 	file, err := os.OpenFile(filepath.Join(f.dir, filepath.Base(name)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.latest, f.from = filepath.Base(name), 0
+	f.latest = filepath.Base(name)
 	if info, err := file.Stat(); err == nil {
 		f.from = info.Size()
 	}
