@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/loop"
@@ -159,7 +160,8 @@ func TestRefusalsOfSetupAndGate(t *testing.T) {
 				return []loop.Command{{Line: "asked=$ASKED; cd \"$(dirname \"$asked\")\"; " + l}}
 			}
 			got, err := config.Check(t.Context(), Checkout{
-				Run: "run", Name: "base", Key: "a", Base: base, From: base.Commit, Checks: journal.Checks{Setup: line(c.setup), Gate: line(c.gate)},
+				Run: "refusals-" + strings.ReplaceAll(name, " ", "-"), Name: "base", Key: "a", Base: base, From: base.Commit,
+				Checks: journal.Checks{Setup: line(c.setup), Gate: line(c.gate)},
 			})
 			if err != nil || len(got.Refused) != c.want {
 				t.Errorf("%q, %v", got.Refused, err)
