@@ -86,7 +86,7 @@ var errKilled = halt.Error(journal.StopShutdown, "")
 func (w *Worker) call(ctx context.Context) (soft, hard context.Context, done func()) {
 	soft, stop := context.WithCancelCause(ctx)
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	unbind := context.AfterFunc(w.life, func() { cancel(errKilled); stop(errKilled) })
+	unbind := context.AfterFunc(w.life, func() { stop(errKilled); cancel(errKilled) }) // whoever finds hard ended finds soft ended, too
 	return soft, hard, func() { w.bus.Flush(soft, hard); unbind(); cancel(context.Canceled); stop(context.Canceled) }
 }
 
