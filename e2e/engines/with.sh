@@ -5,8 +5,8 @@
 # apt-get). "off" uses none, "all" all.
 set -euo pipefail
 
-# run runs the command in a process group of its own. A signal to this script alone, such as make's, is passed on to the group,
-# and nothing of it is left when run returns: what it uses may then be stopped.
+# run runs the command in a process group of its own. A signal to this script alone, such as make's, is passed on to the group.
+# After one nothing of the group is left when run returns: what it uses may then be stopped.
 run() {
 	local pid status s signal='' i
 	set -m
