@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -273,5 +274,32 @@ func TestDeadRunsOfTwoClones(t *testing.T) {
 	}
 	if tip := f.git(bare, "rev-parse", "ralph/a"); tip != pushed {
 		t.Errorf("the branch has moved from %s to %s", pushed, tip)
+	}
+}
+
+// A claim that names the beginning of ids ends no run: whoever may push could end all of a day.
+func TestClaimThatNamesNoRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	const day = "20260102"
+	f.Config.Run.Sandboxes = reaping{newBinding(nil), func(run string) error {
+		if run == day {
+			return errors.New("ended " + run)
+		}
+		return nil
+	}}
+	f.issue("a")
+	clock := time.Now()
+	repo := worktree.Options{StateDir: f.Config.Run.Repo.StateDir(), Now: func() time.Time { return clock }}
+	var err error
+	if f.Config.Run.Repo, err = worktree.Open(t.Context(), f.repo, repo); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Config.Run.Repo.Claim(t.Context(), "a", worktree.Holder{Owner: "x", Run: day}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	clock = clock.Add(2 * time.Hour)
+	if s := f.sweep(t.Context()); outcomes(s)["a"] != journal.Succeeded {
+		t.Errorf("%v %v", outcomes(s), skips(s))
 	}
 }

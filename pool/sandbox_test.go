@@ -248,13 +248,14 @@ func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
 // What another clone's dead run has left running has to end before its issue is worked, also where that fails once.
 func TestDeadRunThatCannotBeEnded(t *testing.T) {
 	t.Parallel()
+	const foreign = "20260102-150405-00000000beef"
 	f := newFixture(t, commits)
 	var mu sync.Mutex
 	tries, away := 0, true
 	f.Config.Run.Sandboxes = reaping{newBinding(nil), func(run string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if run != "foreign" {
+		if run != foreign {
 			return nil
 		}
 		if tries++; away {
@@ -269,7 +270,7 @@ func TestDeadRunThatCannotBeEnded(t *testing.T) {
 	if f.Config.Run.Repo, err = worktree.Open(t.Context(), f.repo, repo); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Config.Run.Repo.Claim(t.Context(), "a", worktree.Holder{Owner: "x", Run: "foreign"}, time.Hour); err != nil {
+	if _, err := f.Config.Run.Repo.Claim(t.Context(), "a", worktree.Holder{Owner: "x", Run: foreign}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	clock = clock.Add(2 * time.Hour)
