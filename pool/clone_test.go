@@ -277,6 +277,22 @@ func TestDeadRunsOfTwoClones(t *testing.T) {
 	}
 }
 
+// expired leaves a claim of issue a in a run's name that has expired by the clock it returns.
+func (f *fixture) expired(run string) *time.Time {
+	f.t.Helper()
+	clock := time.Now()
+	options := worktree.Options{StateDir: f.Config.Run.Repo.StateDir(), Now: func() time.Time { return clock }}
+	repo, err := worktree.Open(f.t.Context(), f.repo, options)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := repo.Claim(f.t.Context(), "a", worktree.Holder{Owner: "x", Run: run}, time.Hour); err != nil {
+		f.t.Fatal(err)
+	}
+	f.Config.Run.Repo, clock = repo, clock.Add(2*time.Hour)
+	return &clock
+}
+
 // A claim that names the beginning of ids ends no run: whoever may push could end all of a day.
 func TestClaimThatNamesNoRun(t *testing.T) {
 	t.Parallel()
@@ -289,16 +305,7 @@ func TestClaimThatNamesNoRun(t *testing.T) {
 		return nil
 	}}
 	f.issue("a")
-	clock := time.Now()
-	repo := worktree.Options{StateDir: f.Config.Run.Repo.StateDir(), Now: func() time.Time { return clock }}
-	var err error
-	if f.Config.Run.Repo, err = worktree.Open(t.Context(), f.repo, repo); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Config.Run.Repo.Claim(t.Context(), "a", worktree.Holder{Owner: "x", Run: day}, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	clock = clock.Add(2 * time.Hour)
+	f.expired(day)
 	if s := f.sweep(t.Context()); outcomes(s)["a"] != journal.Succeeded {
 		t.Errorf("%v %v", outcomes(s), skips(s))
 	}

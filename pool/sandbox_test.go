@@ -264,22 +264,13 @@ func TestDeadRunThatCannotBeEnded(t *testing.T) {
 		return nil
 	}}
 	f.issue("a")
-	clock := time.Now()
-	repo := worktree.Options{StateDir: f.Config.Run.Repo.StateDir(), Now: func() time.Time { return clock }}
-	var err error
-	if f.Config.Run.Repo, err = worktree.Open(t.Context(), f.repo, repo); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Config.Run.Repo.Claim(t.Context(), "a", worktree.Holder{Owner: "x", Run: foreign}, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	clock = clock.Add(2 * time.Hour)
+	clock := f.expired(foreign)
 	for range 2 {
 		if s := f.sweep(t.Context()); len(s.Runs) > 0 {
 			t.Fatalf("worked beside the dead run: %v", outcomes(s))
 		}
 	}
-	away, clock = false, clock.Add(24*time.Hour)
+	away, *clock = false, clock.Add(24*time.Hour)
 	if s := f.sweep(t.Context()); outcomes(s)["a"] != journal.Succeeded || tries < 2 {
 		t.Errorf("%v %v after %d tries", outcomes(s), skips(s), tries)
 	}
