@@ -215,6 +215,6 @@ func skipReason(key string, s journal.Skip) string {
 func hints() report.Hints {
 	return report.Hints{
 		Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", MergeEdited: "ralph merge --edited KEY", Show: "ralph show KEY", Stop: "ralph stop KEY",
-		Doctor: "ralph doctor", Verify: "ralph verify KEY",
+		Doctor: "ralph doctor", Verify: "ralph verify KEY", Warning: raising,
 	}
 }

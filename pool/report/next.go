@@ -23,7 +23,20 @@ type Steps struct {
 
 // Hints are the commands of the program that runs the pool, as they are typed, with KEY in place of an issue's key. Reports name
 // those that are not empty, where their reader works in the repository itself; Verify, with a branch or a commit as KEY, everywhere.
-type Hints struct{ Work, Diff, Merge, MergeEdited, Show, Stop, Doctor, Verify string }
+type Hints struct {
+	Work, Diff, Merge, MergeEdited, Show, Stop, Doctor, Verify string
+
+	// Warning adds to a warning which flag or key helps, such as the one that lets a refused connection through; nil: nothing does.
+	Warning func(text string) string
+}
+
+// warning is a warning with what helps.
+func (h Hints) warning(text string) string {
+	if h.Warning == nil {
+		return text
+	}
+	return h.Warning(text)
+}
 
 // typed is the command of a hint for a key, or else what it would do, in words.
 func typed(hint, key, otherwise string) string {

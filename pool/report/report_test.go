@@ -114,6 +114,22 @@ func TestNextAfterAGateThatCannotPass(t *testing.T) {
 	}
 }
 
+// A warning is told with what helps, where the program knows it.
+func TestWarningNamesWhatHelps(t *testing.T) {
+	t.Parallel()
+	const refused = "network: a.example:443 was refused (not-allowed), 2 times"
+	r := journal.Record{Run: journal.Run{Key: "a"}, State: journal.State{Warnings: []string{refused}}}
+	for want, h := range map[string]report.Hints{
+		"Warning: `" + refused + "; it helps`\n": {Warning: func(text string) string { return text + "; it helps" }},
+		"Warning: `" + refused + "`\n":           {},
+	} {
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Hints: h}})
+		if !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Who reads the report on a forge is told what can be done there, and no command.
 func TestNextOnAForge(t *testing.T) {
 	t.Parallel()
