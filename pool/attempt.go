@@ -67,7 +67,7 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 		a.rec.After, a.rec.AfterOutcome = last.ID, last.Verdict.Outcome
 	}
 	if (a.rec.Settings.Attended || a.follow != nil) && !issue.Open {
-		return &journal.Skip{Code: journal.SkipUnfit, Detail: "closed"}, nil
+		return &journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitClosed}}, nil
 	}
 	if a.rec.Settings.Attended {
 		before.Facts.End = loop.EndDone

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -26,7 +27,7 @@ func TestManyBlockers(t *testing.T) {
 	}
 	why := map[string]string{}
 	for _, s := range plan.Skipped {
-		why[s.Issue.Key] = s.Skip.Detail
+		why[s.Issue.Key] = report.Skip(s.Skip)
 	}
 	if want := "blocked by " + strings.Join(many[:20], ", "); why["few"] != want {
 		t.Errorf("few: %q, want %q", why["few"], want)

@@ -125,7 +125,7 @@ func (w *Worker) stopRun(ctx context.Context, c tracker.Command, on bool) (*trac
 	}
 	w.mu.Lock()
 	if r, ok := w.running[c.Key]; ok {
-		r.stop(halt.Error(journal.StopSuperseded, handedOver(label)))
+		r.stop(halt.Superseded(tracker.Unfit{Code: tracker.UnfitHandedOver, Detail: label}))
 	}
 	w.mu.Unlock()
 	text := "No run is on. The issue is left to a person"
@@ -134,9 +134,6 @@ func (w *Worker) stopRun(ctx context.Context, c tracker.Command, on bool) (*trac
 	}
 	return &tracker.Answer{Text: text + " until somebody comments `/ralph retry`, or removes the label " + tracker.Code(label) + "."}, nil
 }
-
-// handedOver is the reason for which a run ends when its issue gets the label needs-human.
-func handedOver(label string) string { return "carries label " + label }
 
 // Requeue makes the next sweep work an issue again, as a forge's command with this verb does; counts and waiting times start
 // anew. Retry continues from the commits so far. Fix does too, with text as feedback for the agent; a forge shows the text on the
@@ -273,8 +270,8 @@ func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.Hi
 	free.Labels = slices.DeleteFunc(slices.Concat(issue.Labels, w.c.Require[:1]), func(l string) bool {
 		return tracker.SameLabel(l, labels.NeedsHuman) || tracker.SameLabel(l, labels.NeedsInfo) || tracker.SameLabel(l, labels.InReview)
 	})
-	if why := free.Unfit(w.c.Require, w.c.Exclude); why != "" {
-		return refuse("The issue cannot be worked now: %s.", tracker.QuoteLine(why, 300))
+	if why := free.Unfit(w.c.Require, w.c.Exclude); why.Code != "" {
+		return refuse("The issue cannot be worked now: %s.", tracker.QuoteLine(why.String(), 300))
 	}
 	return nil
 }
@@ -325,17 +322,17 @@ func (a *attempt) afresh() bool {
 
 // stillFit returns why an issue that is being worked does not qualify any more. A follow-up's issue has no pick-up label. The label
 // needs-human ends the run only if it was set after the run's start.
-func (w *Worker) stillFit(r journal.Record) func(tracker.Issue) string {
+func (w *Worker) stillFit(r journal.Record) func(tracker.Issue) tracker.Unfit {
 	label, require := w.c.Run.Labels.NeedsHuman, r.Settings.Require
-	return func(i tracker.Issue) string {
+	return func(i tracker.Issue) tracker.Unfit {
 		switch {
 		case i.Open && i.HasLabel(label) && !r.HandedOver:
-			return handedOver(label)
+			return tracker.Unfit{Code: tracker.UnfitHandedOver, Detail: label}
 		case r.FollowUp == "" && !r.Settings.Attended:
 			return i.Unfit(require, w.c.Exclude)
 		case !i.Open:
-			return "closed"
+			return tracker.Unfit{Code: tracker.UnfitClosed}
 		}
-		return ""
+		return tracker.Unfit{}
 	}
 }

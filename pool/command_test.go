@@ -181,7 +181,7 @@ func TestCommandStopsARun(t *testing.T) {
 				})
 			}
 			r := f.one()
-			if r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Detail != "carries label needs-human" || r.Commits != 1 {
+			if r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Unfit != (tracker.Unfit{Code: tracker.UnfitHandedOver, Detail: "needs-human"}) || r.Commits != 1 {
 				t.Errorf("%+v with %d commits", r.Verdict, r.Commits)
 			}
 			elsewhere.Wait()

@@ -52,7 +52,7 @@ func (w *Worker) followUps(ctx context.Context, v view) (out, exhausted []Follow
 		case issue.HasLabel(w.c.Run.Labels.NeedsInfo) && t.Hash == issue.Hash(): // nobody has answered
 		case t.Asked != nil && t.Asked.Request, t.Rounds < w.c.Run.Requests.MaxRounds:
 			out = append(out, follow)
-		case issue.Unfit(w.c.Require, w.c.Exclude) == "": // a person has put it back
+		case issue.Unfit(w.c.Require, w.c.Exclude).Code == "": // a person has put it back
 		default:
 			exhausted = append(exhausted, follow)
 		}

@@ -213,7 +213,7 @@ func (v view) needsText(issue tracker.Issue) bool {
 	last := v.last[issue.Key]
 	_, done := v.done[issue.Key]
 	labels := v.w.c.Run.Labels
-	return issue.Unfit(v.w.c.Require, v.w.c.Exclude) == "" && !issue.HasLabel(labels.NeedsHuman) &&
+	return issue.Unfit(v.w.c.Require, v.w.c.Exclude).Code == "" && !issue.HasLabel(labels.NeedsHuman) &&
 		(done && !v.here[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waits(issue.Key))
 }
 
@@ -263,14 +263,14 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 
 // unfit is the reason in the issue itself why it is not worked; nil: there is none.
 func (w *Worker) unfit(issue tracker.Issue) *journal.Skip {
-	reason, review := issue.Unfit(w.c.Require, w.c.Exclude), w.c.Run.Labels.InReview
+	why, review := issue.Unfit(w.c.Require, w.c.Exclude), w.c.Run.Labels.InReview
 	switch {
-	case reason == "":
+	case why.Code == "":
 		return nil
-	case issue.HasLabel(review) && reason == tracker.Lacks(w.c.Require[0]):
+	case issue.HasLabel(review) && why == tracker.Unfit{Code: tracker.UnfitLacks, Detail: w.c.Require[0]}:
 		return &journal.Skip{Code: journal.SkipReview, Detail: review}
 	}
-	return &journal.Skip{Code: journal.SkipUnfit, Detail: reason}
+	return &journal.Skip{Code: journal.SkipUnfit, Unfit: why}
 }
 
 // unworked are labels of issues that are never worked: their blockers need not be read.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // The messages of an agent's commits act on nothing. What was gated is what is published: the tip is one commit all the
@@ -241,7 +242,7 @@ func TestIssueThatIsRemoved(t *testing.T) {
 			f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work; rm -f "$RALPH_ISSUE_URL"`+end)
 			f.issue("a")
 			r := f.one()
-			if v := r.Verdict; v.Outcome != journal.Superseded || v.Reason.Detail != "gone" || v.Counted || v.Final || r.Ended.IsZero() {
+			if v := r.Verdict; v.Outcome != journal.Superseded || v.Reason.Unfit.Code != tracker.UnfitGone || v.Counted || v.Final || r.Ended.IsZero() {
 				t.Errorf("%+v", r)
 			}
 			if got := f.git(f.repo, "log", "--format=%s", "main..ralph/a"); got == "" {

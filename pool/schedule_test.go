@@ -247,7 +247,7 @@ func TestStopOfClosedIssue(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if r := f.one(); r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Detail != "closed" || r.Commits != 1 || r.WIP == "" {
+	if r := f.one(); r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Unfit.Code != tracker.UnfitClosed || r.Commits != 1 || r.WIP == "" {
 		t.Errorf("%+v", r)
 	}
 	f.clean()

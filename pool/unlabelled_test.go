@@ -18,7 +18,7 @@ func TestUnlabelledMeanwhile(t *testing.T) {
 	f.issue("a")
 	f.Config.Run.Env = append(f.Config.Run.Env, "FILE="+f.repo+"/.ralph/backlog/a.md")
 	f.Config.Run.Publish = journal.PublishBranch
-	if r := f.one(); r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Detail != "lacks label no-human" || r.Commits != 1 {
+	if r := f.one(); r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Unfit != (tracker.Unfit{Code: tracker.UnfitLacks, Detail: "no-human"}) || r.Commits != 1 {
 		t.Errorf("%+v, %d commits", r.Verdict, r.Commits)
 	}
 	f.clean()

@@ -205,7 +205,7 @@ func skipReason(key string, s journal.Skip) string {
 	if s.Code == journal.SkipReview {
 		return report.Skip(s) + "; `ralph retry " + key + "` puts it back"
 	}
-	if s.Code == journal.SkipUnfit && s.Detail == "closed" {
+	if s.Unfit.Code == tracker.UnfitClosed {
 		return report.Skip(s) + "; `ralph reopen " + key + "` opens it"
 	}
 	return report.Skip(s)

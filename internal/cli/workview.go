@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // workView tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
@@ -304,11 +305,10 @@ func nearestLabel(left []pool.Skipped) string {
 		if l.Skip.Code == journal.SkipReview {
 			continue
 		}
-		label, lacks := strings.CutPrefix(l.Skip.Detail, "lacks label ")
-		if !lacks {
+		if l.Skip.Unfit.Code != tracker.UnfitLacks {
 			return ""
 		}
-		want, have = label, append(have, l.Issue.Labels...)
+		want, have = l.Skip.Unfit.Detail, append(have, l.Issue.Labels...)
 	}
 	return cleanLine(nearest.To(want, have))
 }

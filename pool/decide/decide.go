@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 const (
@@ -47,11 +48,15 @@ func verdict(o journal.Outcome, code journal.ReasonCode, detail string) journal.
 	return journal.Verdict{Outcome: o, Reason: journal.Reason{Code: code, Detail: detail}}
 }
 
+func superseded(why tracker.Unfit) journal.Verdict {
+	return journal.Verdict{Outcome: journal.Superseded, Reason: journal.Reason{Code: journal.ReasonIssue, Unfit: why}}
+}
+
 // outcome examines the facts from the latest to the earliest. Published work stays published whatever came after.
 func outcome(f journal.Facts) journal.Verdict {
 	switch {
 	case f.Gone && !f.Done:
-		return verdict(journal.Superseded, journal.ReasonIssue, "gone")
+		return superseded(tracker.Unfit{Code: tracker.UnfitGone})
 	case f.Done:
 		return worked(f)
 	case f.Stop == journal.StopCrash:
@@ -92,7 +97,7 @@ func unopened(k journal.FaultKind) journal.Outcome {
 func stopped(f journal.Facts) journal.Verdict {
 	switch f.Stop {
 	case journal.StopSuperseded:
-		return verdict(journal.Superseded, journal.ReasonIssue, f.StopBy)
+		return superseded(f.Unfit)
 	case journal.StopDisk:
 		return verdict(journal.OverBudget, journal.ReasonDisk, f.StopBy)
 	case journal.StopAsked:

@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 var (
@@ -267,11 +268,11 @@ func decideCases() []decideCase {
 		{"published draft", journal.Facts{End: loop.EndMaxed, Commits: 1, GateRan: true, Gate: red, Done: true}, counted(again(journal.GateFailed, journal.ReasonLoop, ""))},
 
 		// The issue is gone.
-		{"gone", journal.Facts{End: loop.EndDone, Gone: true}, want(journal.Superseded, journal.ReasonIssue, "gone")},
+		{"gone", journal.Facts{End: loop.EndDone, Gone: true}, superseded(tracker.Unfit{Code: tracker.UnfitGone})},
 		{"gone after the publication", journal.Facts{End: loop.EndDone, Gone: true, Done: true}, succeeded},
 		{"crash after crash", journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork, Failures: MaxFailures - 1}, final(want(journal.Interrupted, journal.ReasonCrash, "work"))},
 		{"stop after crashes", journal.Facts{Stop: journal.StopShutdown, Cut: journal.StageWork, Failures: MaxFailures - 1}, want(journal.Interrupted, journal.ReasonShutdown, "")},
-		{"gone after a crash", journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork, Gone: true}, want(journal.Superseded, journal.ReasonIssue, "gone")},
+		{"gone after a crash", journal.Facts{Stop: journal.StopCrash, Cut: journal.StageWork, Gone: true}, superseded(tracker.Unfit{Code: tracker.UnfitGone})},
 
 		// Nothing could be opened.
 		{
@@ -313,6 +314,7 @@ func decideCases() []decideCase {
 	})
 
 	// Every stop at every stage, whatever the loop said.
+	unfit := tracker.Unfit{Code: tracker.UnfitLacks, Detail: "x"}
 	for _, stage := range journal.Stages() {
 		for _, end := range append(ends, "") {
 			for stop, v := range map[journal.Stop]journal.Verdict{
@@ -320,14 +322,14 @@ func decideCases() []decideCase {
 				journal.StopAsked:      want(journal.Interrupted, journal.ReasonAsked, "by"),
 				journal.StopClaimLost:  want(journal.Interrupted, journal.ReasonClaimLost, "by"),
 				journal.StopMoved:      want(journal.Interrupted, journal.ReasonMoved, "by"),
-				journal.StopSuperseded: want(journal.Superseded, journal.ReasonIssue, "by"),
+				journal.StopSuperseded: superseded(unfit),
 				journal.StopDisk:       final(want(journal.OverBudget, journal.ReasonDisk, "by")),
 				journal.StopCrash:      want(journal.Interrupted, journal.ReasonCrash, string(stage)),
 				"of a later ralph":     want(journal.Interrupted, journal.ReasonShutdown, "by"),
 			} {
 				cases = append(cases, decideCase{
 					fmt.Sprintf("%s at %s, loop %s", stop, stage, end),
-					journal.Facts{Stop: stop, StopBy: "by", Cut: stage, End: end, Open: &journal.Fault{}, Policy: []string{"p"}, Conflict: "c"}, v,
+					journal.Facts{Stop: stop, StopBy: "by", Unfit: unfit, Cut: stage, End: end, Open: &journal.Fault{}, Policy: []string{"p"}, Conflict: "c"}, v,
 				})
 			}
 		}

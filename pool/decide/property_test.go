@@ -109,7 +109,7 @@ func TestDecideProperties(t *testing.T) {
 		f.Done = true
 		published := Verdict(f)
 		later := drawFacts(t)
-		f.Gone, f.Stop, f.Cut, f.StopBy, f.Open = later.Gone, later.Stop, later.Cut, later.StopBy, later.Open
+		f.Gone, f.Stop, f.Cut, f.StopBy, f.Unfit, f.Open = later.Gone, later.Stop, later.Cut, later.StopBy, later.Unfit, later.Open
 		f.Policy, f.Conflict, f.Publish = later.Policy, later.Conflict, later.Publish
 		if still := Verdict(f); still.Outcome != published.Outcome || still.Reason != published.Reason {
 			t.Fatalf("published as %+v, then %+v", published, still)

@@ -2,12 +2,14 @@
 package halt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Switch carries the reasons to end a run to whoever waits for one. It is safe for concurrent use.
@@ -21,15 +23,16 @@ type Switch struct {
 // New returns a switch that nobody has stopped.
 func New() *Switch { return &Switch{Done: make(chan struct{})} }
 
-// Stop adds a reason. Only the first of each kind counts.
-func (s *Switch) Stop(why journal.Stop, by string) {
+// Stop adds the reason in a cause; a shutdown where it has none. Only the first of each kind counts.
+func (s *Switch) Stop(cause error) {
+	e := of(cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.why) == 0 {
 		close(s.Done)
 	}
-	if !s.has(why) {
-		s.why = append(s.why, &errStop{why, by})
+	if !s.has(e.stop) {
+		s.why = append(s.why, e)
 	}
 }
 
@@ -58,16 +61,16 @@ func (s *Switch) Is(why journal.Stop) bool {
 	return s.has(why)
 }
 
-// By is the detail of a reason; empty if it was not stopped for this one.
-func (s *Switch) By(why journal.Stop) string {
+// Unfit is why the issue does not qualify any more; zero if it was not stopped for that.
+func (s *Switch) Unfit() tracker.Unfit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.why {
-		if e.stop == why {
-			return e.by
+		if e.stop == journal.StopSuperseded {
+			return e.unfit
 		}
 	}
-	return ""
+	return tracker.Unfit{}
 }
 
 // has reports whether the reason is known. mu is held.
@@ -77,27 +80,36 @@ func (s *Switch) has(why journal.Stop) bool {
 
 // errStop carries a Stop as the cause of a cancelled context.
 type errStop struct {
-	stop journal.Stop
-	by   string
+	stop  journal.Stop
+	by    string
+	unfit tracker.Unfit
 }
 
 func (e *errStop) Error() string {
-	if e.by != "" {
-		return fmt.Sprintf("%s: %s", e.stop, e.by)
+	if by := cmp.Or(e.by, e.unfit.String()); by != "" {
+		return fmt.Sprintf("%s: %s", e.stop, by)
 	}
 	return string(e.stop)
 }
 
 // Error is the cause to end a run with.
-func Error(stop journal.Stop, by string) error { return &errStop{stop, by} }
+func Error(stop journal.Stop, by string) error { return &errStop{stop: stop, by: by} }
 
-// Of reads the stop from a cause; a shutdown where it is none.
-func Of(cause error) (journal.Stop, string) {
+// Superseded is the cause to end a run with whose issue does not qualify any more.
+func Superseded(why tracker.Unfit) error { return &errStop{stop: journal.StopSuperseded, unfit: why} }
+
+// Note puts the stop of a cause into a run's facts; a shutdown where it is none.
+func Note(f *journal.Facts, cause error) {
+	e := of(cause)
+	f.Stop, f.StopBy, f.Unfit = e.stop, e.by, e.unfit
+}
+
+func of(cause error) *errStop {
 	var s *errStop
 	if errors.As(cause, &s) {
-		return s.stop, s.by
+		return s
 	}
-	return journal.StopShutdown, ""
+	return &errStop{stop: journal.StopShutdown}
 }
 
 // Shutdown reports whether a cause ends everything at once, and not one run.

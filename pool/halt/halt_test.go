@@ -1,11 +1,16 @@
 package halt
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
+
+func noted(s *Switch) (f journal.Facts) {
+	Note(&f, s.Cause())
+	return f
+}
 
 // A reason that forbids to publish counts, whatever came before it.
 func TestEveryReasonIsKept(t *testing.T) {
@@ -14,19 +19,20 @@ func TestEveryReasonIsKept(t *testing.T) {
 	if s.Cause() != nil || s.Is(journal.StopAsked) {
 		t.Error("it is stopped")
 	}
-	s.Stop(journal.StopAsked, "")
-	s.Stop(journal.StopShutdown, "")
+	s.Stop(Error(journal.StopAsked, ""))
+	s.Stop(Error(journal.StopShutdown, ""))
 	<-s.Done
-	if why, _ := Of(s.Cause()); why != journal.StopAsked {
-		t.Errorf("cause %v", why)
+	if f := noted(s); f.Stop != journal.StopAsked {
+		t.Errorf("cause %v", f.Stop)
 	}
-	s.Stop(journal.StopSuperseded, "closed")
-	if why, by := Of(s.Cause()); why != journal.StopSuperseded || by != "closed" {
-		t.Errorf("cause %v %q", why, by)
+	closed := tracker.Unfit{Code: tracker.UnfitClosed}
+	s.Stop(Superseded(closed))
+	if f := noted(s); f.Stop != journal.StopSuperseded || f.Unfit != closed {
+		t.Errorf("cause %v %v", f.Stop, f.Unfit)
 	}
-	s.Stop(journal.StopClaimLost, "")
-	if why, _ := Of(s.Cause()); why != journal.StopClaimLost || errors.Is(s.Cause(), nil) {
-		t.Errorf("cause %v", why)
+	s.Stop(Error(journal.StopClaimLost, ""))
+	if f := noted(s); f.Stop != journal.StopClaimLost || s.Unfit() != closed {
+		t.Errorf("cause %v, the issue is %v", f.Stop, s.Unfit())
 	}
 	for _, why := range []journal.Stop{journal.StopAsked, journal.StopShutdown, journal.StopSuperseded, journal.StopClaimLost} {
 		if !s.Is(why) {

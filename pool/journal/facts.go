@@ -6,6 +6,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Facts are what is known of a run. Stages collect them and interpret nothing.
@@ -16,10 +17,11 @@ type Facts struct {
 	Files    GateFiles `json:"gate_files,omitempty"`
 	Failures int       `json:"failures,omitempty"` // failed runs in a row before this one
 
-	Stop   Stop   `json:"stop,omitempty"`    // why the run was cut short
-	StopBy string `json:"stop_by,omitempty"` // detail of Stop, such as the label that went
-	Cut    Stage  `json:"cut,omitempty"`     // the stage that was cut short; empty: none was
-	Open   *Fault `json:"open,omitempty"`    // why the worktree or the sandbox could not be made
+	Stop   Stop          `json:"stop,omitempty"`    // why the run was cut short
+	StopBy string        `json:"stop_by,omitempty"` // detail of Stop
+	Unfit  tracker.Unfit `json:"unfit,omitzero"`    // for StopSuperseded
+	Cut    Stage         `json:"cut,omitempty"`     // the stage that was cut short; empty: none was
+	Open   *Fault        `json:"open,omitempty"`    // why the worktree or the sandbox could not be made
 
 	End        loop.End         `json:"end,omitempty"` // why the loop ended; empty: it did not run
 	EndDetail  string           `json:"end_detail,omitempty"`

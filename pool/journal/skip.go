@@ -1,25 +1,30 @@
 package journal
 
-import "time"
+import (
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
 
 // Skip is why an issue is not worked now. Package pool/report puts it into words.
 type Skip struct {
-	Code    SkipCode  `json:"code"`
-	Detail  string    `json:"detail,omitempty"` // data that belongs to the code, such as a label or an error
-	Run     string    `json:"run,omitempty"`    // the run that is the reason
-	Host    string    `json:"host,omitempty"`   // where that run is or was
-	Outcome Outcome   `json:"outcome,omitempty"`
-	Attempt int       `json:"attempt,omitempty"`
-	Until   time.Time `json:"until,omitzero"`
-	For     string    `json:"for,omitempty"`   // the issue that it waits for
-	Where   string    `json:"where,omitempty"` // that issue's request, or its branch
+	Code    SkipCode      `json:"code"`
+	Detail  string        `json:"detail,omitempty"` // data that belongs to the code, such as a label or an error
+	Unfit   tracker.Unfit `json:"unfit,omitzero"`   // for SkipUnfit
+	Run     string        `json:"run,omitempty"`    // the run that is the reason
+	Host    string        `json:"host,omitempty"`   // where that run is or was
+	Outcome Outcome       `json:"outcome,omitempty"`
+	Attempt int           `json:"attempt,omitempty"`
+	Until   time.Time     `json:"until,omitzero"`
+	For     string        `json:"for,omitempty"`   // the issue that it waits for
+	Where   string        `json:"where,omitempty"` // that issue's request, or its branch
 }
 
 // SkipCode is a kind of reason. The set is open.
 type SkipCode string
 
 const (
-	SkipUnfit      SkipCode = "unfit"       // the issue itself does not qualify; Detail: why, such as "closed"
+	SkipUnfit      SkipCode = "unfit"       // the issue itself does not qualify; Unfit: why
 	SkipReview     SkipCode = "in-review"   // a run has succeeded, and what it did waits for a person; Detail: the label
 	SkipUnlisted   SkipCode = "unlisted"    // the tracker does not list it
 	SkipClaimed    SkipCode = "claimed"     // another run has it

@@ -1,6 +1,10 @@
 package journal
 
-import "time"
+import (
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
 
 // Verdict is what a run means for its issue. Package pool/decide makes it from Facts.
 type Verdict struct {
@@ -67,8 +71,9 @@ func Outcomes() []Outcome {
 
 // Reason is why a run has its outcome. Package pool/report puts it into words.
 type Reason struct {
-	Code   ReasonCode `json:"code"`
-	Detail string     `json:"detail,omitempty"` // data that belongs to the code; may be hostile
+	Code   ReasonCode    `json:"code"`
+	Detail string        `json:"detail,omitempty"` // data that belongs to the code; may be hostile
+	Unfit  tracker.Unfit `json:"unfit,omitzero"`   // for ReasonIssue
 }
 
 // ReasonCode is a kind of reason. The set is open.
@@ -82,7 +87,7 @@ const (
 	ReasonClaimLost    ReasonCode = "claim-lost"     // another ralph has the issue
 	ReasonMoved        ReasonCode = "branch-moved"   // Detail: where the run's branch on the remote is, and was to be
 	ReasonCrash        ReasonCode = "crash"          // Detail: the stage at which ralph died
-	ReasonIssue        ReasonCode = "issue-changed"  // Detail: what the issue is now, such as "closed"
+	ReasonIssue        ReasonCode = "issue-changed"  // Unfit: what the issue is now
 	ReasonDisk         ReasonCode = "disk-full"      // Detail: what the run wrote
 	ReasonOpen         ReasonCode = "not-started"    // Detail: why worktree or sandbox could not be made, or the gate not run on the base
 	ReasonLoop         ReasonCode = "loop-ended"     // Detail: why the loop ended

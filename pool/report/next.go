@@ -62,7 +62,7 @@ func next(in Input, r journal.Record) string {
 	v := r.Verdict
 	stays := v.Final || v.Outcome == journal.Succeeded || v.Outcome == journal.Superseded || v.Reason.Code == journal.ReasonClaimLost
 	switch {
-	case in.Unfit != "" && !stays: // no sweep goes on by itself
+	case in.Unfit.Code != "" && !stays: // no sweep goes on by itself
 		return "nothing" + revive(in.Unfit) + "."
 	case v.Reason.Code == journal.ReasonAsked && r.FollowUp == "" && len(r.Settings.Require) > 0: // who stopped it may remove the label yet
 		return fmt.Sprintf("nothing; it was stopped, and the next sweep continues if the issue has the label %s then.", tracker.QuoteLine(r.Settings.Require[0], line))
@@ -192,7 +192,7 @@ func nextByItself(r journal.Record) string {
 	v := r.Verdict
 	switch {
 	case v.Outcome == journal.Superseded:
-		return "nothing" + revive(v.Reason.Detail) + "."
+		return "nothing" + revive(v.Reason.Unfit) + "."
 	case v.Reason.Code == journal.ReasonCap:
 		return "nothing; a sweep continues when the cap has room again."
 	case v.RetryAt.IsZero() || v.RetryAt.Before(r.Started): // none is known
@@ -201,20 +201,18 @@ func nextByItself(r journal.Record) string {
 	return fmt.Sprintf("nothing; the first sweep that begins after %s tries it again.", stamp(v.RetryAt))
 }
 
-// revive says how an issue that was taken from ralph, for the reason in detail, comes back to it.
-func revive(detail string) string {
+// revive says how an issue that was taken from ralph comes back to it.
+func revive(why tracker.Unfit) string {
 	how := "free again"
-	switch detail {
-	case "gone":
+	switch label := tracker.QuoteLine(why.Detail, line); why.Code {
+	case tracker.UnfitGone:
 		return ""
-	case "closed":
+	case tracker.UnfitClosed:
 		how = "reopened"
-	default:
-		if label, lacks := strings.CutPrefix(detail, "lacks label "); lacks {
-			how = "given the label " + tracker.QuoteLine(label, line)
-		} else if label, carries := strings.CutPrefix(detail, "carries excluded label "); carries {
-			how = "freed of the label " + tracker.QuoteLine(label, line)
-		}
+	case tracker.UnfitLacks:
+		how = "given the label " + label
+	case tracker.UnfitExcluded, tracker.UnfitHandedOver:
+		how = "freed of the label " + label
 	}
 	return "; ralph goes on when the issue is " + how
 }

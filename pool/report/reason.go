@@ -28,7 +28,7 @@ func Reason(r journal.Reason) string {
 	case journal.ReasonCrash:
 		return "ralph died at stage " + r.Detail
 	case journal.ReasonIssue:
-		return issueIs(r.Detail)
+		return r.Unfit.Sentence()
 	case journal.ReasonVerify:
 		return "the gate does not pass on a clean checkout of the commits: " + r.Detail
 	case journal.ReasonRebasedGate:
@@ -59,16 +59,6 @@ func Reason(r journal.Reason) string {
 	return r.Detail
 }
 
-// issueIs says what an issue is, from a reason such as "closed", "lacks label x" or "carries excluded label y".
-func issueIs(what string) string {
-	for _, verb := range []string{"lacks ", "carries "} {
-		if strings.HasPrefix(what, verb) {
-			return "the issue " + what
-		}
-	}
-	return "the issue is " + what
-}
-
 // Unavailable says which agents are unavailable.
 func Unavailable(list []agents.Choice) string {
 	var names []string
@@ -92,6 +82,8 @@ func count(n int, what string) string {
 // neutralized here.
 func Skip(s journal.Skip) string {
 	switch s.Code {
+	case journal.SkipUnfit:
+		return s.Unfit.String()
 	case journal.SkipReview:
 		return fmt.Sprintf("is in review (label %s)", s.Detail)
 	case journal.SkipUnlisted:

@@ -11,7 +11,7 @@ import (
 
 // Redacted returns a copy of the record in which no text for people carries a secret.
 func Redacted(r journal.Record, s *redact.Secrets) journal.Record {
-	r.Published, r.Verdict.Reason.Detail = s.Clean(r.Published), s.Clean(r.Verdict.Reason.Detail)
+	r.Published, r.Verdict.Reason = s.Clean(r.Published), redacted(r.Verdict.Reason, s)
 	r.Unreported, r.Unlabelled = s.Clean(r.Unreported), s.Clean(r.Unlabelled)
 	r.Warnings, r.Facts = redacted(r.Warnings, s), redacted(r.Facts, s)
 	return r

@@ -33,7 +33,7 @@ type Input struct {
 	Issue     tracker.Issue    // as it was frozen
 	Signals   []string         // what the agent says to ralph only
 	Invisible int              // characters removed from the issue's text before the agent saw it
-	Unfit     string           // why the issue does not qualify any more, although that has not ended the run; empty: it does
+	Unfit     tracker.Unfit    // why the issue does not qualify any more, although that has not ended the run
 	Steps     Steps
 	GateOff   bool // the gate ran in the agent's worktree only
 	Secrets   *redact.Secrets

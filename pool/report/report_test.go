@@ -138,6 +138,9 @@ func TestNextOnAForge(t *testing.T) {
 	because := func(code journal.ReasonCode, detail string) journal.Reason {
 		return journal.Reason{Code: code, Detail: detail}
 	}
+	unfit := func(code tracker.UnfitCode, detail string) journal.Reason {
+		return journal.Reason{Code: journal.ReasonIssue, Unfit: tracker.Unfit{Code: code, Detail: detail}}
+	}
 	for _, c := range []struct {
 		verdict journal.Verdict
 		change  func(*journal.Record)
@@ -162,11 +165,12 @@ func TestNextOnAForge(t *testing.T) {
 		},
 		{journal.Verdict{Outcome: journal.Interrupted, Reason: because(journal.ReasonAsked, "")}, func(r *journal.Record) { r.FollowUp = "conflict" }, "nothing; the next sweep continues."},
 		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, nil, "nothing; the first sweep that begins after 2026-01-02T03:04:05Z tries it again."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "closed")}, nil, "nothing; ralph goes on when the issue is reopened."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "lacks label @x")}, nil, "nothing; ralph goes on when the issue is given the label `@ x`."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "carries excluded label y")}, nil, "nothing; ralph goes on when the issue is freed of the label `y`."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "blocked by 3")}, nil, "nothing; ralph goes on when the issue is free again."},
-		{journal.Verdict{Outcome: journal.Superseded, Reason: because(journal.ReasonIssue, "gone")}, nil, "nothing."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitClosed, "")}, nil, "nothing; ralph goes on when the issue is reopened."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitLacks, "@x")}, nil, "nothing; ralph goes on when the issue is given the label `@ x`."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitExcluded, "y")}, nil, "nothing; ralph goes on when the issue is freed of the label `y`."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitHandedOver, "z")}, nil, "nothing; ralph goes on when the issue is freed of the label `z`."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitBlocked, "3")}, nil, "nothing; ralph goes on when the issue is free again."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitGone, "")}, nil, "nothing."},
 		{journal.Verdict{Outcome: journal.Failed, Final: true}, nil, "remove the label `needs-human` to have it tried again from the commits so far."},
 		{journal.Verdict{Outcome: journal.Failed, Final: true, Reason: because(journal.ReasonPublish, "GH013")}, nil, "fix what is in the way; then remove the label `needs-human`"},
 		{journal.Verdict{Outcome: journal.Failed, Final: true}, func(r *journal.Record) { r.FollowUp = "conflict" },
@@ -344,10 +348,6 @@ func TestReasonsAndSkips(t *testing.T) {
 		{journal.ReasonClaimLost, "", "the claim was lost to another ralph"},
 		{journal.ReasonMoved, "it is at b", "somebody else moved the branch: it is at b"},
 		{journal.ReasonCrash, "work", "ralph died at stage work"},
-		{journal.ReasonIssue, "gone", "the issue is gone"},
-		{journal.ReasonIssue, "closed", "the issue is closed"},
-		{journal.ReasonIssue, "lacks label x", "the issue lacks label x"},
-		{journal.ReasonIssue, "carries excluded label x", "the issue carries excluded label x"},
 		{journal.ReasonDisk, "d", "d"},
 		{journal.ReasonOpen, "d", "d"},
 		{journal.ReasonLoop, "d", "d"},
@@ -369,7 +369,7 @@ func TestReasonsAndSkips(t *testing.T) {
 		journal.SkipLabels, journal.SkipRetry, journal.SkipDone, journal.SkipRecovered, journal.SkipGone, journal.SkipUnapproved, journal.SkipEdited,
 		journal.SkipStopped, journal.SkipBroken,
 	} {
-		s := journal.Skip{Code: code, Detail: "detail", Run: "run-1", Host: "host-1", Outcome: journal.Failed, Attempt: 2, Until: time.Unix(1, 0)}
+		s := journal.Skip{Code: code, Detail: "detail", Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "l"}, Run: "run-1", Host: "host-1", Outcome: journal.Failed, Attempt: 2, Until: time.Unix(1, 0)}
 		got := report.Skip(s)
 		if got == "" || strings.Contains(got, "\n") || got == string(code) {
 			t.Errorf("%s: %q", code, got)

@@ -9,6 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // What the agent uses to log in is redacted.
@@ -31,10 +32,10 @@ func TestEventsAreRedacted(t *testing.T) {
 	r := &Runner{c: Config{Name: "p", Secrets: redact.New(value)}}
 	check := loop.Check{Command: "echo " + value, Tail: value}
 	e := r.Stamp(journal.Event{
-		Kind: journal.EventGate, Text: value, Title: "t " + value, Reason: &journal.Reason{Detail: value}, Check: &check,
+		Kind: journal.EventGate, Text: value, Title: "t " + value, Reason: &journal.Reason{Detail: value, Unfit: tracker.Unfit{Detail: value}}, Check: &check,
 		Skip: &journal.Skip{Detail: value},
 	})
-	for _, text := range []string{e.Text, e.Title, e.Reason.Detail, e.Check.Command, e.Check.Tail, e.Skip.Detail} {
+	for _, text := range []string{e.Text, e.Title, e.Reason.Detail, e.Reason.Unfit.Detail, e.Check.Command, e.Check.Tail, e.Skip.Detail} {
 		if text != redact.Text {
 			t.Errorf("%q is shown", text)
 		}

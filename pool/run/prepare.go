@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -69,7 +70,7 @@ func (x *execution) open(ctx context.Context) error {
 		return err
 	}
 	x.space.WatchDisk(ctx, func(err *disk.UsageError) {
-		x.stop.Stop(journal.StopDisk, err.Error())
+		x.stop.Stop(halt.Error(journal.StopDisk, err.Error()))
 		x.kill(err) // a grace period would let it write more
 	})
 	if err := x.checkStart(ctx); err != nil {

@@ -228,7 +228,7 @@ func (x *execution) input(s journal.State) report.Input {
 	s.Facts.At, s.Facts.Edited = time.Now(), s.Facts.Edited || x.edited.Load()
 	s.Verdict = decide.Verdict(s.Facts)
 	in := x.r.input(journal.Record{Run: x.run, State: s})
-	in.Earlier, in.Issue, in.Invisible, in.Unfit = x.earlier, x.task.Issue, x.invisible, x.stop.By(journal.StopSuperseded)
+	in.Earlier, in.Issue, in.Invisible, in.Unfit = x.earlier, x.task.Issue, x.invisible, x.stop.Unfit()
 	return in
 }
 

@@ -100,14 +100,14 @@ type Task struct {
 	// Shared means that another run owns the claim and uses it afterwards.
 	Shared bool
 
-	Issue       tracker.Issue     // KindIssue: the frozen snapshot
-	Follow      *tracker.FollowUp // the request that needs another run; nil: the issue's own
-	Feedback    string            // from earlier runs, for the first iteration
-	Unpublished *journal.Record   // an earlier run whose commits are not published yet; nil: none
-	Unfit       func(tracker.Issue) string
-	Edited      func(tracker.Issue) bool // the issue differs from the snapshot; nil: unknown
-	Base        worktree.Base            // pinned; zero: that of the configuration
-	Failed      error                    // why the run cannot begin; it ends with this error
+	Issue       tracker.Issue                     // KindIssue: the frozen snapshot
+	Follow      *tracker.FollowUp                 // the request that needs another run; nil: the issue's own
+	Feedback    string                            // from earlier runs, for the first iteration
+	Unpublished *journal.Record                   // an earlier run whose commits are not published yet; nil: none
+	Unfit       func(tracker.Issue) tracker.Unfit // why it does not qualify any more
+	Edited      func(tracker.Issue) bool          // the issue differs from the snapshot; nil: unknown
+	Base        worktree.Base                     // pinned; zero: that of the configuration
+	Failed      error                             // why the run cannot begin; it ends with this error
 
 	// For prompts and commands.
 	Head           bool // work in the user's checkout
@@ -194,7 +194,7 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 	x.ending = workspace.Ending{Grace: r.c.StopGrace, Now: ctx.Done()}
 	if task.Soft != nil {
 		x.ending.Soon = task.Soft.Done()
-		defer context.AfterFunc(task.Soft, func() { x.stop.Stop(halt.Of(context.Cause(task.Soft))) })()
+		defer context.AfterFunc(task.Soft, func() { x.stop.Stop(context.Cause(task.Soft)) })()
 	}
 	state := task.Record.State
 	var err error
@@ -362,7 +362,7 @@ func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) 
 	if cause == nil {
 		cause = cmp.Or(x.cause, context.Cause(ctx))
 	}
-	s.Facts.Stop, s.Facts.StopBy = halt.Of(cause)
+	halt.Note(&s.Facts, cause)
 	return s
 }
 
@@ -382,7 +382,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	x.c.Ending(e)
 	_ = x.save(ctx, s) // the stage before is stored, and repeats nothing
 	x.deliver(e)
-	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(reason.Detail), "commits", s.Commits,
+	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String())), "commits", s.Commits,
 		"elapsed", s.Ended.Sub(x.run.Started).Round(time.Millisecond).String())
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
 		x.log.Warn("old runs not pruned", "error", err)

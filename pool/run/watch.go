@@ -57,7 +57,7 @@ func (x *execution) watchIssue(ctx context.Context) {
 				limit, cancel := context.WithTimeout(ctx, lookTime)
 				x.reconcile(limit) // whoever closes the issue asks for the stop as well
 				cancel()
-				x.stop.Stop(journal.StopAsked, "")
+				x.stop.Stop(halt.Error(journal.StopAsked, ""))
 			}
 		}
 	}
@@ -97,15 +97,15 @@ func (x *execution) reconcile(ctx context.Context) {
 	issue, err := x.c.Tracker.Get(ctx, x.run.Key)
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
-		x.stop.Stop(journal.StopSuperseded, "gone")
+		x.stop.Stop(halt.Superseded(tracker.Unfit{Code: tracker.UnfitGone}))
 	case err != nil:
 		x.log.Debug("issue not refreshed", "error", err)
 	default:
 		if x.task.Edited != nil && x.task.Edited(issue) {
 			x.edited.Store(true)
 		}
-		if reason := x.task.Unfit(issue); reason != "" {
-			x.stop.Stop(journal.StopSuperseded, reason)
+		if why := x.task.Unfit(issue); why.Code != "" {
+			x.stop.Stop(halt.Superseded(why))
 		}
 	}
 }

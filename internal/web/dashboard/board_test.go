@@ -98,8 +98,8 @@ func TestBoardRetry(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
 	f.board.Skipped = []pool.Skipped{
-		{Issue: tracker.Issue{Key: "new", Title: "New"}, Skip: journal.Skip{Code: journal.SkipUnfit, Detail: "lacks label no-human"}},
-		{Issue: tracker.Issue{Key: "stopped", Title: "Stopped"}, Skip: journal.Skip{Code: journal.SkipUnfit, Detail: "lacks label no-human", Run: "r-1"}},
+		{Issue: tracker.Issue{Key: "new", Title: "New"}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "no-human"}}},
+		{Issue: tracker.Issue{Key: "stopped", Title: "Stopped"}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "no-human"}, Run: "r-1"}},
 		{Issue: tracker.Issue{Key: "human", Title: "Human"}, Skip: journal.Skip{Code: journal.SkipHuman}},
 	}
 	body := wholeBoard(t, f, live)

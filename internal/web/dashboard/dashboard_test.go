@@ -213,7 +213,7 @@ func TestLongBacklog(t *testing.T) {
 	f.board.Skipped = nil
 	for i := range 5000 {
 		f.board.Skipped = append(f.board.Skipped, pool.Skipped{
-			Issue: tracker.Issue{Key: fmt.Sprint("k", i), Title: strings.Repeat("t", 9000)}, Skip: journal.Skip{Code: journal.SkipUnfit, Detail: strings.Repeat("d", 9000)},
+			Issue: tracker.Issue{Key: fmt.Sprint("k", i), Title: strings.Repeat("t", 9000)}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitTaken, Detail: strings.Repeat("d", 9000)}},
 		})
 	}
 	site := site(t, f, live)

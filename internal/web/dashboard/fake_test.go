@@ -180,7 +180,7 @@ func shop(t *testing.T) (*fake, *dashboard.Live) {
 			skip(issue("409", "Upgrade the SQL driver"), journal.Skip{Code: journal.SkipClaimed, Run: "r-409", Host: "build-2"}),
 			skip(issue("388", "Which currency for gift cards?", "needs-info"), journal.Skip{Code: journal.SkipAnswer, Detail: "needs-info"}),
 			skip(issue("402", "Split the order service"), journal.Skip{Code: journal.SkipHuman, Detail: "needs-human"}),
-			skip(issue("415", "Dark mode for the e-mail templates"), journal.Skip{Code: journal.SkipUnfit, Detail: "blocked by 427"}),
+			skip(issue("415", "Dark mode for the e-mail templates"), journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitBlocked, Detail: "427"}}),
 			skip(issue("431", "Pin the base image"), journal.Skip{Code: journal.SkipUnapproved, Detail: "nobody who may approve it has set the label"}),
 		},
 	}}

@@ -34,7 +34,7 @@ func attacked(t *testing.T) (*fake, *dashboard.Live) {
 	}
 	f.board = service.Board{At: time.Now(), Problem: hostile, Plan: pool.Plan{
 		Work:    []tracker.Issue{issue},
-		Skipped: []pool.Skipped{{Issue: tracker.Issue{Key: "other", Title: hostile, URL: address}, Skip: journal.Skip{Code: journal.SkipUnfit, Detail: hostile, Run: hostile}}},
+		Skipped: []pool.Skipped{{Issue: tracker.Issue{Key: "other", Title: hostile, URL: address}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitTaken, Detail: hostile}, Run: hostile}}},
 	}}
 	check := loop.Check{Command: hostile, ExitCode: 1, Tail: hostile}
 	r := journal.Record{

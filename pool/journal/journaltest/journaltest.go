@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Run runs the suite. open makes an empty store, which the test cleans up; it is called from parallel tests.
@@ -72,7 +73,7 @@ func Full() journal.Record {
 			Stage: journal.StagePublish, PID: 7, Process: "123", Tip: "aaaa", Commits: 2, WIP: "bbbb", Tree: "/t",
 			Verified: journal.Verified{Tip: "aaaa", Base: "cccc", Conditions: "dddd", At: start()}, Published: "pushed", Request: journal.Request{Number: 4, URL: "u", Draft: true},
 			Facts: journal.Facts{
-				Kind: journal.KindIssue, Limits: journal.Limits{MaxAttempts: 3}, Attempt: 2, Files: journal.GateFilesBlock, Failures: 1, Stop: journal.StopDisk, StopBy: "1 GB", Cut: journal.StageWork,
+				Kind: journal.KindIssue, Limits: journal.Limits{MaxAttempts: 3}, Attempt: 2, Files: journal.GateFilesBlock, Failures: 1, Stop: journal.StopDisk, StopBy: "1 GB", Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "l"}, Cut: journal.StageWork,
 				Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}, End: loop.EndMaxed, EndDetail: "d", Optional: true,
 				Iterations: []loop.Iteration{{Number: 1, Agent: "a", Model: "m", Ended: start(), Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.RateLimit}}},
 				Failure:    &agents.Failure{Class: agents.RateLimit}, Back: start(), Tip: "aaaa", Edited: true,
@@ -91,7 +92,7 @@ func Full() journal.Record {
 				Policy: []string{"p"}, Conflict: "c", Publish: &journal.Fault{Kind: journal.FaultLost}, Tries: 1, Done: true, Gone: true, At: start(),
 			},
 			Verdict: journal.Verdict{
-				Outcome: journal.GateFailed, Reason: journal.Reason{Code: journal.ReasonVerify, Detail: "d"}, Final: true, Counted: true, RetryAt: start(),
+				Outcome: journal.GateFailed, Reason: journal.Reason{Code: journal.ReasonVerify, Detail: "d", Unfit: tracker.Unfit{Code: tracker.UnfitBlocked, Detail: "b"}}, Final: true, Counted: true, RetryAt: start(),
 			},
 			Warnings: []string{"w"}, Tries: 2, Unreported: "u", Unlabelled: "l", Elsewhere: true,
 		},

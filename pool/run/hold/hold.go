@@ -43,7 +43,7 @@ type Claim struct {
 // New returns the claim of a run. It is lost if ref is nil.
 func New(ref *worktree.Claim, c Config) *Claim {
 	if ref == nil {
-		c.Stop.Stop(journal.StopClaimLost, "")
+		c.Stop.Stop(halt.Error(journal.StopClaimLost, ""))
 	}
 	return &Claim{ref: ref, cfg: c}
 }
@@ -131,7 +131,7 @@ func (c *Claim) fence(ctx context.Context) bool {
 func (c *Claim) expired() bool { return c.ref.Left() <= 0 }
 
 // lose stops the run.
-func (c *Claim) lose() { c.cfg.Stop.Stop(journal.StopClaimLost, "") }
+func (c *Claim) lose() { c.cfg.Stop.Stop(halt.Error(journal.StopClaimLost, "")) }
 
 // joined reports whether branch and claim change in one step.
 func (c *Claim) joined() bool { return c.cfg.Kind == journal.KindIssue && !c.cfg.Shared }
