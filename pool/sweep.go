@@ -261,7 +261,8 @@ func (s *sweep) list(ctx context.Context) error {
 		for _, pr := range plan.Problems {
 			s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: pr.Error()})
 		}
-		s.pool.emit(journal.Event{Kind: journal.EventSweep, Text: fmt.Sprintf("%d to work, %d not", len(s.queue)+len(plan.After), len(plan.Skipped))})
+		found := len(s.queue) + len(plan.After)
+		s.pool.emit(journal.Event{Kind: journal.EventSweep, Idle: found == 0, Text: fmt.Sprintf("%d to work, %d not", found, len(plan.Skipped))})
 		s.pool.c.Run.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
 	}
 	return nil

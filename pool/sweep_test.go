@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -344,5 +345,29 @@ func TestPlanSaysWhyNot(t *testing.T) {
 	var unknown *pool.UnknownKeyError
 	if _, err := p.Plan(t.Context(), "c-urgnt"); !errors.As(err, &unknown) || unknown.Nearest != "c-urgent" {
 		t.Errorf("unknown key: %v", err)
+	}
+}
+
+// Observers need not read texts for people to know that a run has merged its commits, and that a sweep has nothing to do.
+func TestEventsSayWhatIsMergedAndIdle(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.Config.Run.Publish = journal.PublishMerge
+	f.one()
+	f.sweep(t.Context())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var idle []bool
+	for _, e := range f.events {
+		switch {
+		case e.Kind == journal.EventEnded && !e.Merged:
+			t.Errorf("not merged: %+v", e)
+		case e.Kind == journal.EventSweep && strings.Contains(e.Text, " to work"):
+			idle = append(idle, e.Idle)
+		}
+	}
+	if !slices.Equal(idle, []bool{false, true}) {
+		t.Errorf("sweeps are idle: %v", idle)
 	}
 }

@@ -31,10 +31,10 @@ func (a *app) noteUncommitted(ctx context.Context, p *parts) {
 	}
 }
 
-// pushed lists the branches of runs that are on a remote, as REMOTE/BRANCH.
-func pushed(runs []journal.Record) (list []string) {
+// pushed lists the branches that runs have pushed to the remote without a request, as REMOTE/BRANCH.
+func pushed(runs []journal.Record, remote string) (list []string) {
 	for _, r := range runs {
-		if remote, ok := strings.CutPrefix(r.Published, "pushed to "); ok {
+		if r.Published != "" && r.Settings.Publish == journal.PublishBranch {
 			list = append(list, cleanLine(remote+"/"+r.Branch))
 		}
 	}

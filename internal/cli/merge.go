@@ -264,7 +264,7 @@ func (a *app) mergedAll(ctx context.Context, p *parts, names func(key string) st
 
 // merged says how a merge has ended.
 func (a *app) merged(name string, r journal.Record) error {
-	if !r.Merges(r.Verdict) || r.Published == "" {
+	if !r.Merged() {
 		return &exitError{
 			status: exitIncomplete, hint: "`ralph show " + inCommand(name, r.Key) + "` says what to type next",
 			err: fmt.Errorf("%s is not merged: %s: %s", name, outcomeOf(r), report.Reason(r.Verdict.Reason)),

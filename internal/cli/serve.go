@@ -334,7 +334,7 @@ func (s *serving) observe(project string, e journal.Event) {
 	}
 	s.mu.Unlock()
 	if e.Kind == journal.EventSweep {
-		if !strings.HasPrefix(e.Text, "0 to work") { // as at nearly every poll
+		if !e.Idle { // as at nearly every poll
 			s.ui.note("%s: %s", project, cleanLine(e.Text))
 		}
 		return

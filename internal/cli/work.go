@@ -110,7 +110,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	a.noteUncommitted(ctx, p)
 	screen, hide := a.startView(plain || a.json, "ralph work", "Leave the view? The sweep goes on and prints lines.", a.viewActions(p, view.name))
 	defer hide()
-	view.screen = screen
+	view.screen, view.remote = screen, p.repo.Remote()
 	stop := context.AfterFunc(a.hard, workers.Kill)
 	defer stop()
 	defer a.noteStopping(ctx, c.Run.StopGrace)()

@@ -21,6 +21,7 @@ type workView struct {
 	name    func(key string) string // what people call an issue
 	screen  *tui.View               // nil: there is none
 	project string                  // of a service
+	remote  string                  // that branches are pushed to
 	checked map[string]checked      // by run; what passes, and is not printed yet
 	state   string                  // the folder of ralph's state; empty: not known
 	full    bool                    // the view has warned of a full disk
@@ -159,7 +160,7 @@ func (v *workView) ended(e journal.Event) {
 		colour = red
 	}
 	where := "on " + e.Branch
-	if strings.HasPrefix(e.Text, "merged into ") {
+	if e.Merged {
 		where = e.Text
 	}
 	text := fmt.Sprintf("%s %s, %s", plural(e.Commits, "commit"), where, age(time.Duration(e.Elapsed*float64(time.Second))))
@@ -262,7 +263,7 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 	}
 	a.ui.table(withoutUnknown(rows, "COST"))
 	a.ui.printf("%s worked in %s: %s%s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s), sum.sentence())
-	if list := pushed(s.Runs); len(list) > 0 {
+	if list := pushed(s.Runs, v.remote); len(list) > 0 {
 		a.ui.printf("Pushed: %s.\n", strings.Join(list, ", "))
 	}
 	if n := countIf(s.Runs, ungated); n > 0 {

@@ -73,6 +73,7 @@ func endOf(r journal.Record) (e journal.Event) {
 	return journal.Event{
 		Kind: journal.EventEnded, Time: r.Ended, Run: r.ID, Key: r.Key, Title: r.Title, Outcome: v.Outcome, Final: v.Final, Reason: &v.Reason,
 		Branch: r.Branch, Commits: r.Commits, Usage: &used, Elapsed: r.Ended.Sub(r.Started).Seconds(), Agent: r.Agent, Model: r.Model, Sandbox: r.Sandbox, Text: r.Published,
+		Merged: r.Merged(),
 	}
 }
 

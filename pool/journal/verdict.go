@@ -31,6 +31,9 @@ func (r Run) Merges(v Verdict) bool {
 	return r.Settings.Publish == PublishMerge && (v.Unattended() || v.Outcome == Succeeded && looked)
 }
 
+// Merged reports that the run has moved the base branch.
+func (r Record) Merged() bool { return r.Published != "" && r.Settings.Publish == PublishMerge }
+
 // Outcome is how a run ended. It is a closed set.
 type Outcome string
 
