@@ -21,7 +21,7 @@ import (
 var ErrNotMigrated = errors.New("the database is not prepared for this ralph")
 
 // schemaVersion is raised with every change of schema.
-const schemaVersion = 5
+const schemaVersion = 6
 
 const schema = `
 CREATE TABLE IF NOT EXISTS ralph_schema (version integer NOT NULL);

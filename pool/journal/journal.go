@@ -8,6 +8,7 @@ package journal
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -33,6 +34,24 @@ type Store interface {
 
 // Day numbers the days of UTC. A store keeps what was used by day.
 func Day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
+
+// What one run can have used at most. What is stated beyond, by an agent or a model service, counts as that: a sum of many stays a number.
+const (
+	MaxTokens  int64   = 1_000_000_000_000
+	MaxCostUSD float64 = 1_000_000
+)
+
+// Bounded is what a store counts of used: no less than nothing, and no more than MaxTokens of each kind and MaxCostUSD.
+func Bounded(used agents.Usage) agents.Usage {
+	tokens := func(n int64) int64 { return min(max(n, 0), MaxTokens) }
+	usd := min(max(used.CostUSD, 0), MaxCostUSD)
+	if math.IsNaN(usd) {
+		usd = 0
+	}
+	return agents.Usage{
+		Input: tokens(used.Input), Output: tokens(used.Output), CacheRead: tokens(used.CacheRead), CacheWrite: tokens(used.CacheWrite), CostUSD: usd,
+	}
+}
 
 // Kind is what a run works on.
 type Kind string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -306,6 +307,17 @@ func spend(t *testing.T, s journal.Store) {
 	check("", next.AddDate(0, 0, 1), agents.Usage{})
 	check("other", day, agents.Usage{Input: 1000})
 	check("none", day, agents.Usage{})
+
+	for _, run := range []string{"x", "y"} { // two of whose numbers overflow; and nothing is paid back
+		huge := agents.Usage{Input: math.MaxInt64, Output: math.MinInt64, CacheRead: math.MaxInt64, CostUSD: math.MaxFloat64}
+		if err := s.Spend(t.Context(), "absurd", run, huge, day); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Spend(t.Context(), "absurd", "z", agents.Usage{CostUSD: math.NaN()}, day); err != nil {
+		t.Fatal(err)
+	}
+	check("absurd", day, agents.Usage{Input: 2 * journal.MaxTokens, CacheRead: 2 * journal.MaxTokens, CostUSD: 2 * journal.MaxCostUSD})
 
 	r := record("a", "", "k", journal.KindIssue, 0, false) // a record counts from now on
 	r.Facts.Usage = agents.Usage{Input: 30}

@@ -49,6 +49,7 @@ func (m *Memory) Save(ctx context.Context, r journal.Record) error {
 
 // note adds what a run has used more than is known to a day. mu is held.
 func (m *Memory) note(by spender, used agents.Usage, at time.Time) {
+	used = journal.Bounded(used)
 	var known agents.Usage
 	for _, u := range m.spend[by] {
 		known = known.Add(u)
