@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -13,6 +14,9 @@ import (
 
 // version is the format of the document. An older ralph refuses a newer document.
 const version = 1
+
+// maxCount is more than anything is ever counted to. Whoever may push to the remote can write a claim whose next count would be none.
+const maxCount = 1 << 53
 
 // Holder is who holds a claim.
 type Holder struct {
@@ -139,6 +143,10 @@ func decode(message string) (document, error) {
 		return document{}, ErrVersion
 	case d.Version < 1 || d.Generation < 1:
 		return document{}, errors.New("version and generation are required")
+	case d.Generation > maxCount:
+		return document{}, fmt.Errorf("its generation %d is too large", d.Generation)
+	case min(d.Record.Attempts, d.Record.Failures, d.Record.Rounds) < 0 || max(d.Record.Attempts, d.Record.Failures, d.Record.Rounds) > maxCount:
+		return document{}, errors.New("its numbers of attempts, failures and rounds are impossible")
 	case h != nil && (h.Owner == "" || h.Expires.IsZero()):
 		return document{}, errors.New("owner and expires are required")
 	case h != nil:

@@ -163,6 +163,9 @@ func TestUnreadable(t *testing.T) {
 		"a newer version": {`{"version":99,"nonce":"x","generation":1}`, ErrVersion},
 		"no document":     {"hello", nil},
 		"no version":      {`{"owner":"o","generation":1,"expires":"2026-01-01T00:00:00Z"}`, nil},
+		"no next number":  {`{"version":1,"generation":9223372036854775807,"holder":{"owner":"o","expires":"2026-01-01T00:00:00Z"}}`, nil},
+		"no next attempt": {`{"version":1,"generation":1,"record":{"run":"r","attempts":9223372036854775807}}`, nil},
+		"less than none":  {`{"version":1,"generation":1,"record":{"run":"r","failures":-1}}`, nil},
 		"no owner":        {`{"version":1,"generation":1,"holder":{"expires":"2026-01-01T00:00:00Z"}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +176,8 @@ func TestUnreadable(t *testing.T) {
 			s.git("update-ref", prefix+"some/body/else", commit)
 			claimed(t, s.store, "run-1")
 			_, err := s.store.Claim(t.Context(), "bad", Holder{Owner: "o", Run: "r"}, ttl)
-			if err == nil || errors.Is(err, ErrTaken) || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), prefix+"bad") {
+			if err == nil || errors.Is(err, ErrTaken) || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), prefix+"bad") ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("claim: %v", err)
 			}
 			states, err := s.store.List(t.Context())
