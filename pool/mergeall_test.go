@@ -60,7 +60,9 @@ func TestMergeAll(t *testing.T) {
 		want       map[string]journal.Outcome // of those that do not land
 		gates      int                        // runs, the one on main included
 	}{
-		{"all pass", "true", func(*fixture) {}, "abcd", nil, 2},
+		{"all pass", "true", func(f *fixture) { // a title reorders no merge commit
+			f.write(".ralph/backlog/b.md", strings.Replace(f.text("b"), "title: Do b", `title: "Do\u202e b"`, 1))
+		}, "abcd", nil, 2},
 		{"one fails", "test ! -f c.txt", func(*fixture) {}, "abd", map[string]journal.Outcome{"c": journal.GateFailed}, 6},
 		{"a conflict", "true", func(f *fixture) {
 			f.write("b.txt", "mine\n")
@@ -92,6 +94,9 @@ func TestMergeAll(t *testing.T) {
 			}
 			if status := f.git(f.repo, "status", "--porcelain"); status != "" {
 				t.Errorf("the checkout: %s", status)
+			}
+			if log := f.git(f.repo, "log", "--format=%s"); strings.Contains(log, "\u202e") || strings.Contains(c.lands, "b") && !strings.Contains(log, "Merge ralph/b: Do b") {
+				t.Errorf("%q", log)
 			}
 			f.clean()
 		})

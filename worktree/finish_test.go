@@ -147,7 +147,7 @@ func TestFinishWithoutControls(t *testing.T) {
 	f := newFixture(t)
 	tree := f.add("42", "r1")
 	f.sh(tree.Dir(), "sh", "-ec", `printf 'Fix\033[2J it\n\nby \233 hand\n' >../m; git -c i18n.commitEncoding=ISO-8859-1 commit -q --allow-empty -F ../m; rm ../m`)
-	f.commit(tree.Dir(), "a", "x", "Plain")
+	f.commit(tree.Dir(), "a", "x", "Pl\u202eain\u2069")
 	if got := f.imported(tree); !got.Controls || len(got.Acting) > 0 {
 		t.Errorf("%+v", got)
 	}

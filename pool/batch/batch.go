@@ -19,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/message"
 )
@@ -135,7 +136,7 @@ func (m *Merger) onto(ctx context.Context, at string, b Branch) (commit, conflic
 	if g, err = g.WithIdent(ctx); err != nil {
 		return "", "", err
 	}
-	text := strings.TrimSuffix(fmt.Sprintf("Merge %s: %s", b.Name, strings.Join(strings.Fields(b.Title), " ")), ": ")
+	text := strings.TrimSuffix(fmt.Sprintf("Merge %s: %s", b.Name, tracker.Plain(b.Title, publish.TitleLimit)), ": ")
 	commit, err = g.CommitTree(ctx, tree, neutral.Text(text), at, b.Tip)
 	return commit, "", err
 }

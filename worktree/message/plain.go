@@ -8,7 +8,7 @@ import (
 )
 
 // Controls reports whether a commit's message, or the names in its header, have control characters, which a terminal obeys
-// when git log prints them.
+// when git log prints them, or those that reorder what a reader sees.
 func Controls(encoding, names, message string) bool {
 	header := []string{"author " + names}
 	if encoding != "" {
@@ -69,7 +69,7 @@ func plain(encoding, text string) string {
 		switch {
 		case b == '\n', b == '\t', b == '\r' && strings.HasPrefix(text[i+1:], "\n"):
 			_ = out.WriteByte(b)
-		case b < 0x20, b == 0x7f, (high || invalid) && b >= 0x80 && b < 0xa0, utf && !invalid && unicode.IsControl(r):
+		case b < 0x20, b == 0x7f, (high || invalid) && b >= 0x80 && b < 0xa0, utf && !invalid && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)):
 		default:
 			_, _ = out.WriteString(text[i : i+size])
 		}
