@@ -9,6 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/refname"
 	"github.com/ralph-pool/ralph/worktree/span"
@@ -105,6 +106,7 @@ func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
 	case !admin:
 		err = fmt.Errorf("git's record of the worktree %s is gone; its files are left as they are", t.Dir())
 	case !rec.Spec.Private:
+		leftover.Unlock(ctx, rec.GitDir, rec.Spec.Run)
 		f, err = t.look(ctx)
 	case !rec.Used || in == nil && !rec.InUse: // nor here, since the last import
 	case in == nil:

@@ -1,8 +1,10 @@
 package worktree
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/record"
 )
@@ -227,4 +230,67 @@ func TestTemporaryFilesInUse(t *testing.T) {
 	if err != nil || time.Since(info.ModTime()) > tempAge {
 		t.Errorf("this process's folder: %v, %v", info, err)
 	}
+}
+
+// The locks of a git that was killed with its agent do not stop the next agent on the host. Those of one that may live stay, and so do
+// those of the checkout.
+func TestLocksOfAKilledGitOnTheHost(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	run := "r" + rand.Text()
+	tree := f.add("42", run)
+	gitDir := strings.TrimSpace(f.sh(tree.Dir(), "git", "rev-parse", "--absolute-git-dir"))
+	locks := []string{filepath.Join(gitDir, "index.lock"), filepath.Join(gitDir, "HEAD.lock")}
+	foreign := filepath.Join(f.dir, ".git", "index.lock")
+	for _, path := range append(locks, foreign) {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	present := func(paths ...string) (n int) {
+		for _, path := range paths {
+			if _, err := os.Lstat(path); err == nil {
+				n++
+			}
+		}
+		return n
+	}
+	in, out := io.Pipe()
+	began, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := proc.Run(t.Context(), proc.Spec{Argv: []string{"sh", "-c", "echo; read x"}, Dir: tree.Dir(), Env: os.Environ(), Mark: run, Stdin: in, Stdout: writer(func() { close(began) })})
+		ended <- err
+	}()
+	<-began
+	f.imported(tree)
+	if n := present(locks...); n != 2 {
+		t.Errorf("%d locks are left beside a process of the run", n)
+	}
+	_, _ = io.WriteString(out, "\n")
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	f.imported(tree)
+	if n := present(locks...); n != 0 {
+		t.Errorf("%d locks are left", n)
+	}
+	f.commit(tree.Dir(), "a", "a\n", "of the next agent")
+	if got := f.imported(tree); len(got.Commits) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if present(foreign) != 1 {
+		t.Error("the lock of the checkout is gone")
+	}
+	if err := os.Remove(foreign); err != nil {
+		t.Fatal(err)
+	}
+	f.remove(tree)
+}
+
+// writer calls a function at every write.
+type writer func()
+
+func (w writer) Write(b []byte) (int, error) {
+	w()
+	return len(b), nil
 }

@@ -1,0 +1,24 @@
+package leftover
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+)
+
+// Unlock removes from the git directory of a run's linked worktree the locks of a git that was killed with its agent: the next
+// agent's would fail. While a process of the run is alive, or where that cannot be told, they stay.
+func Unlock(ctx context.Context, gitDir, run string) {
+	for _, name := range []string{"index.lock", "HEAD.lock"} {
+		path := filepath.Join(gitDir, name)
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if pids, err := proc.Parts(ctx, run); err != nil || len(pids) > 0 {
+			return
+		}
+		_ = os.Remove(path) // who needs it says that it is there
+	}
+}
