@@ -151,7 +151,7 @@ soak: build platforms cc agents $(KUBERNETES) ## Let random faults happen to swe
 	  go test -count=1 -timeout 2h -run '^TestFleetSoak$$' ./e2e
 	test -n '$(SOAK_ONLY)' || RALPH_TEST_KUBERNETES=$(KUBERNETES) go test -count=1 ./deploy
 	test -n '$(SOAK_ONLY)' || CGO_ENABLED=1 RALPH_TEST_EVERYTHING=1 RALPH_TEST_POSTGRES=1 RALPH_ENGINES=all e2e/engines/with.sh $(TOOLS)/engines \
-	  go test -race -count=1 -timeout 6h -skip '^TestSoak(Rules)?$$' ./e2e ./pool ./sandboxes/... ./internal/ecosystem
+	  go test -race -count=1 -timeout 6h -skip '^TestSoak(Rules)?$$' ./e2e ./pool ./sandboxes/... ./internal/suite
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)

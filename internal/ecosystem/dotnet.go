@@ -68,14 +68,14 @@ func dotnetCanary(p Place) []Canary {
 	if path.Ext(p.Beside) != ".cs" {
 		return nil
 	}
-	s := source{p.Text, dotnet().Syntax.Tokens(p.Text)}
+	s := dotnet().Syntax.Read(p.Text)
 	using, class, method := "", "", ""
 	switch {
-	case s.has("[ Fact", "[ Theory"):
+	case s.Has("[ Fact", "[ Theory"):
 		using, method = "Xunit", "[Fact]"
-	case s.has("[ TestMethod", "[ TestClass"):
+	case s.Has("[ TestMethod", "[ TestClass"):
 		using, class, method = "Microsoft.VisualStudio.TestTools.UnitTesting", "[TestClass]\n", "[TestMethod]"
-	case s.has("[ Test", "[ TestCase"):
+	case s.Has("[ Test", "[ TestCase"):
 		using, class, method = "NUnit.Framework", "[TestFixture]\n", "[Test]"
 	default:
 		return nil
@@ -88,7 +88,7 @@ func dotnetCanary(p Place) []Canary {
     ` + method + `
     public void Canary()
     {
-        throw new System.Exception("` + p.message() + `");
+        throw new System.Exception("` + p.Message() + `");
     }
 }
 `)}}

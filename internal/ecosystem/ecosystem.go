@@ -1,9 +1,7 @@
-// Package ecosystem knows the languages and tools that repositories are made of, as data: one file each. It recognises
-// them, says which files the checks of a repository depend on ([RoleOf]), counts tests ([Count]), says what a change did
-// to them ([Compare]) and writes tests that must fail ([Canaries]).
+// Package ecosystem knows the languages and tools that repositories are made of, as data: one file each. Package suite uses what it
+// says of files and tests, and package toolchain what it says of tools.
 //
-// It reads text that agents wrote. What it says are facts for a person or a stage to judge: a list like this one can be
-// evaded, so nothing here proves that checks are sound. All its functions are pure, linear in their input, and safe for
+// A list like this one can be evaded, so nothing here proves that checks are sound. All functions are pure and safe for
 // concurrent use.
 package ecosystem
 
@@ -17,7 +15,7 @@ import (
 )
 
 // Ecosystem is what is known of a language and its tools. Its patterns of files are those of [Group]; its patterns of
-// text are sequences of tokens, as pattern.go explains.
+// text are those of [lex.Patterns].
 type Ecosystem struct {
 	// Name is stable and short: "go", "javascript".
 	Name string
@@ -61,8 +59,6 @@ type Ecosystem struct {
 	Canary func(Place) []Canary
 	// Home says whether a file is one beside which a test may be planted when there is no test there; nil: none is.
 	Home func(path string) bool
-
-	compiled compiled
 }
 
 // Tool is a package manager or build tool.
@@ -104,16 +100,54 @@ type Shape struct {
 	Detail string
 }
 
+// Kind is a kind of finding.
+type Kind string
+
+// The kinds of findings.
+const (
+	TestsRemoved      Kind = "tests-removed"
+	TestsSkipped      Kind = "tests-skipped"
+	TestsFocused      Kind = "tests-focused"
+	AssertionsRemoved Kind = "assertions-removed"
+	EarlyExit         Kind = "early-exit"      // the process may end before tests have failed
+	NoTests           Kind = "no-tests"        // what runs the tests runs none
+	RunnerHook        Kind = "runner-hook"     // code or configuration decides over tests
+	TestAware         Kind = "test-aware"      // the code under test asks whether it is tested
+	FailureIgnored    Kind = "failure-ignored" // a failing command does not end the gate
+	Shadowing         Kind = "shadowing"       // a file takes the place of a library's module
+	Unread            Kind = "unread"          // too large to be read
+)
+
+// Retest is a template of a command that runs the tests of one file and, where its tools can, no others.
+type Retest struct {
+	// Gate is in a line of the gates that the template is for; empty: any.
+	Gate string
+	// Root are files of which one is in the folder where the command runs: the nearest above the tests. None: the top folder.
+	Root []string
+	// Files are patterns of the test files that it can run; none: all.
+	Files []string
+	// Program is what runs them, and Wrapper a script that takes its place where the folder or one above has it.
+	Program, Wrapper string
+	// Line has {program} for the program or its wrapper, {file} for the path of the file, {dir} for that of its folder, {stem} for its name without the ending, and
+	// {names} for a regular expression of its tests.
+	Line string
+	// Unnamed are patterns of tests that cannot be chosen by {names}, which is the expression of any name then.
+	Unnamed []string
+	// Unbuilt are texts of the output of tests that could not be built or loaded.
+	Unbuilt []string
+	// Empty are exit statuses, and Idle texts of the output, by which the tools say that no test ran.
+	Empty []int
+	Idle  []string
+	// Unfound are texts by which tools that fail say that they have found no test.
+	Unfound []string
+}
+
 // All returns every ecosystem that is known, in a stable order. The caller must not change what the values refer to.
 func All() []Ecosystem { return known() }
 
 //nolint:gochecknoglobals // read-only table
 var known = sync.OnceValue(func() []Ecosystem {
-	all := []Ecosystem{golang(), javascript(), python(), rust(), java(), ruby(), php(), dotnet(), generic()}
-	for i := range all {
-		all[i].compile()
-	}
-	return all
+	return []Ecosystem{golang(), javascript(), python(), rust(), java(), ruby(), php(), dotnet(), generic()}
 })
 
 // deepest is how many folders below the root a marker is looked for.
@@ -151,14 +185,4 @@ func Recognise(files []string) []Ecosystem {
 		found = append(found, e)
 	}
 	return found
-}
-
-// sourceOf returns the ecosystem in whose language the file is written: of a script without an ending the generic one.
-func sourceOf(file string) (e Ecosystem) {
-	for _, e = range All() {
-		if match.Any(e.Sources, file) {
-			return e
-		}
-	}
-	return e
 }

@@ -123,16 +123,16 @@ func builtOn(file string, tags []string) bool {
 
 func goCanary(p Place) []Canary {
 	name := "main"
-	s := source{p.Text, golang().Syntax.Tokens(p.Text)}
-	if clause := compile([]string{"package =%"}).find(s); len(clause) > 0 {
-		name = string(s.tokens[clause[0].name].Of(s.text))
+	s := golang().Syntax.Read(p.Text)
+	if clause := lex.Compile([]string{"package =%"}).Find(s); len(clause) > 0 {
+		name = string(s.Tokens[clause[0].Name].Of(s.Text))
 	}
 	return []Canary{{Path: p.Suffix + "_test.go", Content: []byte(`package ` + name + `
 
 import "testing"
 
 func TestX` + p.Suffix + `(t *testing.T) {
-	t.Fatal("` + p.message() + `")
+	t.Fatal("` + p.Message() + `")
 }
 `)}}
 }

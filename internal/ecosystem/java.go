@@ -105,39 +105,39 @@ func javaCanary(p Place) []Canary {
 	}
 	class := strings.TrimSuffix(like(p.Beside, []string{"Test"}, "Checks"+p.Suffix,
 		"Tests"+ending, "TestCase"+ending, "Test"+ending, "IT"+ending, ending), ending)
-	s := source{p.Text, java().Syntax.Tokens(p.Text)}
+	s := java().Syntax.Read(p.Text)
 	end := ";\n"
 	if ending == ".kt" {
 		end = "\n"
 	}
 	head := ""
-	if clause := compile([]string{"package %"}).find(s); len(clause) > 0 {
+	if clause := lex.Compile([]string{"package %"}).Find(s); len(clause) > 0 {
 		name := ""
-		for i := clause[0].start + 1; i < len(s.tokens) && (s.tokens[i].Kind == lex.Word || s.is(i, ".")) && !s.is(i, "import"); i++ {
-			name += string(s.tokens[i].Of(s.text))
+		for i := clause[0].Start + 1; i < len(s.Tokens) && (s.Tokens[i].Kind == lex.Word || s.Is(i, ".")) && !s.Is(i, "import"); i++ {
+			name += string(s.Tokens[i].Of(s.Text))
 		}
 		head = "package " + name + end + "\n"
 	}
 	mark, test := "    @Test\n", "org.junit.Test"
 	switch {
-	case s.has("org . junit . jupiter"):
+	case s.Has("org . junit . jupiter"):
 		test = "org.junit.jupiter.api.Test"
-	case s.has("org . testng"):
+	case s.Has("org . testng"):
 		test = "org.testng.annotations.Test"
-	case s.has("kotlin . test"):
+	case s.Has("kotlin . test"):
 		test = "kotlin.test.Test"
-	case !s.has("org . junit", "junit . framework"):
+	case !s.Has("org . junit", "junit . framework"):
 		return nil // of another kind, such as Spock
 	}
 	extends := ""
-	if s.has("extends TestCase", "extends junit . framework . TestCase") && ending == ".java" { // JUnit 3
+	if s.Has("extends TestCase", "extends junit . framework . TestCase") && ending == ".java" { // JUnit 3
 		mark, test, extends = "", "junit.framework.TestCase", " extends TestCase"
 	}
 	head += "import " + test + end + "\n// ralph planted this test to see whether the checks notice a failing test.\n"
 	if ending == ".kt" {
 		return []Canary{{Path: class + ending, Content: []byte(head + "class " + class + " {\n" + mark +
-			"    fun testCanary() {\n        throw AssertionError(\"" + p.message() + "\")\n    }\n}\n")}}
+			"    fun testCanary() {\n        throw AssertionError(\"" + p.Message() + "\")\n    }\n}\n")}}
 	}
 	return []Canary{{Path: class + ending, Content: []byte(head + "public class " + class + extends + " {\n" + mark +
-		"    public void testCanary() {\n        throw new AssertionError(\"" + p.message() + "\");\n    }\n}\n")}}
+		"    public void testCanary() {\n        throw new AssertionError(\"" + p.Message() + "\");\n    }\n}\n")}}
 }

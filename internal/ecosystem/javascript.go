@@ -146,12 +146,12 @@ func jsCanary(p Place) []Canary {
 	ending := path.Ext(p.Beside)
 	name := like(p.Beside, []string{"test-", "test_"}, p.Suffix,
 		".test"+ending, ".spec"+ending, "-test"+ending, "_test"+ending, "-spec"+ending, "_spec"+ending, ".cy"+ending, ending)
-	s := source{p.Text, javascript().Syntax.Tokens(p.Text)}
+	s := javascript().Syntax.Read(p.Text)
 	declare := "test"
-	if s.has("it (") && !s.has("test (") {
+	if s.Has("it (") && !s.Has("test (") {
 		declare = "it"
 	}
-	imports, wrong := s.jsAssertions()
+	imports, wrong := jsAssertions(s)
 	names := declare
 	if strings.HasPrefix(strings.Join(wrong, ""), "expect") {
 		names += ", expect"
@@ -160,15 +160,15 @@ func jsCanary(p Place) []Canary {
 	for _, library := range []string{"node:test", "vitest", "@jest/globals", "@playwright/test", "bun:test", "ava", "tap"} {
 		from := ` "` + library + `"`
 		switch {
-		case s.has("from"+from) && library == "ava":
+		case s.Has("from"+from) && library == "ava":
 			head = `import test from "ava";` + "\n\n"
-		case s.has("from" + from):
+		case s.Has("from" + from):
 			head = "import { " + names + ` } from "` + library + `";` + "\n\n"
-		case s.has("require (" + from):
+		case s.Has("require (" + from):
 			head = "const { " + names + ` } = require("` + library + `");` + "\n\n"
 		}
 	}
-	fails := `throw new Error("` + p.message() + `");`
+	fails := `throw new Error("` + p.Message() + `");`
 	body := "  " + fails + "\n"
 	if len(wrong) > 0 {
 		body = "  for (const wrong of [\n    () => " + strings.Join(wrong, ",\n    () => ") + `,
@@ -194,8 +194,8 @@ var jsLocal = regexp.MustCompile(`\b(?:from|import|require)\s*\(?\s*['"](\.{1,2}
 
 // jsAssertions returns wrong assertions with the libraries of a test, and the imports for them. Those of the project come first: most
 // runners give each file of tests a process or a context of its own, so that what they replace is replaced only where they are loaded.
-func (s source) jsAssertions() (imports string, wrong []string) {
-	modules := s.has("import % ", "import {", "import *", `import "`)
+func jsAssertions(s lex.Source) (imports string, wrong []string) {
+	modules := s.Has("import % ", "import {", "import *", `import "`)
 	load := func(name, module string) {
 		switch {
 		case modules && name != "":
@@ -208,25 +208,25 @@ func (s source) jsAssertions() (imports string, wrong []string) {
 			imports += `require("` + module + "\");\n"
 		}
 	}
-	if !s.has(". mock (", ". doMock (") { // without its mocks a module may not load
+	if !s.Has(". mock (", ". doMock (") { // without its mocks a module may not load
 		local := map[string]bool{}
-		for _, m := range jsLocal.FindAllSubmatch(s.text, -1) {
+		for _, m := range jsLocal.FindAllSubmatch(s.Text, -1) {
 			if module := string(m[1]); !local[module] {
 				local[module] = true
 				load("", module)
 			}
 		}
 	}
-	if s.has("expect (") && !s.has(jsImports("chai")...) && !s.has(". to . %") {
+	if s.Has("expect (") && !s.Has(jsImports("chai")...) && !s.Has(". to . %") {
 		wrong = append(wrong, "expect(1).toBe(2)", "expect(1).not.toBe(1)", "expect(1).toEqual(2)", "expect([1]).toEqual([2])", "expect({ a: 1 }).toEqual({ a: 2 })",
 			"expect([1]).toStrictEqual([2])", "expect(false).toBeTruthy()", "expect(true).toBeFalsy()", "expect(1).toBeNull()", "expect(1).toBeUndefined()",
 			"expect(1).toBeGreaterThan(2)", `expect("a").toContain("b")`, `expect("a").toMatch(/b/)`, "expect(() => {}).toThrow()")
 	}
 	for _, module := range []string{"node:assert", "assert", "node:assert/strict", "assert/strict"} {
-		if !s.has(jsImports(module)...) {
+		if !s.Has(jsImports(module)...) {
 			continue
 		}
-		if modules && s.has("import * as % from \""+module+`"`) {
+		if modules && s.Has("import * as % from \""+module+`"`) {
 			load("* as checked", module)
 		} else {
 			load("checked", module)

@@ -64,18 +64,18 @@ func phpCanary(p Place) []Canary {
 		return nil
 	}
 	class := strings.TrimSuffix(like(p.Beside, nil, "Checks"+p.Suffix, "Test.php", "_test.php", ".php"), ".php")
-	s := source{p.Text, php().Syntax.Tokens(p.Text)}
-	if !s.has("extends %") && s.has(`it ( "`, `test ( "`) { // Pest
+	s := php().Syntax.Read(p.Text)
+	if !s.Has("extends %") && s.Has(`it ( "`, `test ( "`) { // Pest
 		return []Canary{{Path: class + ".php",
 			Content: []byte("<?php\n\ntest('" + p.Suffix + `', function () {
-    throw new \RuntimeException('` + p.message() + `');
+    throw new \RuntimeException('` + p.Message() + `');
 });
 `)}}
 	}
 	space := ""
-	if clause := compile([]string{"namespace %"}).find(s); len(clause) > 0 {
-		first := s.tokens[clause[0].start+1]
-		rest, _, _ := strings.Cut(string(s.text[first.Start:]), ";")
+	if clause := lex.Compile([]string{"namespace %"}).Find(s); len(clause) > 0 {
+		first := s.Tokens[clause[0].Start+1]
+		rest, _, _ := strings.Cut(string(s.Text[first.Start:]), ";")
 		if !strings.ContainsAny(rest, "{\n\"' ") {
 			space = "namespace " + rest + ";\n\n"
 		}
@@ -85,7 +85,7 @@ func phpCanary(p Place) []Canary {
 {
     public function testIt(): void
     {
-        throw new \RuntimeException('` + p.message() + `');
+        throw new \RuntimeException('` + p.Message() + `');
     }
 }
 `)}}

@@ -172,6 +172,6 @@ class TestX` + p.Suffix + `(unittest.TestCase):
             except AssertionError:
                 continue
             return  # it was replaced
-        raise AssertionError("` + p.message() + `")
+        raise AssertionError("` + p.Message() + `")
 `)}}
 }

@@ -64,12 +64,12 @@ func rubyCanary(p Place) []Canary {
 		return nil
 	}
 	name := like(p.Beside, []string{"test_"}, p.Suffix, "_spec.rb", "_test.rb", ".rb")
-	s := source{p.Text, ruby().Syntax.Tokens(p.Text)}
+	s := ruby().Syntax.Read(p.Text)
 	class, library := "Minitest::Test", "minitest/autorun"
 	switch {
-	case s.has("Test : : Unit"):
+	case s.Has("Test : : Unit"):
 		class, library = "Test::Unit::TestCase", "test/unit"
-	case !s.has("Minitest", `"minitest/autorun"`, "ActiveSupport", "def test_*"):
+	case !s.Has("Minitest", `"minitest/autorun"`, "ActiveSupport", "def test_*"):
 		return []Canary{{Path: name, Content: []byte(`RSpec.describe "` + p.Suffix + `" do
   it "fails" do
     wrong = [
@@ -89,7 +89,7 @@ func rubyCanary(p Place) []Canary {
     rescue Exception
       false
     end
-    raise "` + p.message() + `" unless replaced
+    raise "` + p.Message() + `" unless replaced
   end
 end
 `)}}
@@ -112,7 +112,7 @@ class TestX` + p.Suffix + ` < ` + class + `
     rescue Exception
       false
     end
-    raise "` + p.message() + `" unless replaced
+    raise "` + p.Message() + `" unless replaced
   end
 end
 `)}}

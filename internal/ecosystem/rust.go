@@ -79,7 +79,7 @@ func rustCanary(p Place) []Canary {
 	}
 	return []Canary{{Path: name, Content: []byte(`#[test]
 fn ` + p.Suffix + `() {
-    panic!("` + p.message() + `");
+    panic!("` + p.Message() + `");
 }
 `)}}
 }

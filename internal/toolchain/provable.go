@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 // maxLooks bounds the files that Provable looks at.
@@ -47,7 +48,7 @@ func Provable(top string, gate []string) bool {
 }
 
 func provable(files fs.FS, name string, gate []string, has func(string) bool) bool {
-	if role, _ := ecosystem.RoleOf(name, nil); role != ecosystem.Test {
+	if role, _ := suite.RoleOf(name, nil); role != ecosystem.Test {
 		return false
 	}
 	info, err := fs.Stat(files, name)
@@ -55,9 +56,9 @@ func provable(files fs.FS, name string, gate []string, has func(string) bool) bo
 		return false
 	}
 	text, err := fs.ReadFile(files, name)
-	if err != nil || !ecosystem.HoldsTests(name, text) {
+	if err != nil || !suite.HoldsTests(name, text) {
 		return false
 	}
-	_, ok := ecosystem.RerunOf(name, text, gate, has)
+	_, ok := suite.RerunOf(name, text, gate, has)
 	return ok
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -129,7 +130,7 @@ func (f *finder) Close() error { return nil }
 
 // canaries are the tests to plant: more if the checks themselves have changed.
 func (p planting) canaries(ctx context.Context, out *journal.Watch) ([]ecosystem.Canary, error) {
-	at := ecosystem.Planting{Most: 1, Suffix: strings.ToLower(rand.Text()[:10])}
+	at := suite.Planting{Most: 1, Suffix: strings.ToLower(rand.Text()[:10])}
 	if len(out.Files)+len(out.Findings) > 0 {
 		at.Most = 3
 	}
@@ -148,5 +149,5 @@ func (p planting) canaries(ctx context.Context, out *journal.Watch) ([]ecosystem
 		texts, err := diff.Texts(ctx, p.git, []diff.Entry{entries[path]}, textLimit())
 		return texts[entries[path].ID], err
 	}
-	return ecosystem.Canaries(at), ctx.Err()
+	return suite.Canaries(at), ctx.Err()
 }

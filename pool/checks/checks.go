@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -100,7 +101,7 @@ func follow(ctx context.Context, g git.Runner, commit string, gate []loop.Comman
 		return files
 	}
 	names := sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(list())) })
-	lines = ecosystem.Follow(lines, names, func(file string) ([]byte, bool) {
+	lines = suite.Follow(lines, names, func(file string) ([]byte, bool) {
 		e, there := list()[file]
 		if _, known := texts[e.ID]; there && !known && failed == nil {
 			got, err := diff.Texts(ctx, g, []diff.Entry{e}, textLimit())
@@ -203,16 +204,16 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	if err != nil {
 		return nil, err
 	}
-	changes := make([]ecosystem.Change, 0, len(files))
+	changes := make([]suite.Change, 0, len(files))
 	byPath := map[string]diff.File{}
 	for _, f := range files {
 		byPath[f.Path] = f
-		changes = append(changes, ecosystem.Change{
+		changes = append(changes, suite.Change{
 			Path: f.Path, OldPath: f.OldPath, Old: texts[f.Old.ID], New: texts[f.New.ID],
 			Added: !f.Old.Exists(), Removed: !f.New.Exists(),
 		})
 	}
-	sum := ecosystem.Compare(changes, gate)
+	sum := suite.Compare(changes, gate)
 	out.Added, out.Removed, out.Skipped, out.Focused, out.Assertions = sum.Added, sum.Removed, sum.Skipped, sum.Focused, sum.Assertions
 	for _, f := range sum.Findings[:min(listed, len(sum.Findings))] {
 		out.Findings = append(out.Findings, f.String())
@@ -231,8 +232,8 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 func unread(files []diff.File, gate []string, out *journal.Watch) (undo []diff.Edit) {
 	out.Findings = []string{"the change is too large to look into"}
 	for _, f := range files {
-		role, why := ecosystem.RoleOf(f.Path, gate)
-		if before, reason := ecosystem.RoleOf(cmp.Or(f.OldPath, f.Path), gate); before > role {
+		role, why := suite.RoleOf(f.Path, gate)
+		if before, reason := suite.RoleOf(cmp.Or(f.OldPath, f.Path), gate); before > role {
 			role, why = before, reason
 		}
 		if role != ecosystem.None {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/worktree/diff"
@@ -54,7 +55,7 @@ func read(ctx context.Context, g git.Runner, base, tip string) (c change, err er
 }
 
 func isTest(file string) bool {
-	role, _ := ecosystem.RoleOf(file, nil)
+	role, _ := suite.RoleOf(file, nil)
 	return role == ecosystem.Test
 }
 
@@ -81,7 +82,7 @@ type plan struct {
 
 // command is one that runs tests.
 type command struct {
-	ecosystem.Rerun
+	suite.Rerun
 	files []string
 }
 
@@ -103,16 +104,16 @@ func (c change) plan(gate []string, own string) (p plan) {
 		case before: // renamed to something else
 			p.edits, removed = append(p.edits, diff.Edit{Path: f.OldPath}), true
 		}
-		role, _ := ecosystem.RoleOf(f.Path, nil)
-		code = code || !now && role == ecosystem.None && !ecosystem.IsDocument(f.Path)
-		inline = inline || role == ecosystem.None && ecosystem.HasInline(f.Path)
+		role, _ := suite.RoleOf(f.Path, nil)
+		code = code || !now && role == ecosystem.None && !suite.IsDocument(f.Path)
+		inline = inline || role == ecosystem.None && suite.HasInline(f.Path)
 		text := c.texts[f.New.ID]
 		switch {
 		case !now || helper || !strings.HasPrefix(f.New.Mode, "100"):
 		case own != "":
 			tests = append(tests, f.Path)
-		case ecosystem.HoldsTests(f.Path, text):
-			if run, ok := ecosystem.RerunOf(f.Path, text, gate, c.has); ok {
+		case suite.HoldsTests(f.Path, text):
+			if run, ok := suite.RerunOf(f.Path, text, gate, c.has); ok {
 				p.runs = append(p.runs, command{run, []string{f.Path}})
 			} else {
 				unknown = append(unknown, f.Path)
@@ -122,9 +123,9 @@ func (c change) plan(gate []string, own string) (p plan) {
 	if len(tests) > 0 {
 		var words []string
 		for _, file := range tests {
-			words = append(words, ecosystem.Quote(file))
+			words = append(words, suite.Quote(file))
 		}
-		p.runs = []command{{ecosystem.Rerun{Line: strings.ReplaceAll(own, "{files}", strings.Join(words, " "))}, tests}}
+		p.runs = []command{{suite.Rerun{Line: strings.ReplaceAll(own, "{files}", strings.Join(words, " "))}, tests}}
 	}
 	switch {
 	case c.large:

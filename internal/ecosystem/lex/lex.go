@@ -1,5 +1,5 @@
 // Package lex splits source text of many languages into words, strings and punctuation, and leaves comments out. It is made for
-// looking for words of code, not for parsing: of a text that is no valid program it makes what it can. Everything here is safe for
+// looking for words of code ([Patterns]), not for parsing: of a text that is no valid program it makes what it can. Everything here is safe for
 // concurrent use.
 package lex
 
@@ -63,17 +63,17 @@ type lexer struct {
 	noHeredoc bool  // none is closed any more
 }
 
-// Tokens are the text's pieces, in time that grows with its length. The text is shorter than 4 GiB.
-func (s Syntax) Tokens(text []byte) []Token {
+// Read splits a text, in time that grows with its length. The text is shorter than 4 GiB.
+func (s Syntax) Read(text []byte) Source {
 	l := &lexer{Syntax: s, text: text}
 	for l.at < len(text) {
 		l.step()
 	}
-	return l.tokens
+	return Source{text, l.tokens}
 }
 
 func (l *lexer) add(k Kind, start, end int) {
-	l.tokens = append(l.tokens, Token{k, uint32(start), uint32(end)}) //nolint:gosec // as Tokens says
+	l.tokens = append(l.tokens, Token{k, uint32(start), uint32(end)}) //nolint:gosec // as Read says
 }
 
 func (l *lexer) step() {

@@ -1,4 +1,4 @@
-// Package match matches paths of a repository with patterns, for package ecosystem. It is pure.
+// Package match matches paths of a repository with patterns, for data of package ecosystem. It is pure.
 package match
 
 import (

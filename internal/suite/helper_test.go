@@ -1,9 +1,10 @@
-package ecosystem_test
+package suite_test
 
 import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 // A file whose text, before or after the change, is one of a helper of tests counts as a test; other code does not.
@@ -35,15 +36,15 @@ func TestHelpers(t *testing.T) {
 		{"src/Support.php", "<?php\nuse PHPUnit\\Framework\\Assert;\n", true},
 		{"Support/Same.cs", "using Xunit;\n", true},
 	} {
-		for _, change := range []ecosystem.Change{edited(c.path, c.text, ""), edited(c.path, "", c.text)} {
-			got := ecosystem.Compare([]ecosystem.Change{change}, nil)
+		for _, change := range []suite.Change{edited(c.path, c.text, ""), edited(c.path, "", c.text)} {
+			got := suite.Compare([]suite.Change{change}, nil)
 			if helper := len(got.Files) == 1 && got.Files[0].Helper && got.Files[0].Role == ecosystem.Test && !got.Files[0].Grown; helper != c.helper {
 				t.Errorf("%s: %q: %+v", c.path, c.text, got)
 			}
 		}
 	}
 	// The name says more.
-	got := ecosystem.Compare([]ecosystem.Change{edited("conftest.py", "import pytest\n", "")}, nil)
+	got := suite.Compare([]suite.Change{edited("conftest.py", "import pytest\n", "")}, nil)
 	if len(got.Files) != 1 || got.Files[0].Helper || got.Files[0].Role != ecosystem.TestConfig {
 		t.Errorf("%+v", got)
 	}

@@ -1,9 +1,9 @@
-package ecosystem_test
+package suite_test
 
 import (
 	"testing"
 
-	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 // A test file counts as only added to when nothing in it can have taken the place of what was there.
@@ -11,7 +11,7 @@ func TestGrown(t *testing.T) {
 	t.Parallel()
 	const jsSuite = "const assert = require(\"node:assert\");\n\ndescribe('calc', () => {\n" + jsTest + "});\n"
 	for name, c := range map[string]struct {
-		change ecosystem.Change
+		change suite.Change
 		want   bool
 	}{
 		"go test at the end":         {edited("a_test.go", goTest, goTest+"\nfunc TestMore(t *testing.T) {\n\tt.Error(Add(2, 2))\n}\n"), true},
@@ -30,12 +30,12 @@ func TestGrown(t *testing.T) {
 		"the test once more":         {edited("test_a.py", pyTest, pyTest+"    def test_add(self):\n        self.assertTrue(True)\n"), false},
 		"the test set to another":    {edited("test_a.py", pyTest, pyTest+"TestCalc.test_add = lambda self: None\n"), false},
 		"another order":              {edited("a_test.go", goTest+"\nfunc TestB(t *testing.T) {}\n", "package calc\n\nfunc TestB(t *testing.T) {}\n"+goTest[len("package calc\n"):]), false},
-		"renamed":                    {ecosystem.Change{Path: "b_test.go", OldPath: "a_test.go", Old: []byte(goTest), New: []byte(goTest)}, false},
+		"renamed":                    {suite.Change{Path: "b_test.go", OldPath: "a_test.go", Old: []byte(goTest), New: []byte(goTest)}, false},
 		"no tests that can be read":  {edited("tests/run.sh", "set -e\n./a\n", "set -e\n./a\n./b\n"), false},
 		"data of tests":              {edited("testdata/cases.txt", "1 2\n", "1 2\n3 4\n"), false},
 		"emptied":                    {edited("a_test.go", goTest, ""), false},
 	} {
-		files := ecosystem.Compare([]ecosystem.Change{c.change}, nil).Files
+		files := suite.Compare([]suite.Change{c.change}, nil).Files
 		if len(files) != 1 || files[0].Grown != c.want {
 			t.Errorf("%s: %+v", name, files)
 		}

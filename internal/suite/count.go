@@ -1,8 +1,9 @@
-package ecosystem
+package suite
 
 import (
 	"slices"
 
+	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
@@ -35,6 +36,9 @@ func Count(file string, text []byte) Tests {
 	return s.Tests
 }
 
+// source is a text in a language.
+type source struct{ lex.Source }
+
 // sheet is what a file's text shows.
 type sheet struct {
 	Tests
@@ -51,48 +55,48 @@ func examine(file string, text []byte) sheet {
 	if len(text) > maxText {
 		return sheet{Tests: Tests{Unread: true}}
 	}
-	s := source{text, e.Syntax.Tokens(text)}
+	s := source{e.Syntax.Read(text)}
 	out := sheet{names: map[string]int{}, checks: map[string]int{}, main: isProgram(e, file, s)}
-	for i, shape := range e.compiled.shapes {
-		n := len(shape.has.find(s))
-		if n > 0 && (len(e.Shapes[i].With) > 0 && len(shape.with.find(s)) == 0 || len(shape.without.find(s)) > 0) {
+	for i, shape := range e.shapes {
+		n := len(shape.has.Find(s.Source))
+		if n > 0 && (len(e.Shapes[i].With) > 0 && len(shape.with.Find(s.Source)) == 0 || len(shape.without.Find(s.Source)) > 0) {
 			n = 0
 		}
 		out.shapes = append(out.shapes, n)
 	}
 	role, _ := RoleOf(file, nil)
-	out.helper = role == None && (len(e.compiled.helpers.find(s)) > 0 || match.Any(e.PerhapsFiles, file) && len(e.compiled.perhaps.find(s)) > 0)
-	if role != Test && !e.Inline && !out.helper { // the tools run no tests of it, and nothing else does
+	out.helper = role == ecosystem.None && (len(e.helpers.Find(s.Source)) > 0 || match.Any(e.PerhapsFiles, file) && len(e.perhaps.Find(s.Source)) > 0)
+	if role != ecosystem.Test && !e.Inline && !out.helper { // the tools run no tests of it, and nothing else does
 		return out
 	}
-	tests := e.compiled.tests.find(s)
-	out.Skipped = len(e.compiled.skips.find(s))
-	out.Focused = len(e.compiled.focus.find(s))
-	checks := e.compiled.assertions.find(s)
+	tests := e.tests.Find(s.Source)
+	out.Skipped = len(e.skips.Find(s.Source))
+	out.Focused = len(e.focus.Find(s.Source))
+	checks := e.assertions.Find(s.Source)
 	out.Assertions = len(checks)
 	last, name := 0, ""
 	for i, t := range tests {
-		end := len(s.tokens)
+		end := len(s.Tokens)
 		if i+1 < len(tests) {
-			end = tests[i+1].start
+			end = tests[i+1].Start
 		}
 		next, ok := s.nameOf(t, end)
-		if !ok && end < len(s.tokens) {
+		if !ok && end < len(s.Tokens) {
 			continue // an annotation of the next test, which shows by itself that it is one
 		}
-		for ; last < len(checks) && checks[last].start < t.start; last++ {
+		for ; last < len(checks) && checks[last].Start < t.Start; last++ {
 			out.checks[name]++
 		}
 		name = next
 		out.names[name]++
 		out.Tests.Tests++
-		if s.idle(e.Body, t.end, end) {
+		if s.idle(e.Body, t.End, end) {
 			out.Skipped++
 		}
 	}
 	out.checks[name] += len(checks) - last
 	if len(tests) > 0 {
-		out.inline = string(text[s.tokens[tests[0].start].Start:])
+		out.inline = string(text[s.Tokens[tests[0].Start].Start:])
 		if e.Excluded != nil && e.Excluded(file, text) {
 			out.Skipped = max(out.Skipped, len(tests))
 		}
@@ -101,54 +105,54 @@ func examine(file string, text []byte) sheet {
 }
 
 // isProgram reports a file that is a program of its own, which may end the process.
-func isProgram(e Ecosystem, file string, s source) bool {
-	return len(s.text) > 1 && string(s.text[:2]) == "#!" || match.Any(e.MainFiles, file) || len(e.compiled.main.find(s)) > 0
+func isProgram(e language, file string, s source) bool {
+	return len(s.Text) > 1 && string(s.Text[:2]) == "#!" || match.Any(e.MainFiles, file) || len(e.main.Find(s.Source)) > 0
 }
 
 // nameOf returns the name of the test: the token that the pattern marks, or else that of the function after it. It fails
 // where an annotation has no function after it.
-func (s source) nameOf(t hit, end int) (string, bool) {
-	if t.name >= 0 {
-		return string(s.tokens[t.name].Of(s.text)), true
+func (s source) nameOf(t lex.Hit, end int) (string, bool) {
+	if t.Name >= 0 {
+		return string(s.Tokens[t.Name].Of(s.Text)), true
 	}
-	for i := t.end; i+1 < end; i++ {
-		if s.is(i, "fn") || s.is(i, "fun") || s.is(i, "function") {
-			for i++; i+1 < end && s.tokens[i].Kind != lex.Word; i++ { // a quote
+	for i := t.End; i+1 < end; i++ {
+		if s.Is(i, "fn") || s.Is(i, "fun") || s.Is(i, "function") {
+			for i++; i+1 < end && s.Tokens[i].Kind != lex.Word; i++ { // a quote
 			}
-			return string(s.tokens[i].Of(s.text)), true
+			return string(s.Tokens[i].Of(s.Text)), true
 		}
-		annotation := s.is(i-1, "@") || s.is(i-1, "[") || s.is(i-1, ",")
-		if s.tokens[i].Kind == lex.Word && s.is(i+1, "(") && !annotation {
-			return string(s.tokens[i].Of(s.text)), true
+		annotation := s.Is(i-1, "@") || s.Is(i-1, "[") || s.Is(i-1, ",")
+		if s.Tokens[i].Kind == lex.Word && s.Is(i+1, "(") && !annotation {
+			return string(s.Tokens[i].Of(s.Text)), true
 		}
 	}
-	return "", s.tokens[t.start].Kind == lex.Word
+	return "", s.Tokens[t.Start].Kind == lex.Word
 }
 
 // idle reports a test whose body, between the tokens, is empty or returns at once.
-func (s source) idle(body Body, from, end int) bool {
+func (s source) idle(body ecosystem.Body, from, end int) bool {
 	switch body {
-	case Indent:
+	case ecosystem.Indent:
 		return s.idleBlock(from, end)
-	case End:
-		for from < end && (s.is(from, "(") || s.is(from, ")") || s.is(from, "do")) {
+	case ecosystem.End:
+		for from < end && (s.Is(from, "(") || s.Is(from, ")") || s.Is(from, "do")) {
 			from++
 		}
-		return from < end && s.is(from, "end") || s.is(from, "return")
+		return from < end && s.Is(from, "end") || s.Is(from, "return")
 	}
 	for i := from; i < end; i++ {
 		// A { after these begins an object or the values of an annotation.
-		value := s.is(i-1, "(") || s.is(i-1, "[") || s.is(i-1, ",") || s.is(i-1, "=") || s.is(i-1, ":")
-		if !s.is(i, "{") || value {
+		value := s.Is(i-1, "(") || s.Is(i-1, "[") || s.Is(i-1, ",") || s.Is(i-1, "=") || s.Is(i-1, ":")
+		if !s.Is(i, "{") || value {
 			continue
 		}
-		if s.is(i+1, "}") {
+		if s.Is(i+1, "}") {
 			return true
 		}
-		if !s.is(i+1, "return") {
+		if !s.Is(i+1, "return") {
 			return false
 		}
-		return i+2 >= len(s.tokens) || s.is(i+2, ";") || s.is(i+2, "}") || s.newLine(i+2)
+		return i+2 >= len(s.Tokens) || s.Is(i+2, ";") || s.Is(i+2, "}") || s.newLine(i+2)
 	}
 	return false
 }
@@ -158,21 +162,21 @@ func (s source) idleBlock(from, end int) bool {
 	depth := 1 // of the parameters
 	for ; from < end; from++ {
 		switch {
-		case s.is(from, "(") || s.is(from, "["):
+		case s.Is(from, "(") || s.Is(from, "["):
 			depth++
-		case s.is(from, ")") || s.is(from, "]"):
+		case s.Is(from, ")") || s.Is(from, "]"):
 			depth--
 		}
-		if depth == 0 && s.is(from, ":") {
+		if depth == 0 && s.Is(from, ":") {
 			break
 		}
 	}
-	for from++; from < end && s.tokens[from].Kind == lex.String; from++ { // what the test is about
+	for from++; from < end && s.Tokens[from].Kind == lex.String; from++ { // what the test is about
 	}
-	return from < end && (s.is(from, "pass") || s.is(from, "return") || s.is(from, ".") && s.is(from+1, "."))
+	return from < end && (s.Is(from, "pass") || s.Is(from, "return") || s.Is(from, ".") && s.Is(from+1, "."))
 }
 
 // newLine reports whether the token is the first of its line.
 func (s source) newLine(i int) bool {
-	return slices.Contains(s.text[s.tokens[i-1].End:s.tokens[i].Start], '\n')
+	return slices.Contains(s.Text[s.Tokens[i-1].End:s.Tokens[i].Start], '\n')
 }

@@ -1,4 +1,4 @@
-package ecosystem_test
+package suite_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 const (
@@ -17,19 +18,19 @@ const (
 )
 
 // edited, added and removed are changes of one file.
-func edited(path, from, to string) ecosystem.Change {
-	return ecosystem.Change{Path: path, Old: []byte(from), New: []byte(to)}
+func edited(path, from, to string) suite.Change {
+	return suite.Change{Path: path, Old: []byte(from), New: []byte(to)}
 }
 
-func added(path, text string) ecosystem.Change {
-	return ecosystem.Change{Path: path, New: []byte(text), Added: true}
+func added(path, text string) suite.Change {
+	return suite.Change{Path: path, New: []byte(text), Added: true}
 }
 
-func removed(path, text string) ecosystem.Change {
-	return ecosystem.Change{Path: path, Old: []byte(text), Removed: true}
+func removed(path, text string) suite.Change {
+	return suite.Change{Path: path, Old: []byte(text), Removed: true}
 }
 
-func replaced(path, text, from, to string) ecosystem.Change {
+func replaced(path, text, from, to string) suite.Change {
 	if !strings.Contains(text, from) {
 		panic("nothing to replace: " + from)
 	}
@@ -42,14 +43,14 @@ func TestCompareTricks(t *testing.T) {
 	gate := []string{"make test", "./ci/check.sh", "npm test"}
 	tests := []struct {
 		name   string
-		change ecosystem.Change
+		change suite.Change
 		role   ecosystem.Role // None: not listed
 		kinds  string
 	}{
 		{"delete the test", removed("calc_test.go", goTest), ecosystem.Test, "assertions-removed tests-removed"},
 		{"delete the function", edited("calc_test.go", goTest, "package calc\n"), ecosystem.Test, "assertions-removed tests-removed"},
-		{"rename it away", ecosystem.Change{Path: "calc.txt", OldPath: "calc_test.go", Old: []byte(goTest), New: []byte(goTest)}, ecosystem.Test, "assertions-removed tests-removed"},
-		{"rename it to another system", ecosystem.Change{Path: "calc_plan9_test.go", OldPath: "calc_test.go", Old: []byte(goTest), New: []byte(goTest)}, ecosystem.Test, "tests-skipped"},
+		{"rename it away", suite.Change{Path: "calc.txt", OldPath: "calc_test.go", Old: []byte(goTest), New: []byte(goTest)}, ecosystem.Test, "assertions-removed tests-removed"},
+		{"rename it to another system", suite.Change{Path: "calc_plan9_test.go", OldPath: "calc_test.go", Old: []byte(goTest), New: []byte(goTest)}, ecosystem.Test, "tests-skipped"},
 		{"rename the function", replaced("calc_test.go", goTest, "TestAdd", "testAdd"), ecosystem.Test, "tests-removed"},
 		{"comment it out", edited("calc_test.go", goTest, "package calc\n/*"+goTest+"*/"), ecosystem.Test, "assertions-removed tests-removed"},
 		{"put it in a string", edited("calc_test.go", goTest, "package calc\nvar _ = `"+goTest+"`"), ecosystem.Test, "assertions-removed tests-removed"},
@@ -137,7 +138,7 @@ func TestCompareTricks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			// Beside honest changes, which change nothing about it.
-			got := ecosystem.Compare([]ecosystem.Change{edited("README.md", "a", "b"), tt.change, added("zz/new_test.go", strings.ReplaceAll(goTest, "TestAdd", "TestZz"))}, gate)
+			got := suite.Compare([]suite.Change{edited("README.md", "a", "b"), tt.change, added("zz/new_test.go", strings.ReplaceAll(goTest, "TestAdd", "TestZz"))}, gate)
 			role := ecosystem.None
 			for _, f := range got.Files {
 				if f.Path == tt.change.Path {
@@ -154,7 +155,7 @@ func TestCompareTricks(t *testing.T) {
 	}
 }
 
-func kindsOf(s ecosystem.Summary) string {
+func kindsOf(s suite.Summary) string {
 	var kinds []string
 	for _, f := range s.Findings {
 		kinds = append(kinds, string(f.Kind))
@@ -170,33 +171,33 @@ func TestCompareHonest(t *testing.T) {
 	another := strings.ReplaceAll(goTest, "TestAdd", "TestSub")
 	tests := []struct {
 		name    string
-		changes []ecosystem.Change
+		changes []suite.Change
 		listed  int
 	}{
-		{"code", []ecosystem.Change{edited("calc.go", "package calc", "package calc\nfunc Sub() {}"), added("sub.py", "def sub(): return 1")}, 0},
-		{"new test", []ecosystem.Change{edited("calc_test.go", goTest, goTest+strings.TrimPrefix(another, "package calc\n"))}, 1},
-		{"new test file", []ecosystem.Change{added("sub_test.go", another), added("tests/test_sub.py", pyTest), added("sub.test.ts", jsTest)}, 3},
-		{"renamed function with its test", []ecosystem.Change{replaced("calc_test.go", goTest, "Add", "Sum"), edited("calc.go", "func Add() {}", "func Sum() {}")}, 1},
-		{"renamed test file", []ecosystem.Change{{Path: "sum_test.go", OldPath: "calc_test.go", Old: []byte(goTest), New: []byte(goTest)}}, 1},
-		{"test in another file", []ecosystem.Change{removed("calc_test.go", goTest), added("sum_test.go", goTest)}, 2},
-		{"test split off", []ecosystem.Change{edited("calc_test.go", goTest+another, goTest), added("sub_test.go", another)}, 2},
-		{"js in another file", []ecosystem.Change{removed("a.test.js", jsTest), added("src/a.test.js", jsTest)}, 2},
-		{"stricter test", []ecosystem.Change{replaced("calc_test.go", goTest, "t.Error", "t.Log(1); t.Fatal")}, 1},
-		{"new gate script", []ecosystem.Change{added("ci/check.sh", "#!/bin/sh\n# goes on || true when exit 0\nset -eu\ngo vet ./...\ngo test ./...\n")}, 1},
-		{"new target", []ecosystem.Change{edited("Makefile", "test:\n\tgo test ./...\n", "test: vet\n\tgo test ./...\nvet:\n\tgo vet ./...\n")}, 1},
-		{"dependency", []ecosystem.Change{edited("go.mod", "module x", "module x\nrequire y v1.0.0"), edited("go.sum", "", "y"), edited("package.json", "{}", `{"dependencies": {"x": "1"}}`)}, 3},
-		{"TestMain", []ecosystem.Change{added("main_test.go", "package calc\nfunc TestMain(m *testing.M) { os.Exit(m.Run()) }\n")}, 1},
-		{"program", []ecosystem.Change{added("cmd/x/main.go", "package main\nfunc main() { if help { os.Exit(0) } }"), added("tool.py", "import sys\nif __name__ == \"__main__\":\n    sys.exit(0)\n"),
+		{"code", []suite.Change{edited("calc.go", "package calc", "package calc\nfunc Sub() {}"), added("sub.py", "def sub(): return 1")}, 0},
+		{"new test", []suite.Change{edited("calc_test.go", goTest, goTest+strings.TrimPrefix(another, "package calc\n"))}, 1},
+		{"new test file", []suite.Change{added("sub_test.go", another), added("tests/test_sub.py", pyTest), added("sub.test.ts", jsTest)}, 3},
+		{"renamed function with its test", []suite.Change{replaced("calc_test.go", goTest, "Add", "Sum"), edited("calc.go", "func Add() {}", "func Sum() {}")}, 1},
+		{"renamed test file", []suite.Change{{Path: "sum_test.go", OldPath: "calc_test.go", Old: []byte(goTest), New: []byte(goTest)}}, 1},
+		{"test in another file", []suite.Change{removed("calc_test.go", goTest), added("sum_test.go", goTest)}, 2},
+		{"test split off", []suite.Change{edited("calc_test.go", goTest+another, goTest), added("sub_test.go", another)}, 2},
+		{"js in another file", []suite.Change{removed("a.test.js", jsTest), added("src/a.test.js", jsTest)}, 2},
+		{"stricter test", []suite.Change{replaced("calc_test.go", goTest, "t.Error", "t.Log(1); t.Fatal")}, 1},
+		{"new gate script", []suite.Change{added("ci/check.sh", "#!/bin/sh\n# goes on || true when exit 0\nset -eu\ngo vet ./...\ngo test ./...\n")}, 1},
+		{"new target", []suite.Change{edited("Makefile", "test:\n\tgo test ./...\n", "test: vet\n\tgo test ./...\nvet:\n\tgo vet ./...\n")}, 1},
+		{"dependency", []suite.Change{edited("go.mod", "module x", "module x\nrequire y v1.0.0"), edited("go.sum", "", "y"), edited("package.json", "{}", `{"dependencies": {"x": "1"}}`)}, 3},
+		{"TestMain", []suite.Change{added("main_test.go", "package calc\nfunc TestMain(m *testing.M) { os.Exit(m.Run()) }\n")}, 1},
+		{"program", []suite.Change{added("cmd/x/main.go", "package main\nfunc main() { if help { os.Exit(0) } }"), added("tool.py", "import sys\nif __name__ == \"__main__\":\n    sys.exit(0)\n"),
 			added("bin/x.js", "#!/usr/bin/env node\nprocess.exit(0)")}, 0},
-		{"code in rust", []ecosystem.Change{replaced("src/lib.rs", rsTest, "add() {}", "add() { 3 }")}, 0},
-		{"test in rust", []ecosystem.Change{replaced("src/lib.rs", rsTest, "  #[test]", "  #[test]\n  fn more() { assert!(true); }\n  #[test]")}, 1},
-		{"conftest", []ecosystem.Change{added("tests/conftest.py", "import pytest\n@pytest.fixture\ndef db():\n    yield 1\n")}, 1},
-		{"standard load_tests", []ecosystem.Change{added("tests/test_doc.py", "def load_tests(loader, tests, ignore):\n    tests.addTests(doctest.DocTestSuite(calc))\n    return tests\n")}, 1},
+		{"code in rust", []suite.Change{replaced("src/lib.rs", rsTest, "add() {}", "add() { 3 }")}, 0},
+		{"test in rust", []suite.Change{replaced("src/lib.rs", rsTest, "  #[test]", "  #[test]\n  fn more() { assert!(true); }\n  #[test]")}, 1},
+		{"conftest", []suite.Change{added("tests/conftest.py", "import pytest\n@pytest.fixture\ndef db():\n    yield 1\n")}, 1},
+		{"standard load_tests", []suite.Change{added("tests/test_doc.py", "def load_tests(loader, tests, ignore):\n    tests.addTests(doctest.DocTestSuite(calc))\n    return tests\n")}, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := ecosystem.Compare(tt.changes, []string{"./ci/check.sh"})
+			got := suite.Compare(tt.changes, []string{"./ci/check.sh"})
 			if len(got.Findings) > 0 || len(got.Files) != tt.listed || got.Removed+got.Skipped+got.Focused+got.Assertions != 0 {
 				t.Errorf("%+v, want %d files and no findings", got, tt.listed)
 			}
@@ -207,7 +208,7 @@ func TestCompareHonest(t *testing.T) {
 func TestCompareTotals(t *testing.T) {
 	t.Parallel()
 	two := goTest + strings.ReplaceAll(strings.TrimPrefix(goTest, "package calc\n"), "TestAdd", "TestSub")
-	changes := []ecosystem.Change{
+	changes := []suite.Change{
 		edited("calc_test.go", two, strings.Replace(goTest, "t.Error", "t.Skip", 1)),
 		edited("Makefile", "a:", "b:"),
 		added("new_test.go", strings.ReplaceAll(two, "Test", "TestNew")),
@@ -216,7 +217,7 @@ func TestCompareTotals(t *testing.T) {
 		removed("a_test.go", strings.ReplaceAll(goTest, "TestAdd", "TestMoved")),
 		added("b_test.go", strings.ReplaceAll(strings.ReplaceAll(goTest, "TestAdd", "TestMoved"), "t.Error", "t.Log")),
 	}
-	got := ecosystem.Compare(changes, nil)
+	got := suite.Compare(changes, nil)
 	if got.Added != 2 || got.Removed != 1 || got.Skipped != 1 || got.Assertions != 3 {
 		t.Errorf("totals: %+v", got)
 	}
@@ -228,7 +229,7 @@ func TestCompareTotals(t *testing.T) {
 		t.Errorf("files: %q, want %q", files, want)
 	}
 	slices.Reverse(changes)
-	if again := ecosystem.Compare(changes, nil); fmt.Sprint(again) != fmt.Sprint(got) {
+	if again := suite.Compare(changes, nil); fmt.Sprint(again) != fmt.Sprint(got) {
 		t.Errorf("the order of changes matters:\n%v\n%v", again, got)
 	}
 	if len(got.Findings) == 0 || !strings.Contains(got.Findings[0].String(), got.Findings[0].Path+": ") {

@@ -1,4 +1,4 @@
-// Package script reads what lines of shells and makefiles run, by their words, for package ecosystem. It knows no grammar. It is
+// Package script reads what lines of shells and makefiles run, by their words, for package suite. It knows no grammar. It is
 // pure.
 package script
 

@@ -1,4 +1,4 @@
-package ecosystem_test
+package suite_test
 
 import (
 	"errors"
@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 // plantingOf is one over files with their text.
-func plantingOf(files map[string]string, near ...string) ecosystem.Planting {
-	p := ecosystem.Planting{Near: near, Suffix: "q7", Read: func(path string) ([]byte, error) {
+func plantingOf(files map[string]string, near ...string) suite.Planting {
+	p := suite.Planting{Near: near, Suffix: "q7", Read: func(path string) ([]byte, error) {
 		text, ok := files[path]
 		if !ok {
 			return nil, fs.ErrNotExist
@@ -79,7 +80,7 @@ func TestCanaryPlaces(t *testing.T) {
 			for file := range strings.FieldsSeq(tt.files) {
 				files[file] = texts[filepath.Ext(file)]
 			}
-			got := ecosystem.Canaries(plantingOf(files, strings.Fields(tt.near)...))
+			got := suite.Canaries(plantingOf(files, strings.Fields(tt.near)...))
 			if pathsOf(got) != tt.want {
 				t.Errorf("%q, want %q", pathsOf(got), tt.want)
 			}
@@ -87,10 +88,10 @@ func TestCanaryPlaces(t *testing.T) {
 				if c.Ecosystem == "" || !strings.Contains(string(c.Content), "must fail") {
 					t.Errorf("%s is not complete:\n%s", c.Path, c.Content)
 				}
-				if role, _ := ecosystem.RoleOf(c.Path, nil); role != ecosystem.Test {
+				if role, _ := suite.RoleOf(c.Path, nil); role != ecosystem.Test {
 					t.Errorf("%s is %q", c.Path, role)
 				}
-				if n := ecosystem.Count(c.Path, c.Content); n.Skipped > 0 || n.Tests == 0 && !strings.Contains(c.Path, "xq7l") {
+				if n := suite.Count(c.Path, c.Content); n.Skipped > 0 || n.Tests == 0 && !strings.Contains(c.Path, "xq7l") {
 					t.Errorf("%s counts as %+v:\n%s", c.Path, n, c.Content)
 				}
 			}
@@ -125,7 +126,7 @@ func TestCanaryText(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := ecosystem.Canaries(plantingOf(map[string]string{tt.file: tt.text}))
+			got := suite.Canaries(plantingOf(map[string]string{tt.file: tt.text}))
 			if len(got) == 0 || !strings.Contains("\n"+string(got[0].Content), tt.want) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
@@ -142,7 +143,7 @@ func TestCanaryUnreadable(t *testing.T) {
 	t.Parallel()
 	p := plantingOf(map[string]string{"a.go": "package a"})
 	p.Read = func(string) ([]byte, error) { return nil, errors.New("no") }
-	if got := ecosystem.Canaries(p); len(got) != 0 {
+	if got := suite.Canaries(p); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
 }
@@ -207,7 +208,7 @@ func TestCanaryFails(t *testing.T) {
 			if !pass() {
 				t.Fatal("the gate fails without a canary")
 			}
-			canaries := ecosystem.Canaries(plantingOf(p.files, "calc.go", "tests/test_calc.py", "test/calc.test.js"))
+			canaries := suite.Canaries(plantingOf(p.files, "calc.go", "tests/test_calc.py", "test/calc.test.js"))
 			if len(canaries) < 2 {
 				t.Fatalf("%d canaries", len(canaries))
 			}

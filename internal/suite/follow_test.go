@@ -1,4 +1,4 @@
-package ecosystem_test
+package suite_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 // The scripts of a gate are followed to those that they run and read; what they only look at is no script.
@@ -45,7 +45,7 @@ func TestFollow(t *testing.T) {
 		"sh long.sh": "ci.sh", "sh make.sh": "Makefile rules.mk ci.sh", "for f in ci/*.sh; do bash -n $f; shellcheck \"${f}\"; done; prettier ci/*": "",
 	} {
 		var got []string
-		for _, line := range ecosystem.Follow([]string{gate}, list, read)[1:] {
+		for _, line := range suite.Follow([]string{gate}, list, read)[1:] {
 			got = append(got, strings.TrimPrefix(line, ". "))
 		}
 		wanted := strings.Fields(want)
@@ -62,7 +62,7 @@ func FuzzFollow(f *testing.F) {
 	f.Add("sh */*.sh", "for f in *.sh; do . $f; done\ninclude [a\n")
 	f.Add("sh a.sh", ". ./a.sh\nimport a\n")
 	f.Fuzz(func(t *testing.T, gate, text string) {
-		lines := ecosystem.Follow([]string{gate}, func() []string { return []string{"a.sh", "b/a.sh"} }, func(file string) ([]byte, bool) { return []byte(text), strings.HasSuffix(file, "a.sh") })
+		lines := suite.Follow([]string{gate}, func() []string { return []string{"a.sh", "b/a.sh"} }, func(file string) ([]byte, bool) { return []byte(text), strings.HasSuffix(file, "a.sh") })
 		if len(lines) > 201 {
 			t.Errorf("%d lines", len(lines))
 		}

@@ -1,4 +1,4 @@
-package ecosystem_test
+package suite_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 // Each ecosystem with templates names the tests of one file, from the folder in which its tools run.
@@ -16,7 +16,7 @@ func TestRerunOf(t *testing.T) {
 	t.Parallel()
 	const (
 		goTest = "package a\nimport \"testing\"\nfunc TestB(t *testing.T) { t.Fail() }\nfunc TestA(t *testing.T) {\n\tt.Fail()\n}\n"
-		suite  = "package a\nfunc (s *Suite) TestB() { s.Fail() }\n"
+		method = "package a\nfunc (s *Suite) TestB() { s.Fail() }\n"
 		python = "def test_a():\n    assert False\n"
 		java   = "class SumTest { @Test void a() { fail(); } }"
 
@@ -32,7 +32,7 @@ func TestRerunOf(t *testing.T) {
 		{"in/side/a_test.go", goTest, "make", "go.mod in/go.mod", "cd in && go test -count=1 -run '^(TestA|TestB)$' ./side"},
 		{"a b/$(x)'y_test.go", goTest, "make", "go.mod", `go test -count=1 -run '^(TestA|TestB)$' './a b'`},
 		{"-x/y_test.go", goTest, "make", "-x/go.mod", `cd ./-x && go test -count=1 -run '^(TestA|TestB)$' .`},
-		{"a_test.go", suite, "go test ./...", "go.mod", "go test -count=1 -run . ."},
+		{"a_test.go", method, "go test ./...", "go.mod", "go test -count=1 -run . ."},
 		{"a_test.go", goTest, "go test ./...", "", ""},
 		{"sum.test.js", `test("a", () => { throw 1 });`, "npm test", "package.json", "npm test -- sum.test.js"},
 		{"web/x;y.test.ts", `it("a", () => { throw 1 });`, "make", "package.json web/package.json", "cd web && npm test -- 'x;y.test.ts'"},
@@ -56,16 +56,16 @@ func TestRerunOf(t *testing.T) {
 		{"spec/a_spec.rb", "it 'a' do\n  fail\nend\n", "rspec", "Gemfile", ""},
 	} {
 		has := func(file string) bool { return strings.Contains(" "+c.has+" ", " "+file+" ") }
-		got, ok := ecosystem.RerunOf(c.file, []byte(c.text), []string{c.gate}, has)
+		got, ok := suite.RerunOf(c.file, []byte(c.text), []string{c.gate}, has)
 		if got.Line != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q, want %q", c.file, got.Line, c.want)
 		}
-		if !ecosystem.HoldsTests(c.file, []byte(c.text)) {
+		if !suite.HoldsTests(c.file, []byte(c.text)) {
 			t.Errorf("%s holds no tests", c.file)
 		}
 	}
 	for file, text := range map[string]string{"a_test.go": "package a\n", "testdata/x.json": "{}", "a.go": goTest, "tests/helper.sh": "true\n"} {
-		if ecosystem.HoldsTests(file, []byte(text)) {
+		if suite.HoldsTests(file, []byte(text)) {
 			t.Errorf("%s holds tests", file)
 		}
 	}
@@ -75,12 +75,12 @@ func TestRerunOf(t *testing.T) {
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"plain/a_test.go", "", "a b", "$(touch x)", "`id`", "it's", "'; exit 0; '", "a\nb", "*", "~", "\\", "ü"} {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+ecosystem.Quote(text)).Output()
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+suite.Quote(text)).Output()
 		if err != nil || string(out) != text {
 			t.Errorf("%q is %q: %v", text, out, err)
 		}
 	}
-	if got := ecosystem.Quote("-rf"); got != "./-rf" {
+	if got := suite.Quote("-rf"); got != "./-rf" {
 		t.Error(got)
 	}
 }
@@ -91,7 +91,7 @@ func TestIsDocument(t *testing.T) {
 		"README.md": true, "docs/a.rst": true, "LICENSE": true, "docs/x.png": true, "README.txt": true,
 		"words.txt": false, "requirements.txt": false, "a.go": false, "Makefile": false, "tests/cases.md": false, "k8s.yaml": false, "CMakeLists.txt": false,
 	} {
-		if ecosystem.IsDocument(file) != want {
+		if suite.IsDocument(file) != want {
 			t.Error(file)
 		}
 	}
@@ -161,7 +161,7 @@ dependencies { testImplementation files('/usr/share/java/junit4.jar', '/usr/shar
 				}
 				t.Skipf("the tools of %s are not here", name)
 			}
-			run, ok := ecosystem.RerunOf(c.test, []byte(c.files[c.test]), []string{c.gate}, func(file string) bool { return c.files[file] != "" })
+			run, ok := suite.RerunOf(c.test, []byte(c.files[c.test]), []string{c.gate}, func(file string) bool { return c.files[file] != "" })
 			if !ok {
 				t.Fatal("no command is known")
 			}

@@ -1,15 +1,16 @@
-package ecosystem
+package suite
 
 import (
 	"sync"
 
-	"github.com/ralph-pool/ralph/internal/ecosystem/script"
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite/script"
 )
 
 //nolint:gochecknoglobals // read-only table
 var programs = sync.OnceValue(func() script.Programs {
 	p := script.Programs{Runners: map[string][]string{}}
-	for _, e := range All() {
+	for _, e := range ecosystem.All() {
 		p.Interpreters = append(p.Interpreters, e.Interpreters...)
 		for program, files := range e.Runners {
 			p.Runners[program] = append(p.Runners[program], files...)

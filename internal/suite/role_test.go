@@ -1,11 +1,11 @@
-package ecosystem_test
+package suite_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 func TestRoleOf(t *testing.T) {
@@ -27,7 +27,7 @@ func TestRoleOf(t *testing.T) {
 			CMakeLists.txt justfile Taskfile.yml tsconfig.json pnpm-lock.yaml uv.lock build/Dockerfile.test`,
 	} {
 		for file := range strings.FieldsSeq(files) {
-			got, reason := ecosystem.RoleOf(file, nil)
+			got, reason := suite.RoleOf(file, nil)
 			if got != role || (reason == "") != (role == ecosystem.None) {
 				t.Errorf("%s is %q (%s), want %q", file, got, reason, role)
 			}
@@ -77,56 +77,9 @@ func TestRoleOfGate(t *testing.T) {
 		{"cd a; cd b; cd c; cd d; cd e; cd f; ./x.sh", "a/b/c/d/e/f/x.sh", ecosystem.None}, // the folders are bounded
 	}
 	for _, tt := range tests {
-		if got, _ := ecosystem.RoleOf(tt.file, []string{tt.gate}); got != tt.want {
+		if got, _ := suite.RoleOf(tt.file, []string{tt.gate}); got != tt.want {
 			t.Errorf("%s with the gate %q is %q, want %q", tt.file, tt.gate, got, tt.want)
 		}
-	}
-}
-
-func TestRecognise(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ files, want string }{
-		{"README.md main.c", ""},
-		{"go.mod main.go", "go(go)"},
-		{"a/b/go.mod", "go(go)"},
-		{"a/b/c/go.mod", ""},
-		{"node_modules/x/package.json testdata/go.mod vendor/x/Cargo.toml", ""},
-		{"package.json", "javascript(npm)"},
-		{"package.json pnpm-lock.yaml", "javascript(pnpm)"},
-		{"web/package.json web/yarn.lock", "javascript(yarn)"},
-		{"pyproject.toml", "python(pip)"},
-		{"pyproject.toml uv.lock", "python(uv)"},
-		{"pyproject.toml poetry.lock", "python(poetry)"},
-		{"requirements-dev.txt", "python(pip)"},
-		{"Makefile go.mod web/package.json web/package-lock.json", "go(go) javascript(npm) generic(make)"},
-	}
-	for _, tt := range tests {
-		var got []string
-		for _, e := range ecosystem.Recognise(strings.Fields(tt.files)) {
-			var tools []string
-			for _, tool := range e.Tools {
-				tools = append(tools, tool.Name)
-			}
-			got = append(got, e.Name+"("+strings.Join(tools, ",")+")")
-		}
-		if strings.Join(got, " ") != tt.want {
-			t.Errorf("%s: %q, want %q", tt.files, got, tt.want)
-		}
-	}
-}
-
-// Each ecosystem is complete enough to be shown, and no two have one name.
-func TestAll(t *testing.T) {
-	t.Parallel()
-	var names []string
-	for _, e := range ecosystem.All() {
-		if e.Name == "" || len(e.Markers) == 0 || len(e.Tools) == 0 || len(e.Groups) == 0 || len(e.Sources) == 0 || slices.Contains(names, e.Name) {
-			t.Errorf("%s is not complete", e.Name)
-		}
-		if e.Canary != nil && (len(e.Tests) == 0 || len(e.Assertions) == 0 || len(e.Skips) == 0) {
-			t.Errorf("%s plants tests and counts none", e.Name)
-		}
-		names = append(names, e.Name)
 	}
 }
 
@@ -138,7 +91,7 @@ func TestFilesThatAGateLooksAt(t *testing.T) {
 		"hello.txt": ecosystem.None, "src/a.txt": ecosystem.None, "other.txt": ecosystem.None,
 		"ci/run.sh": ecosystem.GateScript, "check.py": ecosystem.GateScript,
 	} {
-		if got, why := ecosystem.RoleOf(file, gate); got != want {
+		if got, why := suite.RoleOf(file, gate); got != want {
 			t.Errorf("%s is a %s (%s), want %s", file, got, why, want)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package growth says whether a file with tests was only added to, for package ecosystem. It is pure.
+// Package growth says whether a file with tests was only added to, for package suite. It is pure.
 package growth
 
 import (

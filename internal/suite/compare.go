@@ -1,4 +1,4 @@
-package ecosystem
+package suite
 
 import (
 	"cmp"
@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ralph-pool/ralph/internal/ecosystem/growth"
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite/growth"
 )
 
 // Change is a file that commits changed. Old and New are its text before and after, empty where there is none.
@@ -35,7 +36,7 @@ type Summary struct {
 type File struct {
 	Path    string
 	OldPath string // of a rename, or empty
-	Role    Role
+	Role    ecosystem.Role
 	Reason  string // for the role: "holds Go tests"
 	Added   bool
 	Removed bool
@@ -49,28 +50,10 @@ type File struct {
 	Before, After Tests
 }
 
-// Kind is a kind of finding.
-type Kind string
-
-// The kinds of findings.
-const (
-	TestsRemoved      Kind = "tests-removed"
-	TestsSkipped      Kind = "tests-skipped"
-	TestsFocused      Kind = "tests-focused"
-	AssertionsRemoved Kind = "assertions-removed"
-	EarlyExit         Kind = "early-exit"      // the process may end before tests have failed
-	NoTests           Kind = "no-tests"        // what runs the tests runs none
-	RunnerHook        Kind = "runner-hook"     // code or configuration decides over tests
-	TestAware         Kind = "test-aware"      // the code under test asks whether it is tested
-	FailureIgnored    Kind = "failure-ignored" // a failing command does not end the gate
-	Shadowing         Kind = "shadowing"       // a file takes the place of a library's module
-	Unread            Kind = "unread"          // too large to be read
-)
-
 // Finding is a fact about one file.
 type Finding struct {
 	Path   string
-	Kind   Kind
+	Kind   ecosystem.Kind
 	Count  int    // how many more than before
 	Detail string // in words: "ends the process with success"
 }
@@ -81,9 +64,9 @@ func (f Finding) String() string { return f.Path + ": " + f.Detail }
 // compared is one change on its way into the summary.
 type compared struct {
 	Change
-	ecosystem    Ecosystem
+	ecosystem    language
 	sameLanguage bool // before and after a rename
-	role         Role
+	role         ecosystem.Role
 	reason       string
 	old, new     sheet
 	moved        int            // assertions before, of tests that came from or went to other files
@@ -121,7 +104,7 @@ func Compare(changes []Change, gate []string) Summary {
 	return s
 }
 
-func compare(change Change, roleOf func(string) (Role, string)) *compared {
+func compare(change Change, roleOf func(string) (ecosystem.Role, string)) *compared {
 	c := &compared{Change: change, gone: map[string]int{}, fresh: map[string]int{}}
 	if c.OldPath == "" {
 		c.OldPath = c.Path
@@ -193,15 +176,15 @@ func (c *compared) grown() bool {
 
 // list adds the file to those that the checks depend on.
 func (s *Summary) list(c *compared) {
-	inline := c.role == None && c.ecosystem.Inline && c.old.inline != c.new.inline
+	inline := c.role == ecosystem.None && c.ecosystem.Inline && c.old.inline != c.new.inline
 	if inline {
-		c.role, c.reason = Test, "has tests among its code"
+		c.role, c.reason = ecosystem.Test, "has tests among its code"
 	}
-	role, reason, helper := c.role, c.reason, c.role == None && (c.old.helper || c.new.helper)
+	role, reason, helper := c.role, c.reason, c.role == ecosystem.None && (c.old.helper || c.new.helper)
 	if helper {
-		role, reason = Test, "is a helper of tests"
+		role, reason = ecosystem.Test, "is a helper of tests"
 	}
-	if role == None {
+	if role == ecosystem.None {
 		return
 	}
 	// What is added to a helper may take the place of what is there.
@@ -212,10 +195,10 @@ func (s *Summary) list(c *compared) {
 	}
 	s.Files = append(s.Files, f)
 	if c.old.Unread || c.new.Unread {
-		s.find(c, Unread, 1, "is too large to be read")
+		s.find(c, ecosystem.Unread, 1, "is too large to be read")
 	}
-	if module, ok := shadowed(c.Path, All()); ok && !c.Removed {
-		s.find(c, Shadowing, 1, "takes the place of the module "+module)
+	if module, ok := shadowed(c.Path, ecosystem.All()); ok && !c.Removed {
+		s.find(c, ecosystem.Shadowing, 1, "takes the place of the module "+module)
 	}
 }
 
@@ -223,19 +206,19 @@ func (s *Summary) list(c *compared) {
 func (s *Summary) tests(c *compared) {
 	if lost := sum(c.gone) - sum(c.fresh); lost > 0 {
 		s.Removed += lost
-		s.find(c, TestsRemoved, lost, fmt.Sprintf("has %s fewer", number(lost, "test")))
+		s.find(c, ecosystem.TestsRemoved, lost, fmt.Sprintf("has %s fewer", number(lost, "test")))
 	} else {
 		s.Added -= lost
 	}
 	if n := c.new.Skipped - c.old.Skipped; n > 0 && s.Skipped > 0 {
-		s.find(c, TestsSkipped, n, fmt.Sprintf("skips tests, or expects them to fail, in %s more", number(n, "place")))
+		s.find(c, ecosystem.TestsSkipped, n, fmt.Sprintf("skips tests, or expects them to fail, in %s more", number(n, "place")))
 	}
 	if n := c.new.Focused - c.old.Focused; n > 0 && s.Focused > 0 {
-		s.find(c, TestsFocused, n, fmt.Sprintf("leaves out all other tests in %s more", number(n, "place")))
+		s.find(c, ecosystem.TestsFocused, n, fmt.Sprintf("leaves out all other tests in %s more", number(n, "place")))
 	}
 	if n := c.old.Assertions + c.moved - c.new.Assertions; n > 0 && !c.new.Unread {
 		s.Assertions += n
-		s.find(c, AssertionsRemoved, n, fmt.Sprintf("has %s fewer", number(n, "assertion")))
+		s.find(c, ecosystem.AssertionsRemoved, n, fmt.Sprintf("has %s fewer", number(n, "assertion")))
 	}
 }
 
@@ -255,7 +238,7 @@ func (s *Summary) shapes(c *compared) {
 	}
 }
 
-func (s *Summary) find(c *compared, kind Kind, count int, detail string) {
+func (s *Summary) find(c *compared, kind ecosystem.Kind, count int, detail string) {
 	s.Findings = append(s.Findings, Finding{Path: c.Path, Kind: kind, Count: count, Detail: detail})
 }
 

@@ -1,4 +1,4 @@
-package ecosystem_test
+package suite_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 func TestCount(t *testing.T) {
@@ -51,8 +52,8 @@ func TestCount(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := ecosystem.Count(tt.file, []byte(tt.text))
-			want := ecosystem.Tests{Tests: tt.tests, Skipped: tt.skipped, Focused: tt.focused, Assertions: tt.asserts}
+			got := suite.Count(tt.file, []byte(tt.text))
+			want := suite.Tests{Tests: tt.tests, Skipped: tt.skipped, Focused: tt.focused, Assertions: tt.asserts}
 			if got != want {
 				t.Errorf("%+v, want %+v", got, want)
 			}
@@ -62,8 +63,8 @@ func TestCount(t *testing.T) {
 
 func TestCountLarge(t *testing.T) {
 	t.Parallel()
-	got := ecosystem.Count("a_test.go", append([]byte("package a\n"), make([]byte, 2<<20)...))
-	if got != (ecosystem.Tests{Unread: true}) {
+	got := suite.Count("a_test.go", append([]byte("package a\n"), make([]byte, 2<<20)...))
+	if got != (suite.Tests{Unread: true}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -79,7 +80,7 @@ func TestCountTime(t *testing.T) {
 		for _, part := range hostile {
 			text := bytes.Repeat([]byte(part), (1<<16)/len(part))
 			begin := time.Now()
-			ecosystem.Count(file, text)
+			suite.Count(file, text)
 			if took := time.Since(begin); took > 3*time.Second { // linear time is a tenth of a second, quadratic time half a minute
 				t.Errorf("%s of %q: %v", file, part, took)
 			}
@@ -100,12 +101,12 @@ func FuzzCount(f *testing.F) {
 	f.Add([]byte("@skip\ndef test_a():\n  '''x'''\n  return"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, file := range sources {
-			got := ecosystem.Count(file, text)
+			got := suite.Count(file, text)
 			// No count can be larger than the text, as it would be if a part of it were read again and again.
 			if got.Tests < 0 || got.Tests > len(text) || got.Skipped > 2*len(text) || got.Assertions > len(text) || got.Focused > len(text) {
 				t.Fatalf("%s: %+v of %d bytes", file, got, len(text))
 			}
-			s := ecosystem.Compare([]ecosystem.Change{{Path: file, Old: text, New: text}}, nil)
+			s := suite.Compare([]suite.Change{{Path: file, Old: text, New: text}}, nil)
 			if len(s.Findings) != 0 && !shadows(s) || s.Added+s.Removed+s.Skipped+s.Assertions != 0 {
 				t.Fatalf("%s: no change is %+v", file, s)
 			}
@@ -113,4 +114,4 @@ func FuzzCount(f *testing.F) {
 	})
 }
 
-func shadows(s ecosystem.Summary) bool { return s.Findings[0].Kind == ecosystem.Shadowing }
+func shadows(s suite.Summary) bool { return s.Findings[0].Kind == ecosystem.Shadowing }

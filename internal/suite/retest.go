@@ -1,4 +1,4 @@
-package ecosystem
+package suite
 
 import (
 	"maps"
@@ -7,32 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
-
-// Retest is a template of a command that runs the tests of one file and, where its tools can, no others.
-type Retest struct {
-	// Gate is in a line of the gates that the template is for; empty: any.
-	Gate string
-	// Root are files of which one is in the folder where the command runs: the nearest above the tests. None: the top folder.
-	Root []string
-	// Files are patterns of the test files that it can run; none: all.
-	Files []string
-	// Program is what runs them, and Wrapper a script that takes its place where the folder or one above has it.
-	Program, Wrapper string
-	// Line has {program} for the program or its wrapper, {file} for the path of the file, {dir} for that of its folder, {stem} for its name without the ending, and
-	// {names} for a regular expression of its tests.
-	Line string
-	// Unnamed are patterns of tests that cannot be chosen by {names}, which is the expression of any name then.
-	Unnamed []string
-	// Unbuilt are texts of the output of tests that could not be built or loaded.
-	Unbuilt []string
-	// Empty are exit statuses, and Idle texts of the output, by which the tools say that no test ran.
-	Empty []int
-	Idle  []string
-	// Unfound are texts by which tools that fail say that they have found no test.
-	Unfound []string
-}
 
 // maxNames bounds the expression of the names of tests, in bytes.
 const maxNames = 16 << 10
@@ -44,16 +21,20 @@ type Rerun struct {
 	Empty                  []int
 }
 
+// template is a template of such a command.
+type template struct{ ecosystem.Retest }
+
 // HoldsTests reports a file of tests with at least one test in it that can be read.
 func HoldsTests(file string, text []byte) bool {
 	role, _ := RoleOf(file, nil)
-	return role == Test && len(sourceOf(file).Tests) > 0 && Count(file, text).Tests > 0
+	return role == ecosystem.Test && len(sourceOf(file).Tests) > 0 && Count(file, text).Tests > 0
 }
 
 // RerunOf returns the command that runs the tests of a file; false where none is known. has reports whether the repository has
 // a file, and gate are the lines of its gate.
 func RerunOf(file string, text []byte, gate []string, has func(string) bool) (Rerun, bool) {
-	for _, t := range sourceOf(file).Retests {
+	for _, retest := range sourceOf(file).Retests {
+		t := template{retest}
 		root, ok := t.root(file, has)
 		known := t.Gate == "" || slices.ContainsFunc(gate, func(line string) bool { return strings.Contains(line, t.Gate) })
 		if ok && known && (len(t.Files) == 0 || match.Any(t.Files, file)) {
@@ -66,7 +47,7 @@ func RerunOf(file string, text []byte, gate []string, has func(string) bool) (Re
 }
 
 // root is the folder in which the command runs.
-func (t Retest) root(file string, has func(string) bool) (string, bool) {
+func (t template) root(file string, has func(string) bool) (string, bool) {
 	if len(t.Root) == 0 {
 		return ".", true
 	}
@@ -81,7 +62,7 @@ func (t Retest) root(file string, has func(string) bool) (string, bool) {
 }
 
 // program is what runs the tests, as the folder root sees it.
-func (t Retest) program(root string, has func(string) bool) string {
+func (t template) program(root string, has func(string) bool) string {
 	if t.Wrapper == "" {
 		return t.Program
 	}
@@ -97,7 +78,7 @@ func (t Retest) program(root string, has func(string) bool) string {
 }
 
 // line fills the template in.
-func (t Retest) line(file, root string, text []byte, program string) string {
+func (t template) line(file, root string, text []byte, program string) string {
 	if root != "." {
 		file = strings.TrimPrefix(file, root+"/")
 	}
@@ -114,9 +95,9 @@ func (t Retest) line(file, root string, text []byte, program string) string {
 }
 
 // names is a regular expression of the file's tests.
-func (t Retest) names(file string, text []byte) string {
+func (t template) names(file string, text []byte) string {
 	e := sourceOf(file)
-	if len(t.Unnamed) > 0 && len(compile(t.Unnamed).find(source{text, e.Syntax.Tokens(text)})) > 0 {
+	if len(t.Unnamed) > 0 && e.Syntax.Read(text).Has(t.Unnamed...) {
 		return "."
 	}
 	var names []string
@@ -146,7 +127,7 @@ func Quote(s string) string {
 // IsDocument reports a file that people read and no program does, as far as its name says.
 func IsDocument(file string) bool {
 	role, _ := RoleOf(file, nil)
-	return role == None && match.Any([]string{
+	return role == ecosystem.None && match.Any([]string{
 		"*.md", "*.markdown", "*.rst", "*.adoc", "*.asciidoc", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.pdf",
 		"LICENSE*", "LICENCE*", "NOTICE*", "COPYING*", "AUTHORS*", "CHANGELOG*", "README*", "CODEOWNERS",
 	}, file)

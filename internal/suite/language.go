@@ -1,0 +1,44 @@
+package suite
+
+import (
+	"sync"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+)
+
+// language is an ecosystem whose patterns of text are compiled.
+type language struct {
+	ecosystem.Ecosystem
+	tests, skips, focus, assertions, main, helpers, perhaps *lex.Patterns
+
+	shapes []shape
+}
+
+type shape struct{ has, with, without *lex.Patterns }
+
+//nolint:gochecknoglobals // read-only table
+var languages = sync.OnceValue(func() (all []language) {
+	for _, e := range ecosystem.All() {
+		l := language{
+			Ecosystem: e, tests: lex.Compile(e.Tests), skips: lex.Compile(e.Skips), focus: lex.Compile(e.Focus),
+			assertions: lex.Compile(e.Assertions), main: lex.Compile(e.Main), helpers: lex.Compile(e.Helpers), perhaps: lex.Compile(e.Perhaps),
+		}
+		for _, s := range e.Shapes {
+			l.shapes = append(l.shapes, shape{lex.Compile(s.Has), lex.Compile(s.With), lex.Compile(s.Without)})
+		}
+		all = append(all, l)
+	}
+	return all
+})
+
+// sourceOf returns the ecosystem in whose language the file is written: of a script without an ending the generic one.
+func sourceOf(file string) (l language) {
+	for _, l = range languages() {
+		if match.Any(l.Sources, file) {
+			return l
+		}
+	}
+	return l
+}

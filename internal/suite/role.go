@@ -1,0 +1,84 @@
+// Package suite says what files are to the checks of a repository ([RoleOf]), counts tests ([Count]), says what a change did to
+// them ([Compare]), runs those of one file ([RerunOf]) and writes tests that must fail ([Canaries]). What it knows of languages
+// and tools is data of package ecosystem.
+//
+// It reads text that agents wrote. What it says are facts for a person or a stage to judge: lists can be evaded, so nothing here
+// proves that checks are sound. All its functions are pure, linear in their input, and safe for concurrent use.
+package suite
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+	"github.com/ralph-pool/ralph/internal/suite/script"
+)
+
+// RoleOf returns what the file (a slash-separated path from the root) is to the checks, and why: in words, empty for
+// none. Gate are the lines of the gate. What scripts call in turn is not followed; see [Follow].
+func RoleOf(file string, gate []string) (ecosystem.Role, string) { return roles(gate)(file) }
+
+// roles returns RoleOf for one gate.
+func roles(gate []string) func(file string) (ecosystem.Role, string) {
+	all := ecosystem.All()
+	files := programs().Files(gate)
+	return func(file string) (ecosystem.Role, string) {
+		file = path.Clean(file)
+		if n, ok := files[file]; ok {
+			return ecosystem.GateScript, n.Why
+		}
+		for pattern, n := range files {
+			if n.Run && script.IsPattern(pattern) && doublestar.MatchUnvalidated(pattern, file) {
+				return ecosystem.GateScript, n.Why
+			}
+		}
+		var best ecosystem.Group
+		for _, e := range all {
+			for _, g := range e.Groups {
+				if (g.First || g.Role > best.Role) && match.Any(g.Files, file) {
+					if g.First {
+						return g.Role, g.Reason
+					}
+					best = g
+				}
+			}
+		}
+		if module, ok := shadowed(file, all); ok && best.Role <= ecosystem.Environment {
+			return ecosystem.Environment, "takes the place of the module " + module
+		}
+		return best.Role, best.Reason
+	}
+}
+
+// shadowed returns the module of a library whose place the file takes.
+func shadowed(file string, all []ecosystem.Ecosystem) (module string, ok bool) {
+	for _, e := range all {
+		if e.Shadows.Ending == "" {
+			continue
+		}
+		folder, base := path.Split(file)
+		name, isModule := strings.CutSuffix(base, e.Shadows.Ending)
+		if isModule && slices.Contains(e.Shadows.Test, name) {
+			return name, true
+		}
+		folders := strings.Split(strings.TrimSuffix(folder, "/"), "/")
+		for i, f := range folders { // a package: pytest/anything
+			if i < 2 && slices.Contains(e.Shadows.Test, f) && isModule {
+				return f, true
+			}
+		}
+		inRoot := folder == "" || len(folders) == 1 && slices.Contains(e.Shadows.Roots, folders[0])
+		if isModule && inRoot && slices.Contains(e.Shadows.Standard, name) {
+			return name, true
+		}
+		// The package json/ in the root; its other files count only with its __init__.
+		if isModule && name == "__init__" && len(folders) == 1 && slices.Contains(e.Shadows.Standard, folders[0]) {
+			return folders[0], true
+		}
+	}
+	return "", false
+}
