@@ -11,7 +11,7 @@ func dotnet() Ecosystem {
 	return Ecosystem{
 		Name:    "dotnet",
 		Markers: []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj", "*.vbproj", "global.json"},
-		Tools:   []Tool{{Name: "dotnet"}},
+		Tools:   dotnetTools(),
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{"bin/Debug/", "bin/Release/", "obj/Debug/", "obj/Release/"},
 				Reason: "is a result of a build, which stands for the code"},
@@ -62,6 +62,16 @@ func dotnet() Ecosystem {
 		},
 		Canary: dotnetCanary,
 	}
+}
+
+func dotnetTools() []Tool {
+	return []Tool{{
+		Name: "dotnet", Usual: true,
+		Setup:  []Line{{Shell: "dotnet restore"}},
+		Gate:   []Line{{Shell: "dotnet test --no-restore"}},
+		Caches: []string{".nuget/packages"},
+		Lacks:  map[Part]string{NoHosts: "settings of the project and of the user say together", NoReads: "projects import files of any name"},
+	}}
 }
 
 func dotnetCanary(p Place) []Canary {

@@ -21,8 +21,15 @@ type Ecosystem struct {
 	Name string
 	// Markers are files, in the root of a repository or up to two folders below it, that show the ecosystem.
 	Markers []string
-	// Tools are its package managers and build tools, the most telling first.
+	// Alone says that nothing of it is proposed beside another ecosystem.
+	Alone bool
+	// Tools are its package managers and build tools, the most telling first. They do the same in different ways.
 	Tools []Tool
+	// Asked are variables, NAME=VALUE, with which its tools answer an [Ask] without more, and Bare those with which they answer
+	// without the user's settings.
+	Asked, Bare []string
+	// Inputs are files, besides those of the role [Build], that setup may read.
+	Inputs []string
 	// Groups give files their roles, the first match of the strongest role.
 	Groups []Group
 	// Runners are programs of gate lines with the files that tell them what to run: npm reads package.json.
@@ -59,13 +66,6 @@ type Ecosystem struct {
 	Canary func(Place) []Canary
 	// Home says whether a file is one beside which a test may be planted when there is no test there; nil: none is.
 	Home func(path string) bool
-}
-
-// Tool is a package manager or build tool.
-type Tool struct {
-	Name string
-	// Markers are files that show it; none: it is the ecosystem's usual one.
-	Markers []string
 }
 
 // Shadows are modules of a language whose names a repository can take.
@@ -153,9 +153,9 @@ var known = sync.OnceValue(func() []Ecosystem {
 // deepest is how many folders below the root a marker is looked for.
 const deepest = 2
 
-// Recognise returns the ecosystems of a repository with these files (slash-separated paths from its root), in the order
-// of [All]. Tools of each are only those whose files are there, or the usual one.
-func Recognise(files []string) []Ecosystem {
+// Recognise returns those of the ecosystems, which are [All] or others, that a repository with these files (slash-separated paths
+// from its root) has. Tools of each are only those whose files are there, or the usual one.
+func Recognise(all []Ecosystem, files []string) []Ecosystem {
 	var near []string
 	for _, file := range files {
 		if strings.Count(file, "/") <= deepest && !match.Within(file, match.Foreign) {
@@ -166,7 +166,7 @@ func Recognise(files []string) []Ecosystem {
 		return slices.ContainsFunc(near, func(file string) bool { return match.Any(patterns, file) })
 	}
 	var found []Ecosystem
-	for _, e := range All() {
+	for _, e := range all {
 		if !has(e.Markers) {
 			continue
 		}
@@ -177,7 +177,7 @@ func Recognise(files []string) []Ecosystem {
 			}
 		}
 		if len(tools) == 0 {
-			if i := slices.IndexFunc(e.Tools, func(t Tool) bool { return len(t.Markers) == 0 }); i >= 0 {
+			if i := slices.IndexFunc(e.Tools, func(t Tool) bool { return t.Usual }); i >= 0 {
 				tools = e.Tools[i : i+1]
 			}
 		}

@@ -27,7 +27,7 @@ func TestRecognise(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, e := range ecosystem.Recognise(strings.Fields(tt.files)) {
+		for _, e := range ecosystem.Recognise(ecosystem.All(), strings.Fields(tt.files)) {
 			var tools []string
 			for _, tool := range e.Tools {
 				tools = append(tools, tool.Name)
@@ -52,5 +52,32 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s plants tests and counts none", e.Name)
 		}
 		names = append(names, e.Name)
+	}
+}
+
+// Each part of a tool is there, or the tool says why it is not.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	for _, e := range ecosystem.All() {
+		usual := 0
+		for _, tool := range e.Tools {
+			if tool.Usual {
+				usual++
+			}
+			if tool.Name == "" || len(tool.Markers) == 0 && !tool.Usual {
+				t.Errorf("%s: nothing shows %q", e.Name, tool.Name)
+			}
+			for part, n := range map[ecosystem.Part]int{
+				ecosystem.NoSetup: len(tool.Setup), ecosystem.NoGate: len(tool.Gate), ecosystem.NoHosts: len(tool.Hosts),
+				ecosystem.NoCaches: len(tool.Caches), ecosystem.NoReads: len(tool.Reads),
+			} {
+				if (n > 0) == (tool.Lacks[part] != "") {
+					t.Errorf("%s: %s has %d of %s, and says why it lacks them: %q", e.Name, tool.Name, n, part, tool.Lacks[part])
+				}
+			}
+		}
+		if usual > 1 {
+			t.Errorf("%s has %d usual tools", e.Name, usual)
+		}
 	}
 }

@@ -5,17 +5,10 @@ import "github.com/ralph-pool/ralph/internal/ecosystem/lex"
 // generic is what belongs to no language: make, scripts, containers, data of tests.
 func generic() Ecosystem {
 	return Ecosystem{
-		Name: "generic",
+		Name: "generic", Alone: true,
 		Markers: []string{"Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml",
 			"CMakeLists.txt", "meson.build", "BUILD.bazel"},
-		Tools: []Tool{
-			{Name: "make", Markers: []string{"Makefile", "makefile", "GNUmakefile"}},
-			{Name: "just", Markers: []string{"justfile", "Justfile", ".justfile"}},
-			{Name: "task", Markers: []string{"Taskfile.yml", "Taskfile.yaml"}},
-			{Name: "cmake", Markers: []string{"CMakeLists.txt"}},
-			{Name: "meson", Markers: []string{"meson.build"}},
-			{Name: "bazel", Markers: []string{"BUILD.bazel", "MODULE.bazel", "WORKSPACE"}},
-		},
+		Tools: genericTools(),
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{"vendor/"},
 				Reason: "is a copy of a library that is used in its place"},
@@ -62,6 +55,33 @@ func generic() Ecosystem {
 				Detail: "goes on when a check fails"},
 			{Kind: EarlyExit, Main: true, Roles: []Role{Build, TestConfig, GateScript}, Has: []string{"exit 0", "kill - 9 $ $"},
 				Detail: "ends with success"},
+		},
+	}
+}
+
+func genericTools() []Tool {
+	testing := func(shell string, words []string, files ...string) []Line {
+		return []Line{{If: []Clue{{Files: files, Words: words}}, Shell: shell}}
+	}
+	fetches := lacking("its rules say what it fetches, if anything", NoSetup, NoHosts, NoCaches, NoReads)
+	return []Tool{
+		{
+			Name: "make", Markers: []string{"Makefile", "makefile", "GNUmakefile"}, Lacks: fetches,
+			Gate: testing("make test", []string{"\ntest:", "\ntest "}, "Makefile", "makefile", "GNUmakefile"),
+		},
+		{
+			Name: "just", Markers: []string{"justfile", "Justfile", ".justfile"}, Lacks: fetches,
+			Gate: testing("just test", []string{"\ntest"}, "justfile", "Justfile", ".justfile"),
+		},
+		{
+			Name: "task", Markers: []string{"Taskfile.yml", "Taskfile.yaml"}, Lacks: fetches,
+			Gate: testing("task test", []string{"test:"}, "Taskfile.yml", "Taskfile.yaml"),
+		},
+		{Name: "cmake", Markers: []string{"CMakeLists.txt"}, Lacks: lacking("it needs a folder to build in")},
+		{Name: "meson", Markers: []string{"meson.build"}, Lacks: lacking("it needs a folder to build in")},
+		{
+			Name: "bazel", Markers: []string{"BUILD.bazel", "MODULE.bazel", "WORKSPACE"}, Lacks: fetches,
+			Gate: []Line{{Shell: "bazel test //..."}},
 		},
 	}
 }

@@ -15,7 +15,8 @@ func golang() Ecosystem {
 	return Ecosystem{
 		Name:    "go",
 		Markers: []string{"go.mod", "go.work"},
-		Tools:   []Tool{{Name: "go"}},
+		Tools:   goTools(),
+		Asked:   []string{"GOTOOLCHAIN=local"}, Bare: []string{"GOENV=off"},
 		Groups: []Group{
 			{Role: Test, Files: []string{"*_test.go"}, Reason: "holds Go tests"},
 			{Role: TestConfig, Files: []string{".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json",
@@ -61,6 +62,24 @@ func golang() Ecosystem {
 			return path.Ext(file) == ".go" && !match.Within("/"+file, match.Foreign) && !hidden(file)
 		},
 	}
+}
+
+func goTools() []Tool {
+	// Vetting, and testing nothing, fill the build cache: what they compile and vet differs, and neither is done again.
+	const fill = "go vet ./...; go test -run '^$'"
+	const warm = fill + " ./... || true"
+	modules := []string{"go.mod", "go.sum", "go.work", "go.work.sum"}
+	return []Tool{{
+		Name: "go", Usual: true,
+		Setup:  []Line{{If: having("go.work", "go.sum"), Shell: "go mod download && (" + warm + ")"}, {Shell: warm}},
+		Gate:   []Line{{Shell: "go vet ./... && go test ./..."}},
+		Hosts:  []Ask{{Argv: []string{"go", "env", "GOPROXY"}, Name: "GOPROXY"}, {Argv: []string{"go", "env", "GOSUMDB"}, Name: "GOSUMDB"}},
+		Caches: []string{"go/pkg/mod", ".cache/go-build"},
+		Reads: []Fetch{
+			{Lines: []string{fill}, Reads: Reads{Files: modules, Code: true}},
+			{Commands: []string{"go mod download"}, Reads: Reads{Files: modules}},
+		},
+	}}
 }
 
 // hidden reports a path that the go program leaves out.

@@ -11,12 +11,7 @@ func java() Ecosystem {
 	return Ecosystem{
 		Name:    "java",
 		Markers: []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "build.xml"},
-		Tools: []Tool{
-			{Name: "gradle", Markers: []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
-				"gradlew"}},
-			{Name: "maven", Markers: []string{"pom.xml", "mvnw"}},
-			{Name: "ant", Markers: []string{"build.xml"}},
-		},
+		Tools:   javaTools(),
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{".gradle/", "target/classes/", "target/test-classes/",
 				"build/classes/", "*.class"},
@@ -82,6 +77,31 @@ func java() Ecosystem {
 			Unfound: []string{"No tests were executed", "No tests matching pattern"},
 		}, gradle("")},
 		Canary: javaCanary,
+	}
+}
+
+func javaTools() []Tool {
+	wrapped := func(wrapper, program, arguments string) []Line {
+		return []Line{{If: having(wrapper), Shell: "./" + wrapper + arguments}, {Shell: program + arguments}}
+	}
+	return []Tool{
+		{
+			Name: "gradle", Markers: []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradlew"},
+			Setup:  wrapped("gradlew", "gradle", " --no-daemon testClasses"),
+			Gate:   wrapped("gradlew", "gradle", " --no-daemon test"),
+			Caches: []string{".gradle/wrapper/dists", ".gradle/caches/modules-2"},
+			Lacks:  map[Part]string{NoHosts: "only its build scripts say", NoReads: "it compiles the project"},
+		},
+		{
+			Name: "maven", Markers: []string{"pom.xml", "mvnw"},
+			Setup: wrapped("mvnw", "mvn", " -B -q test-compile"),
+			Gate:  wrapped("mvnw", "mvn", " -B -q test"),
+			Lacks: map[Part]string{
+				NoHosts: "only its effective settings and model say", NoCaches: "its repository also has what projects installed",
+				NoReads: "it compiles the project",
+			},
+		},
+		{Name: "ant", Markers: []string{"build.xml"}, Lacks: lacking("its targets have no usual names")},
 	}
 }
 

@@ -12,14 +12,9 @@ func javascript() Ecosystem {
 	return Ecosystem{
 		Name:    "javascript",
 		Markers: []string{"package.json", "deno.json", "deno.jsonc"},
-		Tools: []Tool{
-			{Name: "pnpm", Markers: []string{"pnpm-lock.yaml", "pnpm-workspace.yaml"}},
-			{Name: "yarn", Markers: []string{"yarn.lock", ".yarnrc.yml"}},
-			{Name: "bun", Markers: []string{"bun.lock", "bun.lockb"}},
-			{Name: "deno", Markers: []string{"deno.json", "deno.jsonc", "deno.lock"}},
-			{Name: "npm", Markers: []string{"package-lock.json", "npm-shrinkwrap.json"}},
-			{Name: "npm"},
-		},
+		Tools:   jsTools(),
+		Asked:   []string{"NO_UPDATE_NOTIFIER=1"},
+		Bare:    []string{"npm_config_userconfig=/nonexistent/user", "npm_config_globalconfig=/nonexistent/global"},
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{"node_modules/", ".pnp.cjs", ".pnp.loader.mjs", ".yarn/"},
 				Reason: "is code that tests load in the place of installed packages"},
@@ -101,6 +96,82 @@ func javascript() Ecosystem {
 		},
 		Canary: jsCanary,
 	}
+}
+
+func jsTools() []Tool {
+	registry := func(program string) Ask {
+		return Ask{Argv: []string{program, "config", "get", "registry"}, Name: "npm_config_registry"}
+	}
+	return []Tool{
+		{
+			Name: "pnpm", Markers: []string{"pnpm-lock.yaml", "pnpm-workspace.yaml"},
+			Setup:  []Line{{If: having("pnpm-lock.yaml"), Shell: "pnpm install --frozen-lockfile"}},
+			Gate:   jsScript("pnpm test"),
+			Hosts:  []Ask{registry("pnpm")},
+			Caches: []string{".local/share/pnpm/store"},
+			Reads:  jsReads("pnpm-lock.yaml pnpm-workspace.yaml", "pnpm install"),
+		},
+		{
+			Name: "yarn", Markers: []string{"yarn.lock", ".yarnrc.yml"},
+			Setup: []Line{
+				{If: having(".yarnrc.yml"), Shell: "yarn install --immutable"},
+				{If: having("yarn.lock"), Shell: "yarn install --frozen-lockfile --non-interactive"},
+			},
+			Gate:   jsScript("yarn test"),
+			Hosts:  []Ask{{Argv: []string{"yarn", "config", "get", "npmRegistryServer"}, Name: "YARN_NPM_REGISTRY_SERVER"}, registry("yarn")},
+			Caches: []string{".cache/yarn", ".yarn/berry/cache"},
+			Reads:  jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn"),
+		},
+		{
+			Name: "bun", Markers: []string{"bun.lock", "bun.lockb"},
+			Setup:  []Line{{Shell: "bun install --frozen-lockfile"}},
+			Gate:   []Line{{Shell: "bun test"}},
+			Hosts:  []Ask{registry("npm")},
+			Caches: []string{".bun/install/cache"},
+			Reads:  jsReads("bun.lock bun.lockb bunfig.toml", "bun install"),
+		},
+		{
+			Name: "deno", Markers: []string{"deno.json", "deno.jsonc", "deno.lock"},
+			Setup:  []Line{{Shell: "deno install --frozen"}},
+			Gate:   []Line{{Shell: "deno test"}},
+			Hosts:  []Ask{registry("npm")},
+			Caches: []string{".cache/deno"},
+			Lacks:  lacking("any file of the code may name what it imports", NoReads),
+		},
+		{
+			Name: "npm", Markers: []string{"package-lock.json", "npm-shrinkwrap.json"}, Usual: true,
+			Setup: []Line{
+				{If: having("package-lock.json", "npm-shrinkwrap.json"), Shell: "npm ci --no-audit --no-fund"},
+				{If: inPackage(`"dependencies"`, `"devDependencies"`, `"workspaces"`), Shell: "npm install --no-package-lock --no-audit --no-fund"},
+			},
+			Gate:   jsScript("npm test"),
+			Hosts:  []Ask{registry("npm")},
+			Caches: []string{".npm/_cacache"},
+			Reads:  jsReads("package-lock.json npm-shrinkwrap.json", "npm ci", "npm install"),
+		},
+	}
+}
+
+// inPackage is the clue that package.json has one of the words.
+func inPackage(words ...string) []Clue {
+	return []Clue{{Files: []string{"package.json"}, Words: words}}
+}
+
+// jsScript is the gate of a project with a script of tests.
+func jsScript(run string) []Line {
+	return []Line{
+		{If: inPackage("Error: no test specified")}, // what `npm init` writes always fails
+		{If: inPackage(`"test"`), Shell: run},
+	}
+}
+
+// jsReads is what commands read that install packages, with these files of their tool.
+func jsReads(files string, commands ...string) []Fetch {
+	return []Fetch{{Commands: commands, Reads: Reads{
+		Files: append(strings.Fields(files), "package.json", ".npmrc", "patches/"),
+		Unless: []string{`"preinstall"`, `"install"`, `"postinstall"`, `"preprepare"`, `"prepare"`, `"postprepare"`, `"prepublish"`,
+			`"file:`, `"pnpmfile`},
+	}}}
 }
 
 // jsUnbuilt is what says that a module could not be loaded.

@@ -10,7 +10,7 @@ func php() Ecosystem {
 	return Ecosystem{
 		Name:    "php",
 		Markers: []string{"composer.json", "phpunit.xml", "phpunit.xml.dist", "artisan"},
-		Tools:   []Tool{{Name: "composer"}},
+		Tools:   phpTools(),
 		Groups: []Group{
 			{Role: Test, Files: []string{"*Test.php", "*_test.php", "*Cest.php", "*Spec.php"}, Reason: "holds PHP tests"},
 			{Role: Test, Files: []string{"tests/**/*.php", "test/**/*.php", "*.phpt"}, Reason: "belongs to PHP tests"},
@@ -57,6 +57,20 @@ func php() Ecosystem {
 		},
 		Canary: phpCanary,
 	}
+}
+
+func phpTools() []Tool {
+	says := func(word string) []Clue { return []Clue{{Files: []string{"composer.json"}, Words: []string{word}}} }
+	return []Tool{{
+		Name: "composer", Usual: true,
+		Setup:  []Line{{Shell: "composer install --no-interaction"}},
+		Gate:   []Line{{If: says(`"test"`), Shell: "composer test"}, {If: says("phpunit"), Shell: "vendor/bin/phpunit"}},
+		Caches: []string{".cache/composer"},
+		Reads: []Fetch{{Commands: []string{"composer install"}, Reads: Reads{
+			Files: []string{"composer.json", "composer.lock", "auth.json"}, Unless: []string{`"scripts"`, `"classmap"`, `"path"`},
+		}}},
+		Lacks: lacking("only the project's composer.json and lock file say", NoHosts),
+	}}
 }
 
 func phpCanary(p Place) []Canary {

@@ -13,13 +13,9 @@ func python() Ecosystem {
 		Name: "python",
 		Markers: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "tox.ini", "noxfile.py",
 			"uv.lock", "poetry.lock", "manage.py", "environment.yml"},
-		Tools: []Tool{
-			{Name: "uv", Markers: []string{"uv.lock", "uv.toml"}},
-			{Name: "poetry", Markers: []string{"poetry.lock", "poetry.toml"}},
-			{Name: "pdm", Markers: []string{"pdm.lock"}},
-			{Name: "pipenv", Markers: []string{"Pipfile", "Pipfile.lock"}},
-			{Name: "pip"},
-		},
+		Tools:  pythonTools(),
+		Asked:  []string{"PIP_DISABLE_PIP_VERSION_CHECK=1"},
+		Inputs: []string{"pyproject.toml", "setup.cfg"},
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{".venv/", "venv/", "site-packages/", "__pycache__/", "*.pyc",
 				"*.pyd", ".tox/", ".nox/", "__pypackages__/"},
@@ -101,6 +97,137 @@ func python() Ecosystem {
 		Home: func(file string) bool {
 			return slices.Contains([]string{"test/__init__.py", "tests/__init__.py", "pyproject.toml", "setup.py", "setup.cfg"}, file)
 		},
+	}
+}
+
+func pythonTools() []Tool {
+	return []Tool{
+		{
+			Name: "uv", Markers: []string{"uv.lock", "uv.toml"},
+			Setup:  []Line{{If: having("uv.lock"), Shell: "uv sync --frozen"}},
+			Gate:   pythonGate("uv run --frozen "),
+			Hosts:  pipAsks("UV_DEFAULT_INDEX"),
+			Caches: []string{".cache/uv"},
+			Reads: []Fetch{{Commands: []string{"uv sync"}, Reads: Reads{
+				Files:  []string{"pyproject.toml", "uv.lock", "uv.toml", ".python-version"},
+				Unless: []string{"[build-system]", "path =", "workspace = true"},
+			}}},
+		},
+		{
+			Name: "poetry", Markers: []string{"poetry.lock", "poetry.toml"},
+			Setup:  []Line{{If: having("poetry.lock"), Shell: "poetry install --no-interaction"}},
+			Gate:   pythonGate("poetry run "),
+			Hosts:  pipAsks("PIP_INDEX_URL"),
+			Caches: []string{".cache/pypoetry/artifacts", ".cache/pypoetry/cache"}, //nolint:misspell // a folder of poetry's
+			Lacks:  lacking("it installs the project itself", NoReads),
+		},
+		{
+			Name: "pdm", Markers: []string{"pdm.lock"},
+			Setup:  []Line{{If: having("pdm.lock"), Shell: "pdm sync"}},
+			Gate:   pythonGate("pdm run "),
+			Hosts:  pipAsks("PDM_PYPI_URL"),
+			Caches: []string{".cache/pdm"},
+			Lacks:  lacking("it installs the project itself", NoReads),
+		},
+		{
+			Name: "pipenv", Markers: []string{"Pipfile", "Pipfile.lock"},
+			Setup: []Line{{If: having("Pipfile.lock"), Shell: "pipenv sync --dev"}},
+			Gate:  pythonGate("pipenv run "),
+			Hosts: pipAsks("PIP_INDEX_URL"),
+			Lacks: map[Part]string{NoCaches: "it uses that of pip", NoReads: "it may install the project itself"},
+		},
+		{
+			Name: "pip", Usual: true,
+			Setup:  pipSetup(),
+			Gate:   pipGate(),
+			Hosts:  pipAsks("PIP_INDEX_URL"),
+			Caches: []string{".cache/pip"},
+			Reads: []Fetch{{Lines: []string{"pip install --quiet -r requirements"}, Reads: Reads{
+				Files:  []string{"requirements*.txt", "requirements/", "constraints*.txt", "pip.conf"},
+				Unless: []string{"\n-e", "\n--editable", "\n.", "\n/", "file:"},
+			}}},
+		},
+	}
+}
+
+// pipAsks are how pip is asked, for a tool that takes the answer from the variable.
+func pipAsks(name string) []Ask {
+	return []Ask{
+		{Argv: []string{"python3", "-m", "pip", "config", "get", "global.index-url"}, Name: name},
+		{Argv: []string{"python3", "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url, PyPI.file_storage_domain)"}, Fallback: true},
+	}
+}
+
+// inPyproject is a clue in pyproject.toml.
+func inPyproject(words ...string) Clue { return Clue{Files: []string{"pyproject.toml"}, Words: words} }
+
+// namesPytest is a project whose settings or requirements speak of pytest.
+func namesPytest() Clue {
+	return Clue{
+		Files: []string{"pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile", "setup.py"},
+		Words: []string{"pytest"},
+	}
+}
+
+// forPytest is a project whose tests are functions or import pytest: unittest finds none in them, and passes.
+func forPytest() Clue {
+	return Clue{
+		Files: []string{"test_*.py", "*_test.py", "test/test_*.py", "tests/test_*.py", "tests/*_test.py", "tests/*/test_*.py", "src/*/tests/test_*.py"},
+		Words: []string{"\ndef test_", "\nasync def test_", "\nimport pytest", "\nfrom pytest "},
+	}
+}
+
+// pythonGate runs the tests with a tool that has an environment of its own.
+func pythonGate(prefix string) []Line {
+	return []Line{
+		{If: []Clue{namesPytest()}, Shell: prefix + "pytest"},
+		{If: []Clue{forPytest()}, Shell: prefix + "pytest"},
+		{Shell: prefix + "python -m unittest"},
+	}
+}
+
+// pipSetup adds pytest where the tests are for it and nothing names it.
+func pipSetup() (lines []Line) {
+	for _, line := range pipInstalls() {
+		line.If, line.Unless, line.Shell = append(line.If, forPytest()), []Clue{namesPytest()}, line.Shell+" pytest"
+		lines = append(lines, line)
+	}
+	return append(lines, pipInstalls()...)
+}
+
+// pipInstalls are the lines that install what a project says that it needs.
+func pipInstalls() []Line {
+	install := func(what string, clues ...Clue) Line {
+		return Line{If: clues, Shell: "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install --quiet " + what}
+	}
+	develop, use := Clue{Files: []string{"requirements-dev.txt"}}, Clue{Files: []string{"requirements.txt"}}
+	// Requirements may leave out the project itself, which its tests import.
+	itself := inPyproject("\n[project]", "\n[build-system]")
+	return []Line{
+		install("-e . -r requirements-dev.txt", develop, itself),
+		install("-e . -r requirements.txt", use, itself),
+		install("-r requirements-dev.txt", develop),
+		install("-r requirements.txt", use),
+		install("-e '.[test]'", inPyproject("\ntest = [", "\ntest=[")),
+		install("-e '.[dev]'", inPyproject("\ndev = [", "\ndev=[")),
+		install("-e .", inPyproject("[project]")),
+		install("-e .", Clue{Files: []string{"setup.py"}}),
+	}
+}
+
+// pipGate runs the tests in the folder of pipSetup, where it makes one.
+func pipGate() []Line {
+	const inside, outside = ".venv/bin/python -m ", "python3 -m "
+	made, project := Clue{Files: []string{"requirements-dev.txt", "requirements.txt", "setup.py"}}, inPyproject("[project]")
+	named := Clue{Files: append(slices.Clone(made.Files), "pyproject.toml", "setup.cfg"), Words: []string{"pytest"}}
+	return []Line{
+		{If: []Clue{named}, Shell: inside + "pytest"},
+		{If: []Clue{made, forPytest()}, Shell: inside + "pytest"},
+		{If: []Clue{project, forPytest()}, Shell: inside + "pytest"},
+		{If: []Clue{forPytest()}, Shell: outside + "pytest"},
+		{If: []Clue{made}, Shell: inside + "unittest"},
+		{If: []Clue{project}, Shell: inside + "unittest"},
+		{Shell: outside + "unittest"},
 	}
 }
 

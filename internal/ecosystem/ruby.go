@@ -6,7 +6,7 @@ func ruby() Ecosystem {
 	return Ecosystem{
 		Name:    "ruby",
 		Markers: []string{"Gemfile", "gems.rb", "*.gemspec", "Rakefile"},
-		Tools:   []Tool{{Name: "bundler", Markers: []string{"Gemfile", "gems.rb"}}, {Name: "gem"}},
+		Tools:   rubyTools(),
 		Groups: []Group{
 			{Role: Test, Files: []string{"*_spec.rb", "*_test.rb", "test_*.rb"}, Reason: "holds Ruby tests"},
 			{Role: Test, Files: []string{"spec/**/*.rb", "spec/**/*.yml", "test/**/*.rb", "features/"},
@@ -56,6 +56,25 @@ func ruby() Ecosystem {
 				Detail: "asks whether it runs under test"},
 		},
 		Canary: rubyCanary,
+	}
+}
+
+func rubyTools() []Tool {
+	const bundle = `BUNDLE_PATH="$HOME/.bundle" bundle `
+	return []Tool{
+		{
+			Name: "bundler", Markers: []string{"Gemfile", "gems.rb"},
+			Setup: []Line{{Shell: bundle + "install"}},
+			Gate: []Line{
+				{If: []Clue{{Files: []string{"Gemfile"}, Words: []string{"rspec"}}}, Shell: bundle + "exec rspec"},
+				{If: having("Rakefile"), Shell: bundle + "exec rake test"},
+			},
+			Reads: []Fetch{{Lines: []string{bundle + "install"}, Reads: Reads{
+				Files: []string{"Gemfile", "Gemfile.lock", "gems.rb", "gems.locked", "*.gemspec", ".ruby-version", ".bundle/"},
+			}}},
+			Lacks: map[Part]string{NoHosts: "only the project's Gemfile says", NoCaches: "what it fetches stands with what it installed"},
+		},
+		{Name: "gem", Usual: true, Lacks: lacking("it installs for no project")},
 	}
 }
 

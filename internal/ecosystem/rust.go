@@ -12,7 +12,7 @@ func rust() Ecosystem {
 	return Ecosystem{
 		Name:    "rust",
 		Markers: []string{"Cargo.toml"},
-		Tools:   []Tool{{Name: "cargo"}},
+		Tools:   rustTools(),
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{"target/debug/", "target/release/", "*.rlib", "*.rmeta"},
 				Reason: "is a result of a build, which stands for the code"},
@@ -66,6 +66,19 @@ func rust() Ecosystem {
 		// Tests of a crate stand beside its manifest, in tests/.
 		Home: func(file string) bool { return path.Base(file) == "Cargo.toml" && !match.Within(file, match.Foreign) },
 	}
+}
+
+func rustTools() []Tool {
+	return []Tool{{
+		Name: "cargo", Usual: true,
+		Setup:  []Line{{If: having("Cargo.lock"), Shell: "cargo fetch --locked"}, {Shell: "cargo fetch"}},
+		Gate:   []Line{{Shell: "cargo test"}},
+		Caches: []string{".cargo/registry", ".cargo/git/db"},
+		Reads: []Fetch{{Commands: []string{"cargo fetch"}, Reads: Reads{
+			Files: []string{"Cargo.toml", "Cargo.lock", ".cargo/", "rust-toolchain", "rust-toolchain.toml"},
+		}}},
+		Lacks: lacking("it cannot say which registry it uses", NoHosts),
+	}}
 }
 
 func rustCanary(p Place) []Canary {

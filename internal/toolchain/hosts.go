@@ -10,27 +10,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// ask is how a tool is asked where it fetches from. The answer is addresses or host names, with commas, bars or spaces
-// between them.
-type ask struct {
-	argv []string
-	// name is the variable by which the answer reaches the tool in a sandbox, which has none of the user's settings.
-	name string
-	// fallback says that the ask before has no answer then: the tool's built-in one is asked for.
-	fallback bool
-}
-
-func npmRegistry() ask {
-	return ask{argv: []string{"npm", "config", "get", "registry"}, name: "npm_config_registry"}
-}
-
-func pipAsks(name string) []ask {
-	return []ask{
-		{argv: []string{"python3", "-m", "pip", "config", "get", "global.index-url"}, name: name},
-		{argv: []string{"python3", "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url, PyPI.file_storage_domain)"}, fallback: true},
-	}
-}
-
 // Source is where the tools of a project fetch from.
 type Source struct {
 	Hosts []string // HOST or HOST:PORT
@@ -47,13 +26,13 @@ const patience = 20 * time.Second
 func (p Proposal) Source(ctx context.Context, env []string) (s Source) {
 	answered := false
 	for _, q := range p.asks {
-		if q.fallback && answered {
+		if q.Fallback && answered {
 			continue
 		}
-		answer := valueOf(env, q.name)
+		answer := valueOf(env, q.Name)
 		own := answer != ""
 		if !own {
-			answer = run(ctx, env, q.argv)
+			answer = run(ctx, slices.Concat(env, p.asked), q.Argv)
 		}
 		hosts, secret := hostsIn(answer)
 		answered = answer != ""
@@ -63,11 +42,11 @@ func (p Proposal) Source(ctx context.Context, env []string) (s Source) {
 			}
 		}
 		switch {
-		case q.name == "" || answer == "":
+		case q.Name == "" || answer == "":
 		case secret:
-			s.Secret = append(s.Secret, q.name)
-		case own || answer != run(ctx, bare(env), q.argv): // the user's own choice
-			s.Env = append(s.Env, q.name+"="+answer)
+			s.Secret = append(s.Secret, q.Name)
+		case own || answer != run(ctx, slices.Concat(p.without(env), p.asked), q.Argv): // the user's own choice
+			s.Env = append(s.Env, q.Name+"="+answer)
 		}
 	}
 	return s
@@ -83,9 +62,9 @@ func valueOf(env []string, name string) (value string) {
 	return value
 }
 
-// bare is an environment without the user's home and settings, in which tools answer with what they were built with.
-func bare(env []string) []string {
-	out := []string{"HOME=/nonexistent", "GOENV=off", "npm_config_userconfig=/nonexistent/user", "npm_config_globalconfig=/nonexistent/global"}
+// without is an environment without the user's home and settings, in which tools answer with what they were built with.
+func (p Proposal) without(env []string) []string {
+	out := append([]string{"HOME=/nonexistent"}, p.bare...)
 	for _, e := range env {
 		if name, _, _ := strings.Cut(e, "="); name == "PATH" || name == "LANG" {
 			out = append(out, e)
@@ -101,8 +80,7 @@ func run(ctx context.Context, env, argv []string) string {
 	defer cancel()
 	out := proc.NewTail(4 << 10)
 	exit, err := proc.Run(ctx, proc.Spec{
-		Argv: argv, Dir: "/", Stdout: out, Grace: time.Second,
-		Env: append(slices.Clone(env), "GOTOOLCHAIN=local", "NO_UPDATE_NOTIFIER=1", "PIP_DISABLE_PIP_VERSION_CHECK=1"),
+		Argv: argv, Dir: "/", Env: env, Stdout: out, Grace: time.Second,
 	})
 	if err != nil || exit.Code != 0 {
 		return ""

@@ -3,6 +3,8 @@ package toolchain
 import (
 	"slices"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
 func TestReadsOf(t *testing.T) {
@@ -30,12 +32,15 @@ func TestReadsOf(t *testing.T) {
 		t.Errorf("one line is not known: %v", got)
 	}
 	// Whatever is proposed and compiles nothing of the project is known, also in a folder below the top.
-	for _, tool := range []string{"go", "npm", "pnpm", "yarn", "bun", "uv", "cargo", "bundler", "composer"} {
-		for _, c := range tools()[tool].setup {
-			for _, line := range []string{c.line, within("sub", []string{c.line})[0]} {
+	for _, tool := range known().tools() {
+		if len(tool.Reads) == 0 || tool.Name == "pip" { // some lines of pip install the project
+			continue
+		}
+		for _, c := range tool.Setup {
+			for _, line := range []string{c.Shell, within("sub", []string{c.Shell})[0]} {
 				got, ok := ReadsOf([]string{line})
-				if c.line != "" && (!ok || got.Code != (tool == "go")) {
-					t.Errorf("%s: `%s` is not known, or as another: %+v", tool, line, got)
+				if !ok || got.Code != (tool.Name == "go") {
+					t.Errorf("%s: `%s` is not known, or as another: %+v", tool.Name, line, got)
 				}
 			}
 		}
@@ -53,7 +58,7 @@ func TestDepend(t *testing.T) {
 		t.Error("what installs the project itself is taken to read requirements only")
 	}
 	for _, c := range []struct {
-		reads      Reads
+		reads      ecosystem.Reads
 		file, text string
 		want       bool
 	}{

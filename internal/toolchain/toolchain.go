@@ -23,23 +23,15 @@ type Proposal struct {
 	Dir   string   // the folder, with slashes from the top; ".": the top
 	Setup []string // shell lines that fetch what it depends on; none: it depends on nothing
 	Gate  []string // shell lines that test it; none: there is no telling
-	asks  []ask
+
+	asks        []ecosystem.Ask
+	asked, bare []string // variables of the ecosystem
 }
 
-// tool is how a package manager or build tool is used. Lines are chosen by the files in the top folder of the project.
-type tool struct {
-	setup []choice
-	gate  []choice
-	asks  []ask
-}
+// table is the ecosystems with which a function works.
+type table []ecosystem.Ecosystem
 
-// choice is a line for projects with one of the files, whose text has one of the words; without files, for all. A word that
-// begins with a line end also fits the first line.
-type choice struct {
-	files, words []string         // files are patterns of fs.Glob
-	when         func(fs.FS) bool // nil: always
-	line         string           // empty: no line is needed
-}
+func known() table { return ecosystem.All() }
 
 const (
 	deepest = 2  // levels below the top that are looked at
@@ -48,15 +40,17 @@ const (
 
 // Propose looks at the files in the top folder of a project and, where these give nothing to propose, in the folders up to two
 // levels below it. All lines are for a shell in the top folder.
-func Propose(top string) ([]Proposal, error) {
-	found, folders, err := proposeIn(top, ".")
+func Propose(top string) ([]Proposal, error) { return known().propose(top) }
+
+func (all table) propose(top string) ([]Proposal, error) {
+	found, folders, err := all.proposeIn(top, ".")
 	if err != nil || useful(found) {
 		return found, err
 	}
 	for range deepest {
 		var next []string
 		for _, dir := range folders {
-			here, below, err := proposeIn(top, dir)
+			here, below, err := all.proposeIn(top, dir)
 			if err != nil {
 				continue // it may not be the user's to read
 			}
@@ -76,7 +70,7 @@ func useful(proposals []Proposal) bool {
 }
 
 // proposeIn looks at one folder, and lists those in it that may be the project's own.
-func proposeIn(top, dir string) (out []Proposal, folders []string, err error) {
+func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(top, dir))
 	if err != nil {
 		return nil, nil, err
@@ -91,19 +85,17 @@ func proposeIn(top, dir string) (out []Proposal, folders []string, err error) {
 			folders = append(folders, at)
 		}
 	}
-	for _, found := range ecosystem.Recognise(files) {
-		if found.Name == "generic" && len(out) > 0 {
-			continue // a Makefile beside the project's own tool is no second project
+	here := os.DirFS(filepath.Join(top, dir))
+	for _, found := range ecosystem.Recognise(all, files) {
+		i := slices.IndexFunc(found.Tools, func(t ecosystem.Tool) bool { return len(t.Setup)+len(t.Gate) > 0 })
+		if i < 0 || found.Alone && len(out) > 0 { // a Makefile beside the project's own tool is no second project
+			continue
 		}
-		for _, t := range found.Tools {
-			use, ok := tools()[t.Name]
-			if !ok {
-				continue
-			}
-			here := os.DirFS(filepath.Join(top, dir))
-			out = append(out, Proposal{Tool: t.Name, Dir: dir, asks: use.asks, Setup: within(dir, choose(here, use.setup)), Gate: within(dir, choose(here, use.gate))})
-			break // the tools of an ecosystem do the same in different ways
-		}
+		t := found.Tools[i]
+		out = append(out, Proposal{
+			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Gate: within(dir, choose(here, t.Gate)),
+			asks: t.Hosts, asked: found.Asked, bare: found.Bare,
+		})
 	}
 	return out, folders, nil
 }
@@ -127,28 +119,25 @@ func within(dir string, lines []string) []string {
 	return lines
 }
 
-// choose is the line of the first choice that fits.
-func choose(top fs.FS, choices []choice) []string {
-	for _, c := range choices {
-		if c.fits(top) {
-			if c.line == "" {
-				return nil
-			}
-			return []string{c.line}
+// choose is the first line that fits.
+func choose(top fs.FS, lines []ecosystem.Line) []string {
+	there := func(c ecosystem.Clue) bool { return found(top, c) }
+	for _, l := range lines {
+		if slices.ContainsFunc(l.Unless, there) || slices.ContainsFunc(l.If, func(c ecosystem.Clue) bool { return !there(c) }) {
+			continue
 		}
+		if l.Shell == "" {
+			return nil
+		}
+		return []string{l.Shell}
 	}
 	return nil
 }
 
-func (c choice) fits(top fs.FS) bool {
-	if c.when != nil && !c.when(top) {
-		return false
-	}
-	if len(c.files) == 0 {
-		return true
-	}
+// found reports whether a project has the clue.
+func found(top fs.FS, c ecosystem.Clue) bool {
 	var names []string
-	for _, pattern := range c.files {
+	for _, pattern := range c.Files {
 		found, _ := fs.Glob(top, pattern) // a pattern of ours is well-formed
 		names = append(names, found...)
 	}
@@ -157,7 +146,7 @@ func (c choice) fits(top fs.FS) bool {
 			return false
 		}
 		text, err := fs.ReadFile(top, name)
-		return err == nil && (len(c.words) == 0 || slices.ContainsFunc(c.words, func(w string) bool { return strings.Contains("\n"+string(text), w) }))
+		return err == nil && (len(c.Words) == 0 || slices.ContainsFunc(c.Words, func(w string) bool { return strings.Contains("\n"+string(text), w) }))
 	})
 }
 

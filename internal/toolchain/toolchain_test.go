@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-
-	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -85,19 +83,6 @@ func TestPropose(t *testing.T) {
 	}
 }
 
-// Each tool that a project may be recognised by is either here or has no usual way.
-func TestToolsAreKnown(t *testing.T) {
-	t.Parallel()
-	without := map[string]bool{"gem": true, "ant": true, "cmake": true, "meson": true}
-	for _, e := range ecosystem.All() {
-		for _, tool := range e.Tools {
-			if _, ok := tools()[tool.Name]; ok == without[tool.Name] {
-				t.Errorf("%s: known %v", tool.Name, ok)
-			}
-		}
-	}
-}
-
 func TestHostsIn(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -128,6 +113,20 @@ func TestHostsIn(t *testing.T) {
 	}
 }
 
+// asker is what asks a tool.
+func asker(t *testing.T, name string) Proposal {
+	t.Helper()
+	for _, e := range known() {
+		for _, tool := range e.Tools {
+			if tool.Name == name {
+				return Proposal{asks: tool.Hosts, asked: e.Asked, bare: e.Bare}
+			}
+		}
+	}
+	t.Fatalf("%s is not known", name)
+	return Proposal{}
+}
+
 // The answers are the user's own, asked outside the project; a setting that holds a password is not copied.
 func TestSource(t *testing.T) {
 	t.Parallel()
@@ -150,7 +149,7 @@ func TestSource(t *testing.T) {
 		"pnpm":   {}, // not there
 		"pipenv": {Hosts: []string{"index.example", "files.example"}},
 	} {
-		got := Proposal{asks: tools()[name].asks}.Source(t.Context(), env)
+		got := asker(t, name).Source(t.Context(), env)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -168,7 +167,7 @@ func TestSourceNearForeignFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "yarn"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	got := Proposal{asks: tools()["yarn"].asks}.Source(t.Context(), []string{"PATH=" + bin + ":/usr/bin:/bin"})
+	got := asker(t, "yarn").Source(t.Context(), []string{"PATH=" + bin + ":/usr/bin:/bin"})
 	if diff := cmp.Diff(Source{}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
-	"github.com/ralph-pool/ralph/internal/toolchain"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/diff"
@@ -43,7 +42,7 @@ type Homes struct {
 	// Without them Reads says what known setup commands read, as far as ralph knows: what they make is no proof of a commit. With
 	// neither, homes depend on the build files, and no file of a worktree is kept.
 	Inputs []string
-	Reads  toolchain.Reads
+	Reads  ecosystem.Reads
 	// HomeOnly: no file of a worktree is kept, because others than setup put files there.
 	HomeOnly bool
 	Repo     *worktree.Repo
@@ -119,8 +118,8 @@ func (h *Homes) key(ctx context.Context) (string, error) {
 func (h *Homes) reader() func(file string) bool {
 	patterns := h.Reads.Files
 	if len(patterns) == 0 {
-		patterns = []string{"pyproject.toml", "setup.cfg"} // which have another role
 		for _, e := range ecosystem.All() {
+			patterns = append(patterns, e.Inputs...)
 			for _, g := range e.Groups {
 				if g.Role == ecosystem.Build {
 					patterns = append(patterns, g.Files...)
