@@ -294,3 +294,35 @@ func TestInitProposes(t *testing.T) {
 		})
 	}
 }
+
+// TestInitShowsHostsOfTheProject, which nothing allows: not even --yes takes what only the repository names.
+func TestInitShowsHostsOfTheProject(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args  []string
+		shown bool
+	}{
+		"yes":   {[]string{"--agent=codex", "--sandbox=native", "--yes"}, true},
+		"none":  {[]string{"--agent=codex", "--sandbox=none"}, false},
+		"given": {[]string{"--agent=codex", "--sandbox=native", "--allow=a.invalid"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.write(t, "package.json", `{"dependencies": {"x": "1"}}`)
+			m.write(t, ".npmrc", "registry=https://npm.invalid/\n@us:registry=http://10.0.0.1:4873/\n")
+			got := m.run(t, nil, append([]string{"init"}, c.args...)...)
+			if got.status != 0 {
+				t.Fatalf("got %+v", got)
+			}
+			if shown := strings.Contains(got.stderr, "npm.invalid (.npmrc), 10.0.0.1:4873 (.npmrc)"); shown != c.shown {
+				t.Errorf("shown %v, want %v: %s", shown, c.shown, got.stderr)
+			}
+			for _, key := range []string{"allow", "allow-private"} {
+				if now := m.run(t, nil, "config", key); strings.Contains(now.stdout, "npm.invalid") || strings.Contains(now.stdout, "10.0.0.1") {
+					t.Errorf("%s: %+v", key, now)
+				}
+			}
+		})
+	}
+}

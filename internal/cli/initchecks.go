@@ -65,9 +65,31 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 		}
 		c.Env = append(c.Env, s.Env...)
 	}
+	if !o.allowGiven && isolates(c.Sandbox) {
+		a.showNamed(proposals, slices.Concat(c.Allow, c.AllowPrivate))
+	}
 	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)
 	c.Show = a.hiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
 	return nil
+}
+
+// showNamed shows hosts that only files of the project name. Nothing proposes them: whoever wrote the project is not to say where runs
+// may send data, and no name is looked up.
+func (a *app) showNamed(proposals []toolchain.Proposal, allowed []string) {
+	const most = 10
+	var named []string
+	for _, p := range proposals {
+		for _, n := range p.Named {
+			if len(p.Setup) > 0 && !slices.Contains(allowed, n.Host) && len(named) < most {
+				allowed = append(allowed, n.Host)
+				named = append(named, n.Host+" ("+n.File+")")
+			}
+		}
+	}
+	if len(named) > 0 {
+		a.ui.warn("the repository names hosts that runs may not reach: " + strings.Join(named, ", ") +
+			"; add those that you trust to allow, or to allow-private, in config.yaml")
+	}
 }
 
 // privateHost reports whether the host, as far as can be seen now, is on this host or a private network.

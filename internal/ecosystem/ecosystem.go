@@ -28,6 +28,8 @@ type Ecosystem struct {
 	// Asked are variables, NAME=VALUE, with which its tools answer an [Ask] without more, and Bare those with which they answer
 	// without the user's settings.
 	Asked, Bare []string
+	// Registries are where files of a project may name hosts to fetch from.
+	Registries []Registry
 	// Inputs are files, besides those of the role [Build], that setup may read.
 	Inputs []string
 	// Groups give files their roles, the first match of the strongest role.

@@ -10,11 +10,12 @@ import (
 
 func javascript() Ecosystem {
 	return Ecosystem{
-		Name:    "javascript",
-		Markers: []string{"package.json", "deno.json", "deno.jsonc"},
-		Tools:   jsTools(),
-		Asked:   []string{"NO_UPDATE_NOTIFIER=1"},
-		Bare:    []string{"npm_config_userconfig=/nonexistent/user", "npm_config_globalconfig=/nonexistent/global"},
+		Name:       "javascript",
+		Markers:    []string{"package.json", "deno.json", "deno.jsonc"},
+		Tools:      jsTools(),
+		Registries: []Registry{{File: ".npmrc", Keys: []string{"registry"}}},
+		Asked:      []string{"NO_UPDATE_NOTIFIER=1"},
+		Bare:       []string{"npm_config_userconfig=/nonexistent/user", "npm_config_globalconfig=/nonexistent/global"},
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{"node_modules/", ".pnp.cjs", ".pnp.loader.mjs", ".yarn/"},
 				Reason: "is code that tests load in the place of installed packages"},

@@ -13,8 +13,15 @@ func python() Ecosystem {
 		Name: "python",
 		Markers: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "tox.ini", "noxfile.py",
 			"uv.lock", "poetry.lock", "manage.py", "environment.yml"},
-		Tools:  pythonTools(),
-		Asked:  []string{"PIP_DISABLE_PIP_VERSION_CHECK=1"},
+		Tools: pythonTools(),
+		Asked: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1"},
+		Registries: []Registry{
+			{File: "pip.conf", Keys: []string{"index-url", "extra-index-url"}},
+			{File: "pip.ini", Keys: []string{"index-url", "extra-index-url"}},
+			{File: "pyproject.toml", Section: "tool.uv.index", Keys: []string{"url"}},
+			{File: "pyproject.toml", Section: "tool.poetry.source", Keys: []string{"url"}},
+			{File: "uv.toml", Section: "index", Keys: []string{"url"}},
+		},
 		Inputs: []string{"pyproject.toml", "setup.cfg"},
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{".venv/", "venv/", "site-packages/", "__pycache__/", "*.pyc",

@@ -10,9 +10,10 @@ import (
 
 func rust() Ecosystem {
 	return Ecosystem{
-		Name:    "rust",
-		Markers: []string{"Cargo.toml"},
-		Tools:   rustTools(),
+		Name:       "rust",
+		Markers:    []string{"Cargo.toml"},
+		Tools:      rustTools(),
+		Registries: []Registry{{File: ".cargo/config.toml", Keys: []string{"index", "registry"}}},
 		Groups: []Group{
 			{Role: Environment, First: true, Files: []string{"target/debug/", "target/release/", "*.rlib", "*.rmeta"},
 				Reason: "is a result of a build, which stands for the code"},

@@ -74,6 +74,13 @@ type Ask struct {
 	Fallback bool
 }
 
+// Registry is where a file of a project, in the form of INI or TOML, may name hosts to fetch from.
+type Registry struct {
+	File    string
+	Section string   // without its brackets; empty: any
+	Keys    []string // a key, or what is behind its last colon
+}
+
 // Reads is what setup lines read of a project, where that is all that what they make depends on.
 type Reads struct {
 	// Files are patterns of the files, like those of [Group].

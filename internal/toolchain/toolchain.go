@@ -24,6 +24,8 @@ type Proposal struct {
 	Setup []string // shell lines that fetch what it depends on; none: it depends on nothing
 	Gate  []string // shell lines that test it; none: there is no telling
 
+	// Named are hosts that files of the project name, which nobody has to trust.
+	Named       []Named
 	asks        []ecosystem.Ask
 	asked, bare []string // variables of the ecosystem
 }
@@ -94,7 +96,7 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 		t := found.Tools[i]
 		out = append(out, Proposal{
 			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Gate: within(dir, choose(here, t.Gate)),
-			asks: t.Hosts, asked: found.Asked, bare: found.Bare,
+			asks: t.Hosts, asked: found.Asked, bare: found.Bare, Named: named(here, dir, found.Registries),
 		})
 	}
 	return out, folders, nil
