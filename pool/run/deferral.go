@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
 // deferral is an error that leaves the rest of the run to the next sweep.
@@ -57,13 +58,10 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	return s
 }
 
-// leftTTL is how long the claim of a deferred run lasts if its commits are only on this host; otherwise ClaimTTL.
-const leftTTL = 24 * time.Hour
-
-// LeftFor is how long a run deferred at this stage keeps its issue reserved.
+// LeftFor is how long a run deferred at this stage keeps its issue reserved: longer if its commits are only on this host.
 func (r *Runner) LeftFor(stage journal.Stage) time.Duration {
 	if stage == journal.StageVerify || stage == journal.StagePublish {
-		return leftTTL
+		return claim.MaxTTL
 	}
 	return r.c.ClaimTTL
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
 // Others wait a day for commits that are on this host only.
@@ -12,7 +13,7 @@ func TestLeftFor(t *testing.T) {
 	t.Parallel()
 	r := &Runner{c: Config{ClaimTTL: time.Minute}}
 	for stage, want := range map[journal.Stage]time.Duration{
-		journal.StageWork: time.Minute, journal.StageVerify: leftTTL, journal.StagePublish: leftTTL, journal.StageReport: time.Minute,
+		journal.StageWork: time.Minute, journal.StageVerify: claim.MaxTTL, journal.StagePublish: claim.MaxTTL, journal.StageReport: time.Minute,
 	} {
 		if got := r.LeftFor(stage); got != want {
 			t.Errorf("stage %s: %s, want %s", stage, got, want)

@@ -278,6 +278,28 @@ func TestClaimOfATwinMachine(t *testing.T) {
 	}
 }
 
+// Another machine's claim that is to last longer than any does not keep its issue for ever.
+func TestClaimFromTheFuture(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	other := s.clone("other")
+	other.store.self = Process{Host: "other", PID: 1, Started: "1@other-boot"}
+	ahead := func(d time.Duration) { other.store.now = func() time.Time { return time.Now().Add(d) } }
+	ahead(MaxTTL - 2*ttl)
+	claimed(t, other.store, "r1")
+	if _, err := s.store.Claim(t.Context(), "k", Holder{Owner: "me", Run: "r2"}, ttl); !errors.Is(err, ErrTaken) {
+		t.Errorf("a claim that may last as long: %v", err)
+	}
+	ahead(10 * 365 * 24 * time.Hour)
+	claimed(t, other.store, "r3")
+	if _, err := s.store.Claim(t.Context(), "k", Holder{Owner: "me", Run: "r4"}, ttl); err != nil {
+		t.Errorf("a claim of ten years: %v", err)
+	}
+	if _, err := s.store.Claim(t.Context(), "l", Holder{Owner: "me", Run: "r5"}, MaxTTL+1); err == nil {
+		t.Error("a claim may be made to last longer")
+	}
+}
+
 // A lock that a killed git has left on the remote is named, and not taken for somebody who holds the claim.
 func TestLockedOnTheRemote(t *testing.T) {
 	t.Parallel()

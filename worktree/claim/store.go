@@ -78,8 +78,8 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	if h.Owner == "" {
 		return nil, fmt.Errorf("claim %s: the holder has no Owner", key)
 	}
-	if ttl <= 0 {
-		return nil, fmt.Errorf("claim %s: its TTL is %s; it must be more than 0", key, ttl)
+	if ttl <= 0 || ttl > MaxTTL {
+		return nil, fmt.Errorf("claim %s: its TTL is %s; it must be more than 0 and at most %s", key, ttl, MaxTTL)
 	}
 	c := &Claim{store: s, key: key, ttl: ttl, op: make(chan struct{}, 1), sent: map[string]bool{}}
 	h.Host, h.PID, h.Started, h.Generation = s.self.Host, s.self.PID, s.self.Started, 1
@@ -146,7 +146,8 @@ func (s *Store) gone(h Holder) bool {
 	if !left(h) && s.ofThisMachine(h) {
 		return !s.alive(h.PID, h.Started) || s.now().After(h.Expires)
 	}
-	return s.now().After(h.Expires.Add(clockMargin))
+	now := s.now()
+	return now.After(h.Expires.Add(clockMargin)) || h.Expires.After(now.Add(MaxTTL+clockMargin)) // no clock that is right wrote that
 }
 
 // read reads one claim. The document is zero when there is none.

@@ -82,6 +82,8 @@ type Key struct {
 	Registered bool
 	// Min is the least number, or the least duration in nanoseconds.
 	Min int64
+	// Longest is the longest duration; 0: there is none.
+	Longest time.Duration
 	// Least is the least number besides 0, where 0 stands for the default.
 	Least int64
 	// Short is the flag's letter; most have none.

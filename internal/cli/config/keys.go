@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
 // Keys is the table: flags, variables, the example file, `ralph config` and validation all come from it.
@@ -187,7 +188,7 @@ func groups() []group {
 			{Name: "setup-timeout", Kind: Duration, Default: 15 * time.Minute, Min: second, Guard: Above, Use: toMerge | toRun, Help: "time for one setup, before or after line"},
 			{Name: "stop-grace", Kind: Duration, Default: 30 * time.Second, Min: second, Guard: Above, Use: toMerge | toRun | toExec, Help: "time agents get to end after Ctrl-C"},
 			{Name: "poll", Kind: Duration, Default: time.Minute, Min: second, Guard: Below, Use: toServe, Help: "time between two sweeps of a service"},
-			{Name: "claim-ttl", Kind: Duration, Default: 10 * time.Minute, Min: 10 * second, Guard: Ordinary, Use: toMerge, Help: "how long a claim is valid without renewal"},
+			{Name: "claim-ttl", Kind: Duration, Default: 10 * time.Minute, Min: 10 * second, Longest: claim.MaxTTL, Guard: Ordinary, Use: toMerge, Help: "how long a claim is valid without renewal; at most 24h"},
 		}},
 		{"Service", []Key{
 			{Name: "webhook-secret-file", Kind: Path, Guard: Own, Use: toServe, Help: "file with the secret of the webhook; empty: RALPH_WEBHOOK_SECRET"},

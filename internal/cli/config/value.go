@@ -93,6 +93,9 @@ func (k Key) duration(s string) (any, error) {
 	if d < time.Duration(k.Min) {
 		return nil, fmt.Errorf("%s is less than %s", s, time.Duration(k.Min))
 	}
+	if k.Longest > 0 && d > k.Longest {
+		return nil, fmt.Errorf("%s is more than %s", s, k.Longest)
+	}
 	return d, nil
 }
 

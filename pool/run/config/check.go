@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
 // wrong are the numbers, paths and texts that would end a run, or this process, later on.
@@ -22,7 +23,7 @@ func (c Config) wrong() (list []error) {
 	}
 	least("Retry.MaxAttempts", c.Retry.MaxAttempts > 0, "be at least 1")
 	least("KeepRuns", c.KeepRuns > 0, "be at least 1")
-	least("ClaimTTL", c.ClaimTTL.Seconds() >= 1, "be at least a second")
+	least("ClaimTTL", c.ClaimTTL.Seconds() >= 1 && c.ClaimTTL <= claim.MaxTTL, "be at least a second, and at most a day")
 	least("Reconcile", c.Reconcile > 0, "be more than 0")
 	least("ProgressReport", c.ProgressReport > 0, "be more than 0")
 	least("StopGrace", c.StopGrace >= 0, "not be negative")

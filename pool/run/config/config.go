@@ -85,7 +85,7 @@ type Config struct {
 	Labels         Labels
 	Review         Reviewer       // of what has passed the gate; default: nobody
 	Retry          journal.Limits // default 3 attempts, 1 min backoff, at most 1 h; a negative Backoff means none
-	ClaimTTL       time.Duration  // lease duration; default 10 min; renewed at a third
+	ClaimTTL       time.Duration  // lease duration, at most [claim.MaxTTL]; default 10 min; renewed at a third
 	Reconcile      time.Duration  // between looks at the issue while its run is on; default 30 s
 	ProgressReport time.Duration  // a run that lasts longer is reported as being worked; default 30 s
 	StopGrace      time.Duration  // for agents to end after a stop; default 30 s
