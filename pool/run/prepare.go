@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
 // prepare makes the tree and opens the sandbox.
@@ -285,7 +286,7 @@ func faultOf(err error, fresh bool) *journal.Fault {
 		f.Kind = journal.FaultDirty
 	} else if publish.Unreachable(err) {
 		f.Kind = journal.FaultAway
-	} else if fresh {
+	} else if fresh || importer.Passing(err) { // what the machine lacks, every run lacks
 		f.Kind = journal.FaultSandbox
 	}
 	return f

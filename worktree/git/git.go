@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -155,7 +156,7 @@ func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 		Interrupt: ctx.Done(), Grace: killGrace, Tied: true, Memory: g.memory,
 	})
 	switch {
-	case errors.Is(err, proc.ErrStart):
+	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("git %s: %w (is git installed and in PATH?)", args[0], err)
 	case err != nil:
 		return fmt.Errorf("git %s: %w", args[0], err)

@@ -1,0 +1,25 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// What the machine lacks is no failure of the issue that met it first.
+func TestFaultOfTheMachine(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]journal.FaultKind{
+		fmt.Errorf("git status: %w", unix.EAGAIN):  journal.FaultSandbox,
+		fmt.Errorf("write: %w", unix.ENOSPC):       journal.FaultSandbox,
+		errors.New("a branch of this name exists"): journal.FaultOther,
+	} {
+		if got := faultOf(err, false); got.Kind != want || got.Text != err.Error() {
+			t.Errorf("%v: %+v, want %s", err, got, want)
+		}
+	}
+}
