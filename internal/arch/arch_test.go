@@ -36,6 +36,7 @@ var floors = map[string]int{
 	"internal/cli/config":        composer,
 	"internal/cli/config/access": composer,
 	"internal/cli/scaffold":      composer,
+	"internal/cli/screen":        composer,
 	"internal/cli/trust":         composer,
 	"internal/cli/words":         composer,
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/trust"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -19,7 +20,7 @@ import (
 // app is what the commands of one command line share.
 type app struct {
 	host     Host
-	ui       *printer
+	ui       *screen.Printer
 	trackers tracker.Registry
 	// hard ends only when everything has to stop at once; a command's own context ends at the first Ctrl-C.
 	hard context.Context //nolint:containedctx // it spans the command line, like app itself
@@ -40,7 +41,7 @@ type app struct {
 }
 
 func newApp(h Host) *app {
-	return &app{host: h, ui: newPrinter(h), trackers: tracker.NewRegistry(append(trackerKinds(), h.Trackers...)...), color: "auto"}
+	return &app{host: h, ui: screen.New(h.Stdout, h.Stderr, h.Env), trackers: tracker.NewRegistry(append(trackerKinds(), h.Trackers...)...), color: "auto"}
 }
 
 // softly returns the context commands run under by default.
@@ -75,7 +76,7 @@ func (a *app) noteStopping(ctx context.Context, grace time.Duration) (done func(
 	stop := context.AfterFunc(ctx, func() {
 		defer close(said)
 		if errors.Is(context.Cause(ctx), errInterrupted) {
-			a.ui.note("stopping: agents have %s to end, and what they have committed is kept; once more kills them", age(grace))
+			a.ui.Note("stopping: agents have %s to end, and what they have committed is kept; once more kills them", screen.Age(grace))
 		}
 	})
 	return func() {
@@ -87,7 +88,7 @@ func (a *app) noteStopping(ctx context.Context, grace time.Duration) (done func(
 
 // whileRead returns a context that also ends when nobody reads standard output any more, for what may print for ever.
 func (a *app) whileRead(ctx context.Context) (context.Context, context.CancelFunc) {
-	return endedBy(ctx, a.ui.out.unread, nil)
+	return endedBy(ctx, a.ui.Out.Unread, nil)
 }
 
 // dir is where the command is to look for the repository.
@@ -128,7 +129,7 @@ func (a *app) config(cmd *cobra.Command) (*config.Loaded, error) {
 			return nil, err
 		}
 		top = ""
-		a.ui.note("only your own configuration is read: %s", cleanLine(err.Error()))
+		a.ui.Note("only your own configuration is read: %s", screen.CleanLine(err.Error()))
 	}
 	return a.load(cmd, top)
 }
@@ -142,10 +143,10 @@ func (a *app) load(cmd *cobra.Command, top string) (*config.Loaded, error) {
 	}
 	a.untrusted = loaded.Untrusted
 	if a.untrusted != nil && cmd.Name() != "doctor" { // which has a line for it
-		a.ui.warn(a.untrusted.What() + "; this command goes on without; read and accept it with: " + a.untrusted.Command)
+		a.ui.Warn(a.untrusted.What() + "; this command goes on without; read and accept it with: " + a.untrusted.Command)
 	}
 	for _, w := range loaded.Warnings {
-		a.ui.warn(w)
+		a.ui.Warn(w)
 	}
 	return loaded, nil
 }

@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/words"
 )
 
 // asker puts questions to a person, one line each, so that it works over any terminal and ends cleanly on Ctrl-C.
 type asker struct {
-	ui    *printer
+	ui    *screen.Printer
 	lines <-chan string // closed at the end of the input
 }
 
@@ -22,7 +23,7 @@ type option struct{ name, note string }
 
 // newAsker starts reading lines. The reader ends with the input, or when ctx does and a line comes: a read from a
 // terminal cannot be called off, so after Ctrl-C it ends with the process.
-func newAsker(ctx context.Context, ui *printer, in io.Reader) *asker {
+func newAsker(ctx context.Context, ui *screen.Printer, in io.Reader) *asker {
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
@@ -40,31 +41,31 @@ func newAsker(ctx context.Context, ui *printer, in io.Reader) *asker {
 
 // line prints a prompt and reads the answer. The end of the input is as Ctrl-C.
 func (a *asker) line(ctx context.Context, prompt string) (string, error) {
-	a.ui.prompt(prompt)
+	a.ui.Prompt(prompt)
 	select {
 	case <-ctx.Done():
-		a.ui.prompt("\n")
+		a.ui.Prompt("\n")
 		return "", context.Cause(ctx)
 	case s, ok := <-a.lines:
 		if !ok {
-			a.ui.prompt("\n")
+			a.ui.Prompt("\n")
 			return "", errInterrupted
 		}
-		return strings.TrimSpace(cleanLine(s)), nil
+		return strings.TrimSpace(screen.CleanLine(s)), nil
 	}
 }
 
 // choose asks for one of several, by number or name. Nothing typed is the first.
 func (a *asker) choose(ctx context.Context, question string, options []option) (string, error) {
-	a.ui.prompt(a.ui.paintErr(bold, question) + "\n")
+	a.ui.Prompt(a.ui.PaintErr(screen.Bold, question) + "\n")
 	names := make([]string, len(options))
 	for i, o := range options {
 		names[i] = o.name
 		text := "  " + strconv.Itoa(i+1) + "  " + o.name
 		if o.note != "" {
-			text += a.ui.paintErr(dim, "  "+o.note)
+			text += a.ui.PaintErr(screen.Dim, "  "+o.note)
 		}
-		a.ui.prompt(text + "\n")
+		a.ui.Prompt(text + "\n")
 	}
 	for {
 		answer, err := a.line(ctx, "  number or name ["+options[0].name+"]: ")
@@ -79,13 +80,13 @@ func (a *asker) choose(ctx context.Context, question string, options []option) (
 				return name, nil
 			}
 		}
-		a.ui.prompt("  " + strconv.Quote(answer) + " is none of these" + suggest(answer, names, "", "type a number") + "\n")
+		a.ui.Prompt("  " + strconv.Quote(answer) + " is none of these" + suggest(answer, names, "", "type a number") + "\n")
 	}
 }
 
 // text asks for free text; nothing typed is the default.
 func (a *asker) text(ctx context.Context, question, note, byDefault string) (string, error) {
-	a.ui.prompt(a.ui.paintErr(bold, question) + a.ui.paintErr(dim, "  "+note) + "\n")
+	a.ui.Prompt(a.ui.PaintErr(screen.Bold, question) + a.ui.PaintErr(screen.Dim, "  "+note) + "\n")
 	shown := "  > "
 	if byDefault != "" {
 		shown = "  [" + byDefault + "] > "
@@ -127,13 +128,13 @@ func (a *asker) words(ctx context.Context, question, note string) ([]string, err
 		if err == nil {
 			return list, nil
 		}
-		a.ui.prompt("  " + err.Error() + "\n")
+		a.ui.Prompt("  " + err.Error() + "\n")
 	}
 }
 
 // yes asks a question whose safe answer, the default, is no.
 func (a *asker) yes(ctx context.Context, question, note string) (bool, error) {
-	a.ui.prompt(a.ui.paintErr(bold, question) + a.ui.paintErr(dim, "  "+note) + "\n")
+	a.ui.Prompt(a.ui.PaintErr(screen.Bold, question) + a.ui.PaintErr(screen.Dim, "  "+note) + "\n")
 	for {
 		answer, err := a.line(ctx, "  yes or no [no]: ")
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/notify"
 )
 
@@ -51,7 +52,7 @@ func (a *app) notifier(p *parts, name, outbox string) (*notify.Notifier, error) 
 		list = append(list, mail)
 	}
 	return notify.New(notify.Config{Channels: list, On: p.NotifyOn, Project: name, Outbox: outbox, Log: p.log, Clean: func(text string) string {
-		return cleanLine(p.secrets.Mask(text))
+		return screen.CleanLine(p.secrets.Mask(text))
 	}}), nil
 }
 

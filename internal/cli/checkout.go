@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -25,7 +26,7 @@ func (a *app) noteUncommitted(ctx context.Context, p *parts) {
 	backlog, _ := filepath.Rel(p.top, p.LocalDir)
 	for file := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
 		if file != "" && !strings.HasPrefix(file, scaffold.Dir+"/") && !strings.HasPrefix(file, filepath.ToSlash(backlog)+"/") {
-			a.ui.note("uncommitted changes in your checkout, such as %s, are not part of the work: runs begin at a commit", cleanLine(file))
+			a.ui.Note("uncommitted changes in your checkout, such as %s, are not part of the work: runs begin at a commit", screen.CleanLine(file))
 			return
 		}
 	}
@@ -35,7 +36,7 @@ func (a *app) noteUncommitted(ctx context.Context, p *parts) {
 func pushed(runs []journal.Record, remote string) (list []string) {
 	for _, r := range runs {
 		if r.Published != "" && r.Settings.Publish == journal.PublishBranch {
-			list = append(list, cleanLine(remote+"/"+r.Branch))
+			list = append(list, screen.CleanLine(remote+"/"+r.Branch))
 		}
 	}
 	return list
@@ -50,7 +51,7 @@ func (a *app) noteUnpushed(ctx context.Context, p *parts) {
 	_ = p.repo.Git().Lines(ctx, func(line []byte) {
 		name, rest, _ := strings.Cut(string(line), " ")
 		if upstream, track, _ := strings.Cut(rest, " "); strings.HasPrefix(track, "ahead ") {
-			a.ui.note("%s is ahead of %s, and ralph does not push it; when it is right: git push", cleanLine(name), cleanLine(upstream))
+			a.ui.Note("%s is ahead of %s, and ralph does not push it; when it is right: git push", screen.CleanLine(name), screen.CleanLine(upstream))
 		}
 	}, "for-each-ref", "--format=%(refname:short) %(upstream:short) %(upstream:track,nobracket)", base.Ref)
 }

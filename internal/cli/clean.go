@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -116,7 +117,7 @@ func (a *app) clean(ctx context.Context, p *parts, args []string, dry, discard, 
 		err = &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d not removed", n, len(results))}
 	}
 	for _, command := range c.onRemote(ctx) {
-		a.ui.note("still on %s; once %s is there and no request needs it: %s", cleanLine(p.repo.Remote()), cleanLine(c.base.Name), command)
+		a.ui.Note("still on %s; once %s is there and no request needs it: %s", screen.CleanLine(p.repo.Remote()), screen.CleanLine(c.base.Name), command)
 	}
 	return err
 }
@@ -142,7 +143,7 @@ func (a *app) closeMerged(ctx context.Context, p *parts, base worktree.Base, arg
 		} else if err := p.tracker.Change(ctx, i.Key, b.Change()); err != nil {
 			return err
 		}
-		a.ui.note("%s %s: its commits are in %s", cleanLine(name(i.Key)), what, cleanLine(base.Name))
+		a.ui.Note("%s %s: its commits are in %s", screen.CleanLine(name(i.Key)), what, screen.CleanLine(base.Name))
 	}
 	return nil
 }
@@ -184,7 +185,7 @@ func (a *app) printCleaned(results []cleaned, name func(key string) string, dry 
 		return err
 	}
 	if slices.ContainsFunc(results, func(r cleaned) bool { return r.drop }) {
-		a.ui.printf("To look: git show ID; to drop what is kept: ralph clean --discard KEY\n")
+		a.ui.Printf("To look: git show ID; to drop what is kept: ralph clean --discard KEY\n")
 	}
 	return nil
 }
@@ -204,11 +205,11 @@ func removal(removed, would bool) string {
 func (a *app) printRemoved(results any, rows [][]string, none string) error {
 	switch {
 	case a.json:
-		return a.ui.json(results)
+		return a.ui.JSON(results)
 	case len(rows) > 1:
-		a.ui.table(rows)
+		a.ui.Table(rows)
 	case !a.quiet:
-		a.ui.printf("%s\n", none)
+		a.ui.Printf("%s\n", none)
 	}
 	return nil
 }

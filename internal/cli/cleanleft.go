@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/tempdir"
@@ -58,7 +59,7 @@ func (c *cleaner) unreadable(err error) error {
 }
 
 // layers removes what runs share and none uses now. The next run makes it anew.
-func (c *cleaner) layers(ctx context.Context, ui *printer) error {
+func (c *cleaner) layers(ctx context.Context, ui *screen.Printer) error {
 	homes := workspace.Homes{Dir: filepath.Join(c.p.state, "homes"), Log: c.p.log}
 	size := func() int64 {
 		return disk.Measure(ctx, c.p.state, homes.Dir, filepath.Join(c.p.state, "layers")).Bytes
@@ -74,7 +75,7 @@ func (c *cleaner) layers(ctx context.Context, ui *printer) error {
 		before -= size()
 	}
 	if before > 1<<20 {
-		ui.note("%s %s of checkouts and homes that runs share", what, disk.Size(before))
+		ui.Note("%s %s of checkouts and homes that runs share", what, disk.Size(before))
 	}
 	return nil
 }
@@ -231,29 +232,29 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 	case b.Merged && b.Ahead == 0 && c.empty[l.key]:
 		why = "no commits of its own"
 	case b.Merged && b.Ahead > 0:
-		why = c.base.Name + " has its changes; it was at " + shortSHA(b.Tip)
+		why = c.base.Name + " has its changes; it was at " + screen.ShortSHA(b.Tip)
 	}
 	switch nowhere := b.Tip != "" && !b.Merged; {
 	case c.discard:
 		why = "discarded"
 		if b.Tip != "" {
-			why += "; it was at " + shortSHA(b.Tip)
+			why += "; it was at " + screen.ShortSHA(b.Tip)
 		}
 	case nowhere && b.Name != "":
-		return keep("%s not in %s: %s", plural(b.Ahead, "commit"), c.base.Name, shortSHA(b.Tip))
+		return keep("%s not in %s: %s", screen.Plural(b.Ahead, "commit"), c.base.Name, screen.ShortSHA(b.Tip))
 	case nowhere && b.On == "":
-		return keep("%s not in %s, on no branch: %s", plural(b.Ahead, "commit"), c.base.Name, shortSHA(b.Tip))
+		return keep("%s not in %s, on no branch: %s", screen.Plural(b.Ahead, "commit"), c.base.Name, screen.ShortSHA(b.Tip))
 	case b.WIP != "" && !b.Stale:
-		return keep("uncommitted changes saved: %s", shortSHA(b.WIP))
+		return keep("uncommitted changes saved: %s", screen.ShortSHA(b.WIP))
 	case nowhere:
 		why = fmt.Sprintf("its commits stay on branch %s; ralph's own records go", b.On)
 	}
 	switch {
 	case b.WIP == "":
 	case b.Stale:
-		why += "; changes saved before its last commits were " + shortSHA(b.WIP)
+		why += "; changes saved before its last commits were " + screen.ShortSHA(b.WIP)
 	default:
-		why += "; its saved changes were " + shortSHA(b.WIP)
+		why += "; its saved changes were " + screen.ShortSHA(b.WIP)
 	}
 	if !c.dry {
 		if err := c.p.repo.Drop(ctx, l.key, b.Tip); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 	"github.com/ralph-pool/ralph/tracker"
@@ -56,7 +57,7 @@ func Main(changes ...func(*Host)) int {
 	host := Host{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Env: os.Environ(), Dir: dir, Interrupt: interrupt, Hangup: hangup,
-		Interactive: isTerminal(os.Stdin) && isTerminal(os.Stderr),
+		Interactive: screen.IsTerminal(os.Stdin) && screen.IsTerminal(os.Stderr),
 	}
 	for _, change := range changes {
 		change(&host)
@@ -74,9 +75,9 @@ func Run(ctx context.Context, args []string, h Host) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		err = a.ui.failed()
+		err = a.ui.Failed()
 	}
-	return a.ui.end(asProblem(ctx, root, err), slices.Contains(beforeDashes(args), "--json"))
+	return end(a.ui, asProblem(ctx, root, err), slices.Contains(beforeDashes(args), "--json"))
 }
 
 // beforeDashes are the arguments that can be flags.

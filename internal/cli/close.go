@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -35,9 +36,9 @@ func newReopenCommand(a *app) *cobra.Command {
 func (a *app) setsState(cmd *cobra.Command, state string, already func(tracker.Issue) bool, change tracker.Change) *cobra.Command {
 	cmd.GroupID, cmd.Example = groupWork, "  ralph "+cmd.Name()+" fix-login"
 	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error {
-		name := cleanLine(p.names(ctx)(issue.Key))
+		name := screen.CleanLine(p.names(ctx)(issue.Key))
 		if already(issue) {
-			a.ui.printf("%s is %s already.\n", name, state)
+			a.ui.Printf("%s is %s already.\n", name, state)
 			return nil
 		}
 		l := p.labels()
@@ -49,9 +50,9 @@ func (a *app) setsState(cmd *cobra.Command, state string, already func(tracker.I
 		if err := p.tracker.Change(ctx, issue.Key, change); err != nil {
 			return err
 		}
-		a.ui.printf("%s is %s.\n", name, state)
+		a.ui.Printf("%s is %s.\n", name, state)
 		if change.Reopen {
-			a.ui.note("`ralph retry %s` has it worked again", name)
+			a.ui.Note("`ralph retry %s` has it worked again", name)
 			return nil
 		}
 		runs, err := p.journal.Find(ctx, journal.Query{Key: issue.Key})
@@ -60,11 +61,11 @@ func (a *app) setsState(cmd *cobra.Command, state string, already func(tracker.I
 		}
 		switch run, err := requestStop(runs); {
 		case errors.Is(err, fs.ErrNotExist): // it has just been claimed
-			a.ui.printf("Run %s ends within 30 seconds.\n", run)
+			a.ui.Printf("Run %s ends within 30 seconds.\n", run)
 		case err != nil:
 			return err
 		case run != "":
-			a.ui.printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, name)
+			a.ui.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, name)
 		}
 		return nil
 	})

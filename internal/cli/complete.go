@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 	"github.com/ralph-pool/ralph/tracker"
@@ -80,7 +81,7 @@ func (a *app) complete(cmd *cobra.Command, typed []string, prefix string, issues
 	}
 	offer := func(key, title string) {
 		if strings.HasPrefix(key, prefix) && !slices.Contains(typed, key) {
-			keys = append(keys, cobra.CompletionWithDesc(key, shorten(cleanLine(title), 60)))
+			keys = append(keys, cobra.CompletionWithDesc(key, screen.Shorten(screen.CleanLine(title), 60)))
 		}
 	}
 	runs := map[string]string{} // titles by keys

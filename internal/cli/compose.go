@@ -18,6 +18,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/leak"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/session"
@@ -95,7 +96,7 @@ func (a *app) openRepo(cmd *cobra.Command) (*parts, error) {
 	if p.state, err = worktree.StateDir(ctx, state, place); err != nil {
 		return nil, err
 	}
-	p.log = slog.New(zerolog.NewSlogHandler(a.logger(loaded.Config, cmd.Name() == "serve", p.secrets.Log(a.ui.err))))
+	p.log = slog.New(zerolog.NewSlogHandler(a.logger(loaded.Config, cmd.Name() == "serve", p.secrets.Log(a.ui.Err))))
 	if p.repo, err = worktree.Open(ctx, top, p.repository()); err != nil {
 		return nil, err
 	}
@@ -365,8 +366,8 @@ func (a *app) logger(c config.Config, service bool, to io.Writer) zerolog.Logger
 	if err != nil {
 		level = zerolog.WarnLevel
 	}
-	if c.LogFormat == "text" || c.LogFormat == "auto" && (!service || isTerminal(a.host.Stderr)) {
-		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.errColor, TimeFormat: time.TimeOnly}
+	if c.LogFormat == "text" || c.LogFormat == "auto" && (!service || screen.IsTerminal(a.host.Stderr)) {
+		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.ErrColor, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(to).Level(level)
 }

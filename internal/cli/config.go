@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
 const configLong = `Print every setting: its effective value, and where it comes from. With KEY, print that value alone, a list one item
@@ -58,38 +59,38 @@ func runConfig(cmd *cobra.Command, a *app, args []string) error {
 		}
 	}
 	if a.json {
-		return a.ui.json(entries)
+		return a.ui.JSON(entries)
 	}
 	longest := math.MaxInt
-	if a.ui.width() > 0 {
+	if a.ui.Width() > 0 {
 		longest = 60
 	}
 	rows := [][]string{{"KEY", "VALUE", "FROM"}}
 	for _, e := range entries {
 		rows = append(rows, []string{e.Key, showSetting(e.Value, longest), e.Origin.String()})
 	}
-	a.ui.table(rows)
+	a.ui.Table(rows)
 	return nil
 }
 
 func (a *app) printSetting(e config.Entry) error {
 	if a.json {
-		return a.ui.json(e)
+		return a.ui.JSON(e)
 	}
 	if items, ok := e.Value.([]string); ok {
 		for _, item := range items {
-			a.ui.printf("%s\n", clean(item))
+			a.ui.Printf("%s\n", screen.Clean(item))
 		}
 		return nil
 	}
-	a.ui.printf("%s\n", clean(fmt.Sprint(e.Value)))
+	a.ui.Printf("%s\n", screen.Clean(fmt.Sprint(e.Value)))
 	return nil
 }
 
 // showSetting marks what is empty, and cuts what is longer than a person wants to see of it.
 func showSetting(v any, longest int) string {
 	if s := config.Show(v); s != "" {
-		return shorten(cleanLine(s), longest)
+		return screen.Shorten(screen.CleanLine(s), longest)
 	}
 	return "-"
 }

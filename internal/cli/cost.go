@@ -16,6 +16,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/meter"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -77,7 +78,7 @@ func (g costGroup) sentence() string {
 	case text == "":
 		return ""
 	case g.CostUSD > 0 && g.Unknown > 0:
-		return fmt.Sprintf("; %s: the cost of %s is not known, or not all of it", text, plural(g.Unknown, "run"))
+		return fmt.Sprintf("; %s: the cost of %s is not known, or not all of it", text, screen.Plural(g.Unknown, "run"))
 	}
 	return "; " + text
 }
@@ -213,11 +214,11 @@ func runCost(cmd *cobra.Command, a *app, o memberOptions, by string, since time.
 	sums.Since = since
 	switch {
 	case a.json:
-		return a.ui.json(sums)
+		return a.ui.JSON(sums)
 	case asCSV:
-		return a.ui.costCSV(sums.Groups)
+		return costCSV(a.ui, sums.Groups)
 	case len(runs) == 0:
-		a.ui.printf("No run is on record%s.\n", map[bool]string{false: " since then"}[since.IsZero()])
+		a.ui.Printf("No run is on record%s.\n", map[bool]string{false: " since then"}[since.IsZero()])
 		return nil
 	}
 	if by == "issue" {
@@ -226,7 +227,7 @@ func runCost(cmd *cobra.Command, a *app, o memberOptions, by string, since time.
 			sums.Groups[i].Group = name(g.Group)
 		}
 	}
-	a.ui.costTable(sums)
+	costTable(a.ui, sums)
 	return nil
 }
 
@@ -239,7 +240,7 @@ func addUp(runs []journal.Record, by string) costData {
 			continue
 		}
 		for _, part := range split(r, by) {
-			group := cleanLine(groupOf(part, by))
+			group := screen.CleanLine(groupOf(part, by))
 			i, ok := at[group]
 			if !ok {
 				i = len(sums.Groups)
@@ -260,8 +261,8 @@ func addUp(runs []journal.Record, by string) costData {
 	return sums
 }
 
-func (p *printer) costCSV(groups []costGroup) error {
-	w := csv.NewWriter(p.out)
+func costCSV(p *screen.Printer, groups []costGroup) error {
+	w := csv.NewWriter(p.Out)
 	rows := [][]string{{"group", "runs", "runs_without_cost", "input", "output", "cache_read", "cache_write", "cost_usd", "estimated", "unpriced"}}
 	for _, g := range groups {
 		row := []string{g.Group}
@@ -277,7 +278,7 @@ func (p *printer) costCSV(groups []costGroup) error {
 	return w.WriteAll(rows)
 }
 
-func (p *printer) costTable(sums costData) {
+func costTable(p *screen.Printer, sums costData) {
 	rows := [][]string{{strings.ToUpper(sums.By), "RUNS", "IN", "OUT", "CACHE", "COST", "UNKNOWN"}}
 	for _, g := range append(slices.Clone(sums.Groups), sums.Total) {
 		row := []string{g.Group, strconv.Itoa(g.Runs)}
@@ -290,20 +291,20 @@ func (p *printer) costTable(sums costData) {
 		}
 		rows = append(rows, append(row, cost, orDash(g.Unknown, strconv.Itoa)))
 	}
-	rows = withoutUnknown(rows, "IN", "OUT", "CACHE", "COST", "UNKNOWN")
-	chart(rows, sums, p.width())
-	p.table(rows)
+	rows = screen.WithoutUnknown(rows, "IN", "OUT", "CACHE", "COST", "UNKNOWN")
+	chart(rows, sums, p.Width())
+	p.Table(rows)
 	if text := sums.Sessions.String(); text != "" {
-		p.printf("Iterations: %s.\n", text)
+		p.Printf("Iterations: %s.\n", text)
 	}
 	if n := sums.Total.Unknown; n > 0 {
-		p.printf("The cost of %s is unknown, or a part of it: neither the agent nor a price says it.\n", plural(n, "run"))
+		p.Printf("The cost of %s is unknown, or a part of it: neither the agent nor a price says it.\n", screen.Plural(n, "run"))
 	}
 	if u := sums.Total.Unseen; u != (agents.Usage{}) {
-		p.printf("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.\n", ledger.Spend{Usage: u}.Text())
+		p.Printf("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.\n", ledger.Spend{Usage: u}.Text())
 	}
 	if n := sums.Total.Estimated; n > 0 {
-		p.printf("%s tokens of these, or their cost, are an estimate: of answers that did not say what they used, at %d bytes each, or of iterations whose tokens or cost nobody knows (estimate-tokens, estimate-usd).\n",
+		p.Printf("%s tokens of these, or their cost, are an estimate: of answers that did not say what they used, at %d bytes each, or of iterations whose tokens or cost nobody knows (estimate-tokens, estimate-usd).\n",
 			ledger.Count(n), meter.BytesPerToken)
 	}
 }
@@ -316,7 +317,7 @@ const (
 // chart adds a bar to each row but the total, as far as the terminal's width has room: of USD, or of tokens where no cost is known.
 func chart(rows [][]string, sums costData, width int) {
 	room := width - 2*len(rows[0])
-	for _, n := range columns(rows, math.MaxInt, false) {
+	for _, n := range screen.Columns(rows, math.MaxInt, false) {
 		room -= n
 	}
 	size := func(g costGroup) float64 {

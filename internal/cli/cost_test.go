@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -57,7 +59,7 @@ func TestCostUnseen(t *testing.T) {
 		t.Errorf("%+v", sums)
 	}
 	var out strings.Builder
-	(&printer{out: &checkedWriter{w: &out}}).costTable(sums)
+	costTable(screen.New(&out, io.Discard, nil), sums)
 	if !strings.Contains(out.String(), "only the agents report $9.00; 90 tokens in, 0 from cache, 1 out") {
 		t.Errorf("it says:\n%s", out.String())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/report"
 )
@@ -37,12 +38,12 @@ func (a *app) diff(ctx context.Context, p *parts, key string, stat bool) error {
 	}
 	switch {
 	case w.running:
-		a.ui.note("%s is being worked; this is what has been imported so far", cleanLine(key))
+		a.ui.Note("%s is being worked; this is what has been imported so far", screen.CleanLine(key))
 	case w.Merged && w.Ahead == 0:
-		a.ui.note("nothing differs: %s contains %s; see what it changed with: %s", cleanLine(w.Base), shortSHA(w.tip), w.was)
+		a.ui.Note("nothing differs: %s contains %s; see what it changed with: %s", screen.CleanLine(w.Base), screen.ShortSHA(w.tip), w.was)
 		return nil
 	case w.Merged:
-		a.ui.note("%s has these changes", cleanLine(w.Base))
+		a.ui.Note("%s has these changes", screen.CleanLine(w.Base))
 	}
 	pager, err := a.throughPager(p.top, "diff")
 	if err != nil {
@@ -75,9 +76,9 @@ func (p *parts) left(ctx context.Context, key string) (workData, error) {
 		if w.Merged, err = p.repo.Git().Holds(ctx, w.base, w.tip); err != nil {
 			return w, err
 		}
-		w.was = report.GitCommand("show", shortSHA(w.tip))
+		w.was = report.GitCommand("show", screen.ShortSHA(w.tip))
 		if v := last.Verified; v.Base != "" && v.Tip == w.tip {
-			w.was = report.GitCommand("diff", shortSHA(v.Base)+".."+shortSHA(v.Tip))
+			w.was = report.GitCommand("diff", screen.ShortSHA(v.Base)+".."+screen.ShortSHA(v.Tip))
 		}
 	}
 	switch {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
@@ -93,32 +94,32 @@ func (d *doctor) tell() error {
 		}
 	}
 	if d.app.json {
-		if err := ui.json(findingsJSON(d.findings)); err != nil {
+		if err := ui.JSON(findingsJSON(d.findings)); err != nil {
 			return err
 		}
 	} else {
-		colours := map[tracker.Severity]style{tracker.OK: green, tracker.Warn: yellow, tracker.Fail: red}
+		colours := map[tracker.Severity]screen.Style{tracker.OK: screen.Green, tracker.Warn: screen.Yellow, tracker.Fail: screen.Red}
 		for _, f := range d.findings {
-			line := ui.wrapped(fmt.Sprintf("%-4s  %-12s  %s", f.Severity, cleanLine(f.What), cleanLine(f.Detail)), 20)
-			ui.printf("%s%s\n", ui.paint(colours[f.Severity], line[:4]), line[4:])
+			line := ui.Wrapped(fmt.Sprintf("%-4s  %-12s  %s", f.Severity, screen.CleanLine(f.What), screen.CleanLine(f.Detail)), 20)
+			ui.Printf("%s%s\n", ui.Paint(colours[f.Severity], line[:4]), line[4:])
 			if f.Fix != "" {
-				ui.printf("%s\n", strings.Replace(fixLine(f.Fix, ui.width()), "fix:", ui.paint(dim, "fix:"), 1))
+				ui.Printf("%s\n", strings.Replace(fixLine(f.Fix, ui.Width()), "fix:", ui.Paint(screen.Dim, "fix:"), 1))
 			}
 		}
 	}
 	if failed > 0 {
-		return &exitError{status: exitFailed, err: fmt.Errorf("%s", plural(failed, "check")+" failed")}
+		return &exitError{status: exitFailed, err: fmt.Errorf("%s", screen.Plural(failed, "check")+" failed")}
 	}
 	return nil
 }
 
 // fixLine is the line below a finding that says what to do, in so many columns; 0: as many as it takes.
 func fixLine(fix string, width int) string {
-	line := strings.Repeat(" ", 20) + "fix: " + cleanLine(fix)
+	line := strings.Repeat(" ", 20) + "fix: " + screen.CleanLine(fix)
 	if width == 0 {
 		return line
 	}
-	return wrapLine(line, 25, width)
+	return screen.WrapLine(line, 25, width)
 }
 
 // configuration warns where neither file says what is to be done.
@@ -138,7 +139,7 @@ func (d *doctor) base(ctx context.Context, p *parts) {
 		d.fail("base", err.Error(), hintFor(err))
 		return
 	}
-	d.ok("base", fmt.Sprintf("%s at %s", base.Name, shortSHA(base.Commit)))
+	d.ok("base", fmt.Sprintf("%s at %s", base.Name, screen.ShortSHA(base.Commit)))
 }
 
 // claims tries what every run begins with.
@@ -218,7 +219,7 @@ func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
 			ready++
 		}
 	}
-	d.ok("backlog", fmt.Sprintf("%s: %s with label %s", p.tracker.Name(), plural(ready, "open issue"), strings.Join(p.Labels, ", ")))
+	d.ok("backlog", fmt.Sprintf("%s: %s with label %s", p.tracker.Name(), screen.Plural(ready, "open issue"), strings.Join(p.Labels, ", ")))
 	for _, pr := range list.Problems {
 		d.warn("backlog", pr.Error(), "")
 	}

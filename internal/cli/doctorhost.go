@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
@@ -87,7 +88,7 @@ func (d *doctor) login(ctx context.Context, p *parts, agent agents.Agent, provid
 	refused := d.refused(ctx, p, agent.Name())
 	switch {
 	case trouble == "" && refused != nil:
-		d.warn("login", fmt.Sprintf("%s, at its last use: %s", agent.Name(), cleanLine(refused.Message)), refused.Class.Advice(agent.Describe().Login))
+		d.warn("login", fmt.Sprintf("%s, at its last use: %s", agent.Name(), screen.CleanLine(refused.Message)), refused.Class.Advice(agent.Describe().Login))
 	case trouble != "" && alone && agent.Describe().Endpoint != nil && provider.Capabilities().Egress:
 		d.fail("login", trouble, agent.Describe().Login.Hint)
 	case trouble != "":

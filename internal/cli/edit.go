@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -35,7 +36,7 @@ func (a *app) editIssue(ctx context.Context, p *parts, typed string) error {
 			return a.edit(old, func(text string) error {
 				err := w.Rewrite(ctx, key, old, text)
 				if err == nil {
-					a.ui.note("%s is saved", cleanLine(typed))
+					a.ui.Note("%s is saved", screen.CleanLine(typed))
 				}
 				return err
 			})
@@ -75,7 +76,7 @@ func (a *app) edit(text string, save func(string) error) error {
 		return kept(err)
 	}
 	if string(now) == text {
-		a.ui.note("you have changed nothing, so nothing is saved")
+		a.ui.Note("you have changed nothing, so nothing is saved")
 		return os.RemoveAll(dir)
 	}
 	if err := save(string(now)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -204,4 +205,25 @@ func oneIssue(cmd *cobra.Command, args []string) error {
 		return usagef("%s takes one KEY; type %s KEY", cmd.CommandPath(), cmd.CommandPath())
 	}
 	return nil
+}
+
+// end prints how the command line ended, if it did not end well, and returns the exit status.
+func end(p *screen.Printer, problem *problem, asJSON bool) int {
+	if problem == nil {
+		return exitOK
+	}
+	if p.Quiet && problem.Told {
+		return problem.Status
+	}
+	if asJSON {
+		_ = screen.WriteJSON(p.Err, map[string]any{"error": problem}, "")
+		return problem.Status
+	}
+	for line := range strings.Lines(problem.Message) {
+		_, _ = fmt.Fprintf(p.Err, "%s %s\n", p.PaintErr(screen.Red, "ralph:"), screen.CleanLine(strings.TrimSuffix(line, "\n")))
+	}
+	if problem.Hint != "" {
+		_, _ = fmt.Fprintf(p.Err, "%s %s\n", p.PaintErr(screen.Red, "ralph:"), screen.CleanLine(problem.Hint))
+	}
+	return problem.Status
 }

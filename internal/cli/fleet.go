@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web"
 	"github.com/ralph-pool/ralph/pool/fleet"
@@ -151,10 +152,10 @@ func (a *app) migrateFleet(ctx context.Context, o databaseOptions) error {
 	defer d.Close()
 	done, err := d.Migrate(ctx)
 	for _, line := range done {
-		a.ui.printf("%s\n", cleanLine(line))
+		a.ui.Printf("%s\n", screen.CleanLine(line))
 	}
 	if err == nil && len(done) == 0 {
-		a.ui.printf("The database is up to date.\n")
+		a.ui.Printf("The database is up to date.\n")
 	}
 	return err
 }
@@ -184,15 +185,15 @@ func (a *app) showFleet(ctx context.Context, o databaseOptions) error {
 		machines = append(machines, []string{m.Name, cmp.Or(strings.Join(works, ", "), "-")})
 	}
 	if len(look.Machines) == 0 {
-		a.ui.printf("No machine is there.\n")
+		a.ui.Printf("No machine is there.\n")
 	} else {
-		a.ui.table(machines)
+		a.ui.Table(machines)
 	}
 	if len(look.Paused) > 0 {
-		a.ui.printf("Paused: %s.\n", cleanLine(strings.Join(look.Paused, ", ")))
+		a.ui.Printf("Paused: %s.\n", screen.CleanLine(strings.Join(look.Paused, ", ")))
 	}
 	if len(look.Issues) == 0 {
-		a.ui.printf("No issue is being worked or waits for a machine.\n")
+		a.ui.Printf("No issue is being worked or waits for a machine.\n")
 		return nil
 	}
 	rows := [][]string{{"PROJECT", "ISSUE", "STATE", "MACHINE"}}
@@ -206,7 +207,7 @@ func (a *app) showFleet(ctx context.Context, o databaseOptions) error {
 		}
 		rows = append(rows, []string{i.Project, i.Key, state, cmp.Or(where, "-")})
 	}
-	a.ui.table(rows)
+	a.ui.Table(rows)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -92,5 +93,5 @@ func (f forecastData) String() string {
 		lack = fmt.Sprintf("; %d have no known cost", f.Unknown)
 	}
 	return fmt.Sprintf("Expected cost: %s for %s, at %s each, the median of %s with %s%s.",
-		cost(f.All), plural(f.Issues, "issue"), cost(f.Each), plural(f.Runs, "run"), cleanLine(with), lack)
+		cost(f.All), screen.Plural(f.Issues, "issue"), cost(f.Each), screen.Plural(f.Runs, "run"), screen.CleanLine(with), lack)
 }

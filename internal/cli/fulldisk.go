@@ -77,6 +77,6 @@ func (v *workView) warnFull(text string) {
 	}
 	if said := diskFull(text, v.state); said != "" {
 		v.full = true
-		v.ui.warn(said)
+		v.ui.Warn(said)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
 // fewKeys is how many flags that are keys of the configuration a command's help shows; more stand in --help-all.
@@ -41,12 +42,12 @@ func (allHelp) Type() string { return "bool" }
 // help is the text of a command's help, wrapped between words.
 func (a *app) help(cmd *cobra.Command) string {
 	var b strings.Builder
-	width := a.ui.helpWidth()
+	width := a.ui.HelpWidth()
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short
 	}
-	b.WriteString(wrap(text, width) + "\n\nUsage:\n")
+	b.WriteString(screen.Wrap(text, width) + "\n\nUsage:\n")
 	use := cmd.UseLine()
 	if cmd.HasAvailableSubCommands() {
 		use = cmd.CommandPath() + " [command]"
@@ -61,7 +62,7 @@ func (a *app) help(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "\n`%s COMMAND --help` explains a command.\n", cmd.CommandPath())
 	}
 	if !cmd.HasParent() || cmd.Annotations[sweeps] != "" {
-		b.WriteString("\n" + wrap(exitHelp, width) + "\n")
+		b.WriteString("\n" + screen.Wrap(exitHelp, width) + "\n")
 	}
 	return b.String()
 }
@@ -173,80 +174,6 @@ func section(b *strings.Builder, title string, rows [][2]string, width int) {
 			b.WriteString(strings.TrimRight(first, " ") + "\n")
 			first = strings.Repeat(" ", left+4)
 		}
-		b.WriteString(wrapLine(first+row[1], left+4, width) + "\n")
+		b.WriteString(screen.WrapLine(first+row[1], left+4, width) + "\n")
 	}
-}
-
-// wrap fits text into the width. Lines that follow each other are one paragraph; an indented line stands for itself.
-func wrap(text string, width int) string {
-	var out []string
-	paragraph := ""
-	end := func() {
-		if paragraph != "" {
-			out = append(out, wrapLine(paragraph, 0, width))
-		}
-		paragraph = ""
-	}
-	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
-		switch rest := strings.TrimLeft(line, " "); {
-		case rest == "" || len(rest) < len(line):
-			end()
-			at := len(line) - len(rest)
-			if gap := strings.Index(rest, "  "); gap >= 0 { // a column of names
-				at = len(line) - len(strings.TrimLeft(rest[gap:], " "))
-			}
-			out = append(out, wrapLine(line, at, width))
-		case strings.HasSuffix(line, ":"):
-			paragraph = strings.TrimSpace(paragraph + " " + line)
-			end()
-		default:
-			paragraph = strings.TrimSpace(paragraph + " " + line)
-		}
-	}
-	end()
-	return strings.Join(out, "\n")
-}
-
-// wrapped is a line for people, broken between words on a terminal.
-func (p *printer) wrapped(line string, indent int) string {
-	if p.width() == 0 {
-		return line
-	}
-	return wrapLine(line, indent, p.width())
-}
-
-// wrapLine breaks a line between words; what follows is indented. The blanks that the line begins with, up to the
-// indentation, stay.
-func wrapLine(line string, indent, width int) string {
-	runes := []rune(line)
-	if len(runes) <= width {
-		return strings.TrimRight(line, " ")
-	}
-	head := string(runes[:min(indent, len(runes))])
-	return head + flow(strings.Fields(string(runes[len([]rune(head)):])), indent, width)
-}
-
-// flow puts words into lines, the first of which has begun at the column that the others are indented to. A word that is too long
-// for that begins a line further to the left.
-func flow(words []string, indent, width int) string {
-	var out strings.Builder
-	used := indent
-	for i, word := range words {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case indent+n > width && indent > len(below): // the next word begins a line, too
-			out.WriteString("\n" + below + word)
-			used = width
-			continue
-		case i > 0 && used+1+n > width:
-			out.WriteString("\n" + strings.Repeat(" ", indent))
-			used = indent
-		case i > 0:
-			out.WriteString(" ")
-			used++
-		}
-		out.WriteString(word)
-		used += n
-	}
-	return out.String()
 }

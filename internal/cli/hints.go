@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/reach"
 	"github.com/ralph-pool/ralph/pool/gateway"
@@ -182,11 +183,11 @@ func baselineFix(ctx context.Context, e *workspace.BaselineError) string {
 func keptWork(commits int, branch, wip string) string {
 	var kept []string
 	if commits > 0 {
-		kept = append(kept, fmt.Sprintf("%s kept on branch %s, get it with: %s", plural(commits, "commit"), branch, report.GitCommand("merge", branch)))
+		kept = append(kept, fmt.Sprintf("%s kept on branch %s, get it with: %s", screen.Plural(commits, "commit"), branch, report.GitCommand("merge", branch)))
 	}
 	if wip != "" {
 		kept = append(kept, fmt.Sprintf("changes without a commit kept as %s, get them with: git cherry-pick --no-commit --mainline 1 %s",
-			shortSHA(wip), shortSHA(wip)))
+			screen.ShortSHA(wip), screen.ShortSHA(wip)))
 	}
 	return strings.Join(kept, "; ")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/image"
@@ -94,7 +95,7 @@ func (a *app) buildImage(cmd *cobra.Command, f imageFlags) error {
 		if err := e.Build(ctx, image.Build{File: file, Tag: tag, Context: files, Args: args, NoCache: f.noCache, Pull: f.pull}); err != nil {
 			return err
 		}
-		a.ui.printf("Built %s from %s\n", cleanLine(tag), cleanLine(file))
+		a.ui.Printf("Built %s from %s\n", screen.CleanLine(tag), screen.CleanLine(file))
 		return nil
 	})
 }
@@ -107,7 +108,7 @@ func newRemoveCommand(a *app, use string, f *imageFlags) *cobra.Command {
 				if err := e.Remove(ctx, tag); err != nil {
 					return err
 				}
-				a.ui.printf("Removed %s\n", cleanLine(tag))
+				a.ui.Printf("Removed %s\n", screen.CleanLine(tag))
 				return nil
 			})
 		},
@@ -155,7 +156,7 @@ func runImage(
 		}
 	}
 	err = do(cmd.Context(), image.Engine{
-		Name: f.engine, Env: a.host.Env, Stdout: a.ui.out, Stderr: a.ui.err, Interrupt: a.host.Interrupt,
+		Name: f.engine, Env: a.host.Env, Stdout: a.ui.Out, Stderr: a.ui.Err, Interrupt: a.host.Interrupt,
 	}, file, tag, args)
 	var exit *image.ExitError
 	switch {

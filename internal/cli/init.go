@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -111,13 +112,13 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 		return err
 	}
 	if err := a.trustOwn(top); err != nil {
-		a.ui.warn(err.Error())
+		a.ui.Warn(err.Error())
 	}
 	a.printScaffold(top, choices, files, *given.build)
 	if !*given.build {
 		return nil
 	}
-	a.ui.printf("\n")
+	a.ui.Printf("\n")
 	if err := a.buildImage(cmd, imageFlags{engine: choices.Sandbox}); err != nil {
 		return fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
 	}
@@ -311,16 +312,16 @@ func defaultLabel() string {
 }
 
 func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.File, build bool) {
-	a.ui.printf("Wrote %s:\n", cleanLine(filepath.Join(top, scaffold.Dir)))
+	a.ui.Printf("Wrote %s:\n", screen.CleanLine(filepath.Join(top, scaffold.Dir)))
 	for _, f := range files {
-		a.ui.printf("  %s\n", f.Path)
+		a.ui.Printf("  %s\n", f.Path)
 	}
 	a.printChecks(c)
-	a.ui.printf("\nNext:\n")
+	a.ui.Printf("\nNext:\n")
 	step := 0
 	next := func(format string, args ...any) {
 		step++
-		a.ui.printf("%s\n", a.ui.wrapped(fmt.Sprintf("  %d. "+format, append([]any{step}, args...)...), 5))
+		a.ui.Printf("%s\n", a.ui.Wrapped(fmt.Sprintf("  %d. "+format, append([]any{step}, args...)...), 5))
 	}
 	inside := slices.Contains(engines(), c.Sandbox) // and so is the agent
 	if p := c.About.Program; p != "" && !inside && a.lookPath(p) == "" {
@@ -328,7 +329,7 @@ func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.Fil
 	}
 	if agent, err := a.agents().Lookup(c.Agent); err == nil && c.Sandbox != "sbx" {
 		if _, trouble := a.agentLogin(agent); trouble != "" {
-			next("%s; %s.", cleanLine(trouble), c.About.Login.Hint)
+			next("%s; %s.", screen.CleanLine(trouble), c.About.Login.Hint)
 		}
 	}
 	if len(c.Gate) == 0 {

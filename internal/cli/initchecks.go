@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/reach"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
@@ -61,7 +62,7 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 			}
 		}
 		for _, name := range s.Secret {
-			a.ui.warn(p.Tool + " reads from an address with a password, which is not copied: pass it on with agent-env: [" + name + "]")
+			a.ui.Warn(p.Tool + " reads from an address with a password, which is not copied: pass it on with agent-env: [" + name + "]")
 		}
 		c.Env = append(c.Env, s.Env...)
 	}
@@ -87,7 +88,7 @@ func (a *app) showNamed(proposals []toolchain.Proposal, allowed []string) {
 		}
 	}
 	if len(named) > 0 {
-		a.ui.warn("the repository names hosts that runs may not reach: " + strings.Join(named, ", ") +
+		a.ui.Warn("the repository names hosts that runs may not reach: " + strings.Join(named, ", ") +
 			"; add those that you trust to allow, or to allow-private, in config.yaml")
 	}
 }
@@ -142,8 +143,8 @@ func (a *app) printChecks(c scaffold.Choices) {
 		list []string
 	}{{"agent", []string{c.Agent}}, {"sandbox", []string{c.Sandbox}}, {"setup", c.Setup}, {"gate", c.Gate}, {"proof", proof}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env}, {"sandbox-show", c.Show}} {
 		if len(row.list) > 0 {
-			line := fmt.Sprintf("  %-13s  %s", row.key, cleanLine(strings.Join(row.list, "; ")))
-			a.ui.printf("%s%s\n", title, a.ui.wrapped(line, 17))
+			line := fmt.Sprintf("  %-13s  %s", row.key, screen.CleanLine(strings.Join(row.list, "; ")))
+			a.ui.Printf("%s%s\n", title, a.ui.Wrapped(line, 17))
 			title = ""
 		}
 	}

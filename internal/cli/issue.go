@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -115,7 +116,7 @@ func inCommand(name, key string) string {
 // distinct is a name as people are shown it, with the key where another name looks the same.
 func distinct(name, key string) string {
 	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
-	if shown := cleanLine(name); shown != name || strings.TrimSpace(name) != name || strings.ContainsFunc(name, odd) {
+	if shown := screen.CleanLine(name); shown != name || strings.TrimSpace(name) != name || strings.ContainsFunc(name, odd) {
 		return strings.TrimSpace(shown) + " (" + key + ")"
 	}
 	return name
@@ -155,7 +156,7 @@ func (p *parts) branchOf(ctx context.Context, key string) string {
 	}
 	for _, b := range branches {
 		if b.Key == key && b.Name != "" && b.Ahead > 0 {
-			return fmt.Sprintf(" in %s, but %s has %s; look with: %s", p.state, b.Name, plural(b.Ahead, "commit"), report.GitCommand("log", base.Name+".."+b.Name))
+			return fmt.Sprintf(" in %s, but %s has %s; look with: %s", p.state, b.Name, screen.Plural(b.Ahead, "commit"), report.GitCommand("log", base.Name+".."+b.Name))
 		}
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -73,7 +74,7 @@ func (a *app) issueStatus(ctx context.Context, p *parts, key string) error {
 		}
 	}
 	if a.json {
-		return a.ui.json(s)
+		return a.ui.JSON(s)
 	}
 	a.printIssue(s, p.names(ctx)(s.Issue))
 	return nil
@@ -81,9 +82,9 @@ func (a *app) issueStatus(ctx context.Context, p *parts, key string) error {
 
 func (a *app) printIssue(s issueStatus, name string) {
 	line := func(name, format string, args ...any) {
-		a.ui.printf("  %-9s %s\n", name, cleanLine(fmt.Sprintf(format, args...)))
+		a.ui.Printf("  %-9s %s\n", name, screen.CleanLine(fmt.Sprintf(format, args...)))
 	}
-	a.ui.printf("%s  %s\n", a.ui.paint(bold, cleanLine(name)), cleanLine(s.Title))
+	a.ui.Printf("%s  %s\n", a.ui.Paint(screen.Bold, screen.CleanLine(name)), screen.CleanLine(s.Title))
 	state := "closed"
 	if s.Open {
 		state = "open"
@@ -122,8 +123,8 @@ func (a *app) printIssue(s issueStatus, name string) {
 		row := r.row(journal.Record{})
 		rows = append(rows, []string{r.ID, row[1], row[3], row[4], row[5], row[6]})
 	}
-	a.ui.printf("\n")
-	a.ui.table(withoutUnknown(rows, "COST"))
+	a.ui.Printf("\n")
+	a.ui.Table(screen.WithoutUnknown(rows, "COST"))
 	a.printLeft(s.Runs)
 }
 

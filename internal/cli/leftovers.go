@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -113,7 +114,7 @@ func (d *doctor) leftovers(ctx context.Context, p *parts) {
 		return
 	}
 	if len(kept) > 0 {
-		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s", plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
+		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s", screen.Plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
 	} else if len(found) == 0 {
 		d.ok("leftovers", "none")
 	}
@@ -158,7 +159,7 @@ func (a *app) repair(ctx context.Context, p *parts, dry bool) error {
 		return err
 	}
 	if failed > 0 {
-		return &exitError{status: exitFailed, err: fmt.Errorf("%s not repaired", plural(failed, "leftover"))}
+		return &exitError{status: exitFailed, err: fmt.Errorf("%s not repaired", screen.Plural(failed, "leftover"))}
 	}
 	return nil
 }

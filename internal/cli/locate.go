@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -43,7 +44,7 @@ func hidden(ctx context.Context, top string) error {
 	if err != nil || file == "" {
 		return err
 	}
-	return usagef("%s is in the repository, and %w; bring it back with: git sparse-checkout add %s", cleanLine(file), errLeftOut, scaffold.Dir)
+	return usagef("%s is in the repository, and %w; bring it back with: git sparse-checkout add %s", screen.CleanLine(file), errLeftOut, scaffold.Dir)
 }
 
 // top is the top of the checkout the command works on.

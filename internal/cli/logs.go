@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -49,7 +50,7 @@ func runLogs(cmd *cobra.Command, a *app, key string, follow, all bool) (err erro
 	}
 	if n := len(runs); n > 1 && !all {
 		runs = runs[n-1:]
-		a.ui.note("run %s, the last of %d; those before: ralph logs --all %s", runs[0].ID, n, runs[0].Key)
+		a.ui.Note("run %s, the last of %d; those before: ralph logs --all %s", runs[0].ID, n, runs[0].Key)
 	}
 	for i, r := range runs {
 		if err := a.logRun(cmd.Context(), r, follow && i == len(runs)-1); err != nil {
@@ -70,11 +71,11 @@ func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
 		f, err = open()
 	}
 	if errors.Is(err, os.ErrNotExist) && stateOf(r).State == "running" {
-		a.ui.note("run %s has just been claimed and has no log yet", r.ID)
+		a.ui.Note("run %s has just been claimed and has no log yet", r.ID)
 		return nil
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		a.ui.note("the log of run %s is gone; only the latest runs are kept (keep-runs)", r.ID)
+		a.ui.Note("the log of run %s is gone; only the latest runs are kept (keep-runs)", r.ID)
 		return nil
 	}
 	if err != nil {
@@ -116,7 +117,7 @@ func (a *app) logWait(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-a.ui.out.unread:
+	case <-a.ui.Out.Unread:
 		return false
 	case <-time.After(logPoll):
 		return true
@@ -142,21 +143,21 @@ func skipText(e journal.Event) string {
 // logLine prints one event; ended says that it is the run's last. out is nil where the output of checks is not followed.
 func (a *app) logLine(line []byte, out *output) (ended bool, err error) {
 	if a.json {
-		_, err := a.ui.out.Write(escapeJSON(line))
+		_, err := a.ui.Out.Write(screen.EscapeJSON(line))
 		return false, err
 	}
 	var e journal.Event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return false, nil //nolint:nilerr // written by a later ralph, or cut off by a crash
 	}
-	if e.Kind == journal.EventStage && !a.ui.verbose {
+	if e.Kind == journal.EventStage && !a.ui.Verbose {
 		return false, nil
 	}
 	if e.Check != nil && out.end() { // the rest of it has been printed
 		e.Check.Tail = ""
 	}
 	said, ended := logText(e)
-	a.ui.printf("%s  %s\n", a.ui.paint(dim, e.Time.Local().Format(time.TimeOnly)), indent(said))
+	a.ui.Printf("%s  %s\n", a.ui.Paint(screen.Dim, e.Time.Local().Format(time.TimeOnly)), screen.Indent(said))
 	out.begin(e)
 	return ended, nil
 }
@@ -172,11 +173,11 @@ func logText(e journal.Event) (line string, ended bool) {
 			text += " on " + e.Branch
 		}
 	case journal.EventCommits:
-		text = plural(e.Commits, "new commit")
+		text = screen.Plural(e.Commits, "new commit")
 	case journal.EventIteration:
 		text = fmt.Sprint(e.Iteration)
 	case journal.EventUsage:
-		kind, text = string(journal.EventIteration), tail(fmt.Sprintf("%d ended after %s", e.Iteration, age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
+		kind, text = string(journal.EventIteration), tail(fmt.Sprintf("%d ended after %s", e.Iteration, screen.Age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
 		if e.Usage != nil {
 			text += "; " + ledger.Spend{Usage: *e.Usage}.Text()
 		}
@@ -194,5 +195,5 @@ func logText(e journal.Event) (line string, ended bool) {
 	if e.Source != "" {
 		kind = e.Source
 	}
-	return strings.TrimRight(fmt.Sprintf("%-10s  %s", cleanLine(kind), clean(text)), " \n"), ended
+	return strings.TrimRight(fmt.Sprintf("%-10s  %s", screen.CleanLine(kind), screen.Clean(text)), " \n"), ended
 }

@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // output prints what a check of a run writes, while it runs. A nil one prints nothing.
 type output struct {
-	ui   *printer
+	ui   *screen.Printer
 	dir  string   // of the run
 	f    *os.File // nil: no check runs, or it has no file here
 	line []byte   // that is not complete yet
@@ -72,8 +73,8 @@ func (o *output) end() (said bool) {
 }
 
 func (o *output) print(text []byte) {
-	if shown := strings.TrimRight(clean(string(text)), " \n"); shown != "" {
-		o.ui.printf("%s\n", indent("\n" + shown)[1:])
+	if shown := strings.TrimRight(screen.Clean(string(text)), " \n"); shown != "" {
+		o.ui.Printf("%s\n", screen.Indent("\n" + shown)[1:])
 		o.said = true
 	}
 }

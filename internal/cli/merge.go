@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -86,7 +87,7 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, o mergeFlags) 
 	switch len(keys) {
 	case 0:
 		if unseen == nil {
-			a.ui.printf("No branch of an issue in review has commits that are not merged.\n")
+			a.ui.Printf("No branch of an issue in review has commits that are not merged.\n")
 		}
 	case 1:
 		r, failed := worker.Merge(ctx, keys[0])
@@ -97,7 +98,7 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, o mergeFlags) 
 	}
 	if err == nil && len(keys) > 0 {
 		a.noteUnpushed(ctx, p)
-		a.ui.note("to remove what is left of it: ralph clean")
+		a.ui.Note("to remove what is left of it: ralph clean")
 	}
 	return cmp.Or(err, unseen)
 }
@@ -153,7 +154,7 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 		}
 		reason, flag := last.Verdict.Reason, ""
 		if issue, err := p.tracker.Get(ctx, key); err != nil {
-			a.ui.warn(fmt.Sprintf("%s is left out: %s", p.names(ctx)(key), err))
+			a.ui.Warn(fmt.Sprintf("%s is left out: %s", p.names(ctx)(key), err))
 			continue
 		} else if last.Differs(issue) {
 			reason, flag = journal.Reason{Code: journal.ReasonEdited}, "--edited "
@@ -162,10 +163,10 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 			continue
 		}
 		name := p.names(ctx)(key)
-		a.ui.warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`", name, report.Reason(reason), inCommand(name, key), flag))
+		a.ui.Warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`", name, report.Reason(reason), inCommand(name, key), flag))
 	}
 	if n := len(keys) - len(rest); n > 0 {
-		left = &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s left to you", n, plural(len(keys), "issue"))}
+		left = &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s left to you", n, screen.Plural(len(keys), "issue"))}
 	}
 	return rest, left, nil
 }
@@ -206,7 +207,7 @@ func (a *app) mergedOne(ctx context.Context, p *parts, names func(key string) st
 	case isAway(errors.Join(err, r.Unavailable)):
 		return &exitError{status: exitParked, err: cmp.Or(err, r.Unavailable)}
 	case errors.Is(err, publish.ErrNothing) && p.isMerged(ctx, key):
-		a.ui.printf("%s is merged already.\n", cleanLine(name))
+		a.ui.Printf("%s is merged already.\n", screen.CleanLine(name))
 		return nil
 	case err != nil:
 		return err
@@ -244,9 +245,9 @@ func (a *app) mergedAll(ctx context.Context, p *parts, names func(key string) st
 		left, last = left+1, err
 		name := names(r.Issue.Key)
 		if text := err.Error(); strings.HasPrefix(text, name+" ") {
-			a.ui.warn(text)
+			a.ui.Warn(text)
 		} else if !errors.Is(err, errInterrupted) {
-			a.ui.warn(name + " is not merged: " + text)
+			a.ui.Warn(name + " is not merged: " + text)
 		}
 	}
 	switch {
@@ -259,7 +260,7 @@ func (a *app) mergedAll(ctx context.Context, p *parts, names func(key string) st
 	if e := (*exitError)(nil); errors.As(last, &e) && left == len(results) {
 		status, hint = e.status, e.hint
 	}
-	return &exitError{status: status, hint: hint, err: fmt.Errorf("%d of %s not merged", left, plural(len(results), "issue"))}
+	return &exitError{status: status, hint: hint, err: fmt.Errorf("%d of %s not merged", left, screen.Plural(len(results), "issue"))}
 }
 
 // merged says how a merge has ended.
@@ -270,9 +271,9 @@ func (a *app) merged(name string, r journal.Record) error {
 			err: fmt.Errorf("%s is not merged: %s: %s", name, outcomeOf(r), report.Reason(r.Verdict.Reason)),
 		}
 	}
-	a.ui.printf("%s: %s, and the issue is closed\n", cleanLine(name), cleanLine(r.Published))
+	a.ui.Printf("%s: %s, and the issue is closed\n", screen.CleanLine(name), screen.CleanLine(r.Published))
 	if ungated(r) {
-		a.ui.warn(cleanLine(name) + " was merged without a gate; " + gateFix)
+		a.ui.Warn(screen.CleanLine(name) + " was merged without a gate; " + gateFix)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
 // A name that is shown otherwise than it is has its key beside it.
@@ -24,7 +26,7 @@ func TestJSONIsPlain(t *testing.T) {
 	t.Parallel()
 	const text = "é 😀 <a> \u009b31m \x7f \x1b[0m \u202e \u200b \u200d \ufeff \u2028 \U000e0041 \t\n"
 	var out bytes.Buffer
-	if err := writeJSON(&out, []string{text}, ""); err != nil {
+	if err := screen.WriteJSON(&out, []string{text}, ""); err != nil {
 		t.Fatal(err)
 	}
 	want := `["é 😀 <a> \u009b31m \u007f \u001b[0m \u202e \u200b \u200d \ufeff \u2028 \udb40\udc41 \t\n"]` + "\n"

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -60,8 +61,8 @@ func (a *app) newIssue(ctx context.Context, p *parts, d tracker.Draft, edit bool
 	create := func(text string) error {
 		issue, err := w.Create(ctx, text)
 		if err == nil {
-			a.ui.printf("%s\n", cleanLine(issue.Key))
-			a.ui.note("%s", cleanLine(issue.URL))
+			a.ui.Printf("%s\n", screen.CleanLine(issue.Key))
+			a.ui.Note("%s", screen.CleanLine(issue.URL))
 		}
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -42,8 +43,8 @@ func newOpenCommand(a *app) *cobra.Command {
 // browse prints an address, and opens it where a person has a browser for it. It is printed all the same: whether a browser
 // shows anything cannot be told.
 func (a *app) browse(address string) {
-	a.ui.printf("%s\n", cleanLine(address))
-	if !isTerminal(a.host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
+	a.ui.Printf("%s\n", screen.CleanLine(address))
+	if !screen.IsTerminal(a.host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return
 	}
 	browser := a.host.getenv("BROWSER")

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
@@ -90,7 +91,7 @@ func visibleLine(line string) string {
 // throughPager are the settings that put the filter before the user's pager for a command of git's. They change nothing
 // where no terminal is written to.
 func (a *app) throughPager(dir, command string) ([]string, error) {
-	if !isTerminal(a.host.Stdout) {
+	if !screen.IsTerminal(a.host.Stdout) {
 		return nil, nil
 	}
 	self, err := os.Executable()

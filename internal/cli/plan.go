@@ -53,39 +53,39 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 	if a.json {
 		d := planJSON(plan, parked)
 		d.Forecast = expected
-		return a.ui.json(d)
+		return a.ui.JSON(d)
 	}
 	const work = "Would work, in this order:\n"
 	order := work
 	if back := backAt(c.Agents().Choices(), parked); !back.IsZero() && len(keys) == 0 {
-		a.ui.printf("Nothing would be worked until %s.\n", back.Local().Format(time.DateTime))
+		a.ui.Printf("Nothing would be worked until %s.\n", back.Local().Format(time.DateTime))
 		a.printParked(parked)
-		a.ui.printf("`ralph work KEY` tries an issue at once.\n\n")
+		a.ui.Printf("`ralph work KEY` tries an issue at once.\n\n")
 		order, parked = "Would work then, in this order:\n", nil
 	}
 	switch {
 	case len(plan.Work) == 0 && order != work: // said above
 	case len(plan.Work) == 0:
-		a.ui.printf("Nothing to work.\n")
+		a.ui.Printf("Nothing to work.\n")
 	default:
-		a.ui.printf("%s", order)
+		a.ui.Printf("%s", order)
 		a.issueTable(plan.Work, view, true)
 	}
 	a.leftFor("Would work after others:", "WAITS", plan.After, view)
 	a.leftFor("Would work later than in their order:", "BEHIND OTHERS", plan.Later, view)
 	if len(plan.Merged) > 0 {
-		a.ui.printf("\nWould close first, because you have merged them:\n")
+		a.ui.Printf("\nWould close first, because you have merged them:\n")
 		a.issueTable(plan.Merged, view, false)
 	}
 	a.leftFor("Would leave out:", "WHY NOT", plan.Skipped, view)
 	a.printOpen(plan.Skipped)
 	for _, pr := range plan.Problems {
-		a.ui.warn(pr.Error())
+		a.ui.Warn(pr.Error())
 	}
 	a.warnCycles(plan.Cycles, view)
 	a.printParked(parked)
 	if expected != nil {
-		a.ui.printf("\n%s\n", expected)
+		a.ui.Printf("\n%s\n", expected)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (a *app) issueTable(list []tracker.Issue, view *workView, numbered bool) {
 			rows[i] = rows[i][1:]
 		}
 	}
-	a.ui.table(rows)
+	a.ui.Table(rows)
 }
 
 // leftFor prints issues, each with what it is left for.
@@ -111,15 +111,15 @@ func (a *app) leftFor(title, why string, list []pool.Skipped, view *workView) {
 		rows = append(rows, []string{view.name(s.Issue.Key), view.why(s)})
 	}
 	if len(list) > 0 {
-		a.ui.printf("\n%s\n", title)
-		a.ui.table(rows)
+		a.ui.Printf("\n%s\n", title)
+		a.ui.Table(rows)
 	}
 }
 
 // printOpen says once that issues wait because so many requests are open.
 func (a *app) printOpen(left []pool.Skipped) {
 	if n := slices.IndexFunc(left, func(s pool.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
-		a.ui.printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
+		a.ui.Printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
 	}
 }
 
@@ -130,6 +130,6 @@ func (a *app) warnCycles(list []tracker.Cycle, view *workView) {
 		for _, key := range append(c, c[0]) {
 			names = append(names, view.name(key))
 		}
-		a.ui.warn("issues that block each other, so that none of them can start: " + strings.Join(names, " waits for "))
+		a.ui.Warn("issues that block each other, so that none of them can start: " + strings.Join(names, " waits for "))
 	}
 }

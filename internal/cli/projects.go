@@ -15,6 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -152,7 +153,7 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 		if away != nil {
 			return unread
 		}
-		o.ui.warn(unread.Error())
+		o.ui.Warn(unread.Error())
 		for _, p := range known {
 			list = append(list, config.Project{Name: p.Name, Repo: p.Repo})
 		}
@@ -173,15 +174,15 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 		shown = append(shown, s)
 	}
 	if o.json {
-		return o.ui.json(shown)
+		return o.ui.JSON(shown)
 	}
 	rows := [][]string{{"PROJECT", "STATE", "RUNNING", "REPOSITORY", "PROBLEM"}}
 	for _, s := range shown {
-		rows = append(rows, []string{s.Name, s.State, fmt.Sprint(s.Running), s.Repo, cleanLine(s.Problem)})
+		rows = append(rows, []string{s.Name, s.State, fmt.Sprint(s.Running), s.Repo, screen.CleanLine(s.Problem)})
 	}
-	o.ui.table(rows)
+	o.ui.Table(rows)
 	if away != nil {
-		o.ui.note("%s", away)
+		o.ui.Note("%s", away)
 	}
 	return nil
 }
@@ -208,7 +209,7 @@ func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
 	if err := o.replaceProjects(o.path(), changed); err != nil {
 		return err
 	}
-	o.ui.printf("Added %s to %s.\n", cleanLine(cmp.Or(name, filepath.Base(place.Top))), o.path())
+	o.ui.Printf("Added %s to %s.\n", screen.CleanLine(cmp.Or(name, filepath.Base(place.Top))), o.path())
 	return o.says(cmd, "ralph serve "+o.path())
 }
 
@@ -255,7 +256,7 @@ func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
 	if err := o.replaceProjects(o.path(), changed); err != nil {
 		return err
 	}
-	o.ui.printf("Removed %s from %s. What ralph keeps of its runs stays.\n", cleanLine(p.Name), o.path())
+	o.ui.Printf("Removed %s from %s. What ralph keeps of its runs stays.\n", screen.CleanLine(p.Name), o.path())
 	return o.says(cmd, "")
 }
 
@@ -268,9 +269,9 @@ func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
 	defer there.Close()
 	switch err := there.Ready(cmd.Context()); {
 	case err == nil:
-		o.ui.note("the service takes it up within seconds; runs that are on come to their end")
+		o.ui.Note("the service takes it up within seconds; runs that are on come to their end")
 	case errors.Is(err, attach.ErrNoService) && begin != "":
-		o.ui.note("%s; begin one with: %s", err, begin)
+		o.ui.Note("%s; begin one with: %s", err, begin)
 	}
 	return nil
 }
@@ -297,7 +298,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 			err = service.WritePause(file, paused)
 		}
 		if err == nil {
-			o.ui.note("no service listens at %s: it holds from the next start of one on this machine", cleanLine(o.listen))
+			o.ui.Note("no service listens at %s: it holds from the next start of one on this machine", screen.CleanLine(o.listen))
 		}
 	}
 	if answer, is := errors.AsType[*attach.RefusedError](err); is && answer.Code == http.StatusNotFound {
@@ -311,7 +312,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 	if err != nil {
 		return o.refused(err)
 	}
-	o.ui.printf(done, cleanLine(name))
+	o.ui.Printf(done, screen.CleanLine(name))
 	return nil
 }
 

@@ -43,6 +43,6 @@ func (a *app) printPrompt(ctx context.Context, p *parts, key string) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.ui.out.Write([]byte(text))
+	_, err = a.ui.Out.Write([]byte(text))
 	return err
 }

@@ -28,7 +28,7 @@ func (a *app) prover(p *parts, provider sandboxes.Provider, mounts []sandboxes.M
 		}
 	}
 	if !provider.Capabilities().Isolated() {
-		a.ui.warn("proof-key: in sandbox " + provider.Name() + " an agent can use the key, and sign anything with it")
+		a.ui.Warn("proof-key: in sandbox " + provider.Name() + " an agent can use the key, and sign anything with it")
 	}
 	return &proof.Prover{Repo: p.repo, Key: key, Version: buildVersion().Version}, nil
 }

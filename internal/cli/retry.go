@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -24,7 +25,7 @@ func newRetryCommand(a *app) *cobra.Command {
 	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error {
 		if !issue.Open {
 			return &exitError{
-				status: exitFailed, err: fmt.Errorf("%s is closed", cleanLine(p.names(ctx)(issue.Key))), hint: "open it first with: ralph reopen " + issue.Key,
+				status: exitFailed, err: fmt.Errorf("%s is closed", screen.CleanLine(p.names(ctx)(issue.Key))), hint: "open it first with: ralph reopen " + issue.Key,
 			}
 		}
 		if p.Sandbox == "auto" {
@@ -45,7 +46,7 @@ func newRetryCommand(a *app) *cobra.Command {
 		if err := worker.Requeue(ctx, issue.Key, cmp.Or(a.host.getenv("USER"), "a person"), verb, ""); err != nil {
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
-		a.ui.printf("The next `ralph work` takes %s.\n", cleanLine(issue.Key))
+		a.ui.Printf("The next `ralph work` takes %s.\n", screen.CleanLine(issue.Key))
 		return nil
 	})
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin at the base; the earlier work is left out")

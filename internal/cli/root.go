@@ -92,10 +92,10 @@ func newRoot(a *app, args ...string) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.begin() },
 	}
 	root.SetIn(a.host.Stdin)
-	root.SetOut(a.ui.out)
-	root.SetErr(a.ui.err)
+	root.SetOut(a.ui.Out)
+	root.SetErr(a.ui.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) { a.ui.printf("%s", a.help(helped(cmd, args))) })
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) { a.ui.Printf("%s", a.help(helped(cmd, args))) })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if a.helpAll {
 			return pflag.ErrHelp
@@ -149,7 +149,7 @@ func (a *app) begin() error {
 	if a.quiet && a.verbose {
 		return usagef("--quiet and --verbose exclude each other; choose one")
 	}
-	a.ui.configure(a.color, a.quiet, a.verbose)
+	a.ui.Configure(a.color, a.quiet, a.verbose)
 	return nil
 }
 

@@ -150,7 +150,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	err = jobVerdict(res.Record, res.Unavailable)
 	said := diskFull(strings.Join(append(res.Record.Warnings, report.Reason(res.Record.Verdict.Reason)), " "), p.state)
 	if said != "" && (err == nil || hintFor(err) != said) {
-		a.ui.warn(said)
+		a.ui.Warn(said)
 	}
 	return err
 }

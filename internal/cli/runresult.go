@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -52,14 +53,14 @@ func jobVerdict(r journal.Record, unavailable error) error {
 // printJob prints what the run came to.
 func (a *app) printJob(res run.Result, f runFlags) error {
 	if a.json {
-		return a.ui.json(jobJSON(res))
+		return a.ui.JSON(jobJSON(res))
 	}
 	r := res.Record
 	row := func(name, format string, args ...any) {
 		if a.quiet && f.outputTag != "" { // only the output was asked for
 			return
 		}
-		a.ui.printf("%-18s %s\n", name+":", cleanLine(fmt.Sprintf(format, args...)))
+		a.ui.Printf("%-18s %s\n", name+":", screen.CleanLine(fmt.Sprintf(format, args...)))
 	}
 	row("Iterations", "%d of %d", len(r.Facts.Iterations), f.iterations)
 	signal := ""
@@ -81,14 +82,14 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 	row("Branch", "%s", branch)
 	var shas []string
 	for _, c := range res.Commits {
-		shas = append(shas, shortSHA(c.SHA))
+		shas = append(shas, screen.ShortSHA(c.SHA))
 	}
 	row("Commits", "%s", cmp.Or(strings.Join(shas, ", "), "(none)"))
 	if res.Merged != "" {
-		row("Merged", "into %s as %s", r.Base, shortSHA(res.Merged))
+		row("Merged", "into %s as %s", r.Base, screen.ShortSHA(res.Merged))
 	}
 	if r.WIP != "" {
-		row("Uncommitted", "saved as %s", shortSHA(r.WIP))
+		row("Uncommitted", "saved as %s", screen.ShortSHA(r.WIP))
 	}
 	if r.Tree != "" {
 		row("Worktree", "%s", r.Tree)
@@ -104,13 +105,13 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 	}
 	row("Logs", "%s", r.Dir)
 	for _, w := range r.Warnings {
-		a.ui.warn(raising(w))
+		a.ui.Warn(raising(w))
 	}
 	if d := denied(r); d != "" {
-		a.ui.warn(d)
+		a.ui.Warn(d)
 	}
 	if res.Output != nil {
-		a.ui.printf("%s\n", clean(cmp.Or(string(res.Output.JSON), res.Output.Raw)))
+		a.ui.Printf("%s\n", screen.Clean(cmp.Or(string(res.Output.JSON), res.Output.Raw)))
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func (a *app) noteRecovered(r journal.Record) {
 	} else {
 		kept += "; " + dropWith(r.Key)
 	}
-	a.ui.note("ralph: run %s had died; %s", r.ID, cleanLine(kept))
+	a.ui.Note("ralph: run %s had died; %s", r.ID, screen.CleanLine(kept))
 }
 
 // recoverJobs imports the work of jobs that died, and ends what they left running.
@@ -158,7 +159,7 @@ func (a *app) recoverJobs(ctx context.Context, p *parts) error {
 
 // jobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
 type jobLog struct {
-	ui      *printer
+	ui      *screen.Printer
 	secrets *redact.Secrets
 	name    string
 	file    *os.File // --log-file; nil: the terminal
@@ -186,15 +187,15 @@ func (l *jobLog) close() {
 }
 
 func (l *jobLog) print(format string, args ...any) {
-	text := l.secrets.Mask(clean(fmt.Sprintf(format, args...)))
+	text := l.secrets.Mask(screen.Clean(fmt.Sprintf(format, args...)))
 	if l.name != "" {
-		text = "[" + cleanLine(l.name) + "] " + text
+		text = "[" + screen.CleanLine(l.name) + "] " + text
 	}
 	if l.file != nil {
 		_, _ = fmt.Fprintln(l.file, text) // a full disk must not stop the agent
 		return
 	}
-	l.ui.note("%s", text)
+	l.ui.Note("%s", text)
 }
 
 func (l *jobLog) event(e loop.Event) {
@@ -204,7 +205,7 @@ func (l *jobLog) event(e loop.Event) {
 	case loop.EventSignal:
 		l.print("completion signal seen: %s", e.Text)
 	case loop.EventCommits:
-		l.print("%s", plural(e.New, "new commit"))
+		l.print("%s", screen.Plural(e.New, "new commit"))
 	case loop.EventSetup, loop.EventGate, loop.EventAfter:
 		if e.Check != nil {
 			l.print("%s %s: exit status %d", e.Kind, e.Check.Command, e.Check.ExitCode)
@@ -230,7 +231,7 @@ func (l *jobLog) agent(e *agents.Event) {
 		l.print("  %s %s", e.Name, e.Detail)
 	case e.Kind == agents.EventDenied:
 		l.print("  permission denied: %s %s", e.Name, e.Detail)
-	case e.Kind == agents.EventRetry, e.Kind == agents.EventNotice && l.ui.verbose:
+	case e.Kind == agents.EventRetry, e.Kind == agents.EventNotice && l.ui.Verbose:
 		l.print("  %s: %s", e.Kind, e.Text)
 	}
 }

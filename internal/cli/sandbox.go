@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attack"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -71,17 +72,17 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
 	defer cancel()
 	res, err := job.Job{
 		Run: c, Kill: a.hard.Done(), Recovered: a.noteRecovered,
-		Command: &run.Command{Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.out, Stderr: a.ui.err, Grace: p.StopGrace},
+		Command: &run.Command{Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.Out, Stderr: a.ui.Err, Grace: p.StopGrace},
 	}.Do(ctx)
 	if err != nil {
 		return err
 	}
 	r := res.Record
 	for _, w := range r.Warnings {
-		a.ui.note("ralph: %s", cleanLine(raising(w)))
+		a.ui.Note("ralph: %s", screen.CleanLine(raising(w)))
 	}
 	if kept := keptWork(r.Commits, r.Branch, r.WIP); kept != "" {
-		a.ui.note("ralph: %s; %s", kept, dropWith(r.Key))
+		a.ui.Note("ralph: %s; %s", kept, dropWith(r.Key))
 	}
 	switch {
 	case r.Facts.Exit != nil && *r.Facts.Exit == 0:
@@ -158,7 +159,7 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 		return err
 	}
 	if err = verdictOf(provider, probes); err == nil && !a.json {
-		a.ui.printf("%s.\n", stopped(provider.Name(), probes))
+		a.ui.Printf("%s.\n", stopped(provider.Name(), probes))
 	}
 	return err
 }
@@ -178,44 +179,44 @@ func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probe
 		if provider != nil {
 			out["chosen"] = provider.Name()
 		}
-		return a.ui.json(out)
+		return a.ui.JSON(out)
 	}
 	rows := [][]string{{"SANDBOX", "USABLE", "ISOLATION", "NETWORK", "LIMITS", "SECRETS"}}
 	for _, d := range list {
 		rows = append(rows, []string{d.Name, yesNo(d.Usable), string(d.Isolation), d.Network, word(d.Limits, "held", "none"),
 			word(d.Secrets, "stay outside", "inside")})
 	}
-	a.ui.table(rows)
+	a.ui.Table(rows)
 	for _, d := range list {
 		if d.Weaker != "" {
-			a.ui.printf("%s is weaker than the others that isolate: %s\n", d.Name, d.Weaker)
+			a.ui.Printf("%s is weaker than the others that isolate: %s\n", d.Name, d.Weaker)
 		}
 		if d.Why != "" {
-			a.ui.printf("%s: %s\n", d.Name, cleanLine(d.Why))
+			a.ui.Printf("%s: %s\n", d.Name, screen.CleanLine(d.Why))
 		}
 	}
 	if len(probes) == 0 {
 		return nil
 	}
-	a.ui.printf("\nAttacks from inside %s:\n", provider.Name())
+	a.ui.Printf("\nAttacks from inside %s:\n", provider.Name())
 	for _, pr := range probes {
-		mark, detail := a.ui.paint(green, "stopped"), ""
+		mark, detail := a.ui.Paint(screen.Green, "stopped"), ""
 		switch {
 		case pr.Breach != "":
-			mark, detail = a.ui.paint(red, "BROKEN "), pr.Breach
+			mark, detail = a.ui.Paint(screen.Red, "BROKEN "), pr.Breach
 			if pr.More > 0 {
 				detail += fmt.Sprintf(" (and %d more)", pr.More)
 			}
 		case pr.Untried != "":
-			mark, detail = a.ui.paint(red, "UNTRIED"), pr.Untried
+			mark, detail = a.ui.Paint(screen.Red, "UNTRIED"), pr.Untried
 		case pr.Known:
-			mark = a.ui.paint(yellow, "WEAK   ")
+			mark = a.ui.Paint(screen.Yellow, "WEAK   ")
 		}
 		line := pr.What
 		if detail != "" {
 			line += ": " + detail
 		}
-		a.ui.printf("  %s  %s\n", mark, line)
+		a.ui.Printf("  %s  %s\n", mark, line)
 	}
 	return nil
 }
@@ -237,9 +238,9 @@ func verdictOf(provider sandboxes.Provider, probes []probe) error {
 	}
 	switch {
 	case len(broken) > 0:
-		return &exitError{status: exitFailed, err: fmt.Errorf("%s succeeded: %s", plural(len(broken), "attack"), strings.Join(broken, "; "))}
+		return &exitError{status: exitFailed, err: fmt.Errorf("%s succeeded: %s", screen.Plural(len(broken), "attack"), strings.Join(broken, "; "))}
 	case len(untried) > 0:
-		return &exitError{status: exitFailed, err: fmt.Errorf("%s could not be made: %s", plural(len(untried), "attack"), strings.Join(untried, "; "))}
+		return &exitError{status: exitFailed, err: fmt.Errorf("%s could not be made: %s", screen.Plural(len(untried), "attack"), strings.Join(untried, "; "))}
 	}
 	return nil
 }
@@ -247,7 +248,7 @@ func verdictOf(provider sandboxes.Provider, probes []probe) error {
 // stopped sums up the attacks on a sandbox where none did what it should not.
 func stopped(name string, probes []probe) string {
 	weak := countIf(probes, func(pr probe) bool { return pr.Known })
-	text := fmt.Sprintf("%s has stopped %d of %s", name, len(probes)-weak, plural(len(probes), "attack"))
+	text := fmt.Sprintf("%s has stopped %d of %s", name, len(probes)-weak, screen.Plural(len(probes), "attack"))
 	if weak > 0 {
 		text += "; it does not claim to stop the rest"
 	}
@@ -293,10 +294,10 @@ func attackSandbox(ctx context.Context, provider sandboxes.Provider) ([]probe, e
 	for _, r := range escape.Try(ctx, attack.All(), provider) {
 		p := probe{What: r.Name, Stopped: len(r.Breaches) == 0 && r.Err == nil && !r.Known, Known: r.Known}
 		if len(r.Breaches) > 0 {
-			p.Breach, p.More = shorten(cleanLine(r.Breaches[0]), 120), len(r.Breaches)-1
+			p.Breach, p.More = screen.Shorten(screen.CleanLine(r.Breaches[0]), 120), len(r.Breaches)-1
 		}
 		if r.Err != nil {
-			p.Untried = shorten(cleanLine(r.Err.Error()), 160)
+			p.Untried = screen.Shorten(screen.CleanLine(r.Err.Error()), 160)
 			untried = cmp.Or(untried, fmt.Errorf("sandbox %s: %w", provider.Name(), r.Err))
 		}
 		tried = tried || r.Err == nil

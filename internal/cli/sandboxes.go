@@ -89,7 +89,7 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 	}
 	if !p.warned {
 		for _, w := range warnings {
-			a.ui.warn(w)
+			a.ui.Warn(w)
 		}
 		p.warned = true
 	}

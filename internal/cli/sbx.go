@@ -14,6 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
@@ -128,10 +129,10 @@ func runSandboxLogin(cmd *cobra.Command, a *app, f loginFlags, args []string) er
 		}
 	}
 	p := sbx.New(sbx.Config{HostEnv: a.host.Env})
-	if err := p.Ensure(cmd.Context(), need, a.ui.err); err != nil {
+	if err := p.Ensure(cmd.Context(), need, a.ui.Err); err != nil {
 		return err
 	}
-	a.ui.printf("sbx holds the secret of %s\n", cleanLine(service))
+	a.ui.Printf("sbx holds the secret of %s\n", screen.CleanLine(service))
 	return nil
 }
 

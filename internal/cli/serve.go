@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web"
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
@@ -110,7 +111,7 @@ func (s *serving) run() error {
 	if !loaded.Asked("log-level") {
 		loaded.Config.LogLevel = zerolog.LevelInfoValue
 	}
-	s.log = slog.New(zerolog.NewSlogHandler(s.logger(loaded.Config, true, s.ui.err)))
+	s.log = slog.New(zerolog.NewSlogHandler(s.logger(loaded.Config, true, s.ui.Err)))
 	list, total, err := s.projects()
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func (s *serving) run() error {
 	systemd.send("READY=1")
 	s.watch(hangup)
 	systemd.send("STOPPING=1")
-	s.ui.note("draining: %s to end; once more kills them", plural(s.running(), "run"))
+	s.ui.Note("draining: %s to end; once more kills them", screen.Plural(s.running(), "run"))
 	stop := context.AfterFunc(s.hard, s.service.Kill)
 	defer stop()
 	s.service.Drain()
@@ -224,7 +225,7 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 			s.log.Error("the API has ended", "error", err)
 		}
 	})
-	s.ui.note("listening on %s", s.address(listener))
+	s.ui.Note("listening on %s", s.address(listener))
 	return nil
 }
 
@@ -335,7 +336,7 @@ func (s *serving) observe(project string, e journal.Event) {
 	s.mu.Unlock()
 	if e.Kind == journal.EventSweep {
 		if !e.Idle { // as at nearly every poll
-			s.ui.note("%s: %s", project, cleanLine(e.Text))
+			s.ui.Note("%s: %s", project, screen.CleanLine(e.Text))
 		}
 		return
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -55,12 +56,12 @@ func (a *app) show(ctx context.Context, p *parts, key string) error {
 		if err == nil {
 			shown[len(shown)-1].Now = &now
 		}
-		return errors.Join(err, a.ui.json(shown))
+		return errors.Join(err, a.ui.JSON(shown))
 	}
 	name := p.names(ctx)
 	for i, s := range states {
 		if i > 0 {
-			a.ui.printf("\n")
+			a.ui.Printf("\n")
 		}
 		a.showRun(s, name(s.Key))
 	}
@@ -74,10 +75,10 @@ func (a *app) show(ctx context.Context, p *parts, key string) error {
 func (a *app) showRun(s runState, name string) {
 	v, f := s.Verdict, s.Facts
 	line := func(name, format string, args ...any) {
-		a.ui.printf("%s\n", a.ui.wrapped(fmt.Sprintf("  %-11s %s", name, cleanLine(fmt.Sprintf(format, args...))), 14))
+		a.ui.Printf("%s\n", a.ui.Wrapped(fmt.Sprintf("  %-11s %s", name, screen.CleanLine(fmt.Sprintf(format, args...))), 14))
 	}
-	title := a.ui.wrapped(cleanLine(name)+"  "+cleanLine(s.Title), 2)
-	a.ui.printf("%s%s\n", a.ui.paint(bold, cleanLine(name)), strings.TrimPrefix(title, cleanLine(name)))
+	title := a.ui.Wrapped(screen.CleanLine(name)+"  "+screen.CleanLine(s.Title), 2)
+	a.ui.Printf("%s%s\n", a.ui.Paint(screen.Bold, screen.CleanLine(name)), strings.TrimPrefix(title, screen.CleanLine(name)))
 	line("run", "%s, attempt %d, %s", s.ID, s.Attempt, s.State)
 	if s.State == "running" {
 		line("now", "%s", doing(s.Record, time.Now()))
@@ -92,7 +93,7 @@ func (a *app) showRun(s runState, name string) {
 	if !s.Ended.IsZero() {
 		took = s.Ended.Sub(s.Started)
 	}
-	line("time", "%s (%s), took %s", s.Started.Local().Format(time.DateTime), ago(s.Started, time.Now()), age(took))
+	line("time", "%s (%s), took %s", s.Started.Local().Format(time.DateTime), screen.Ago(s.Started, time.Now()), screen.Age(took))
 	workers := report.Workers(s.Record)
 	line("agent", "%s, sandbox %s", cmp.Or(strings.Join(workers, ", then "), "none"), s.Sandbox)
 	for _, it := range f.Iterations {
@@ -107,7 +108,7 @@ func (a *app) showRun(s runState, name string) {
 		if it.Failure != nil {
 			how = strings.TrimPrefix(how+": "+report.Failure(it.Failure), ": ")
 		}
-		line(fmt.Sprintf("iteration %d", it.Number), "%s%s in %s, %s", by, plural(it.Commits, "commit"), age(it.Duration), how)
+		line(fmt.Sprintf("iteration %d", it.Number), "%s%s in %s, %s", by, screen.Plural(it.Commits, "commit"), screen.Age(it.Duration), how)
 	}
 	gate := func(name string, checks []loop.Check) {
 		for _, c := range checks {
@@ -115,7 +116,7 @@ func (a *app) showRun(s runState, name string) {
 			if !c.Passed() {
 				state = fmt.Sprintf("failed with exit status %d", c.ExitCode)
 			}
-			line(name, "%s: %s in %s", c.Command, state, age(c.Duration))
+			line(name, "%s: %s in %s", c.Command, state, screen.Age(c.Duration))
 		}
 	}
 	gate("gate", f.Gate)
@@ -179,7 +180,7 @@ func doing(r journal.Record, now time.Time) string {
 	if since.IsZero() {
 		return text
 	}
-	return fmt.Sprintf("%s, for %s", text, age(now.Sub(since)))
+	return fmt.Sprintf("%s, for %s", text, screen.Age(now.Sub(since)))
 }
 
 // phase is what a run is at, by its log, also in a word or two, and since when, if that is known.
@@ -224,11 +225,9 @@ func (s runState) lastWords() []string {
 	defer f.Close()
 	tail := proc.NewTail(2 << 10)
 	_, _ = io.Copy(tail, f)
-	all := strings.Split(strings.TrimSpace(clean(tail.String())), "\n")
+	all := strings.Split(strings.TrimSpace(screen.Clean(tail.String())), "\n")
 	if len(all) == 1 {
 		return nil
 	}
 	return all[max(0, len(all)-8):]
 }
-
-func shortSHA(s string) string { return s[:min(12, len(s))] }

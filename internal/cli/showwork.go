@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
@@ -120,36 +121,36 @@ func (p *parts) read(ctx context.Context, base worktree.Base, w *workData) {
 
 // showWork prints where the work is and what to do with it.
 func (a *app) showWork(w workData) {
-	a.ui.printf("\n%s\n", a.ui.paint(bold, "Now"))
-	name := cleanLine(cmp.Or(w.Branch, shortSHA(w.tip)))
+	a.ui.Printf("\n%s\n", a.ui.Paint(screen.Bold, "Now"))
+	name := screen.CleanLine(cmp.Or(w.Branch, screen.ShortSHA(w.tip)))
 	switch {
 	case w.unimported():
-		a.ui.printf("  the run is on; none of its commits has been imported yet\n")
+		a.ui.Printf("  the run is on; none of its commits has been imported yet\n")
 	case w.tip == "":
-		a.ui.printf("  no branch of ralph's is left\n")
+		a.ui.Printf("  no branch of ralph's is left\n")
 	case w.Merged && w.Ahead > 0:
-		a.ui.printf("  %s has the changes of %s\n", cleanLine(w.Base), name)
+		a.ui.Printf("  %s has the changes of %s\n", screen.CleanLine(w.Base), name)
 	case w.Merged && w.empty: // which a person would take for merged
-		a.ui.printf("  %s has no commits of its own\n", name)
+		a.ui.Printf("  %s has no commits of its own\n", name)
 	case w.Merged:
-		a.ui.printf("  %s is contained in %s\n", name, cleanLine(w.Base))
+		a.ui.Printf("  %s is contained in %s\n", name, screen.CleanLine(w.Base))
 	default:
-		a.ui.printf("  %s has %s that %s has not\n", name, plural(w.Ahead, "commit"), cleanLine(w.Base))
+		a.ui.Printf("  %s has %s that %s has not\n", name, screen.Plural(w.Ahead, "commit"), screen.CleanLine(w.Base))
 	}
 	for _, c := range w.Commits {
-		a.ui.printf("  %s  %s\n", shortSHA(c.SHA), cleanLine(c.Subject))
+		a.ui.Printf("  %s  %s\n", screen.ShortSHA(c.SHA), screen.CleanLine(c.Subject))
 	}
 	if c := w.Changes; c != nil {
-		a.ui.printf("  %s changed, %s added, %s removed\n", plural(len(c.Files), "file"), plural(c.Insertions, "line"), plural(c.Deletions, "line"))
+		a.ui.Printf("  %s changed, %s added, %s removed\n", screen.Plural(len(c.Files), "file"), screen.Plural(c.Insertions, "line"), screen.Plural(c.Deletions, "line"))
 	}
 	if w.Uncommitted != "" {
-		a.ui.printf("  uncommitted changes are saved: git show %s\n", shortSHA(w.Uncommitted))
+		a.ui.Printf("  uncommitted changes are saved: git show %s\n", screen.ShortSHA(w.Uncommitted))
 	}
 	if w.Worktree != "" {
-		a.ui.printf("  worktree: %s\n", cleanLine(w.Worktree))
+		a.ui.Printf("  worktree: %s\n", screen.CleanLine(w.Worktree))
 	}
 	for _, next := range w.Next {
-		a.ui.printf("  next: %s\n", cleanLine(next))
+		a.ui.Printf("  next: %s\n", screen.CleanLine(next))
 	}
 }
 

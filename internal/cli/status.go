@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
@@ -141,13 +142,13 @@ func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
 		if err != nil {
 			return err
 		}
-		return a.ui.json(statusData{
+		return a.ui.JSON(statusData{
 			Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Slow: slowData(slow, time.Now()), Waits: skips(waits),
 			Retries: retryQueue(states, time.Now()), Totals: all,
 		})
 	}
 	if len(states) == 0 {
-		a.ui.printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
+		a.ui.Printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
 		return nil
 	}
 	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "STARTED", "TOOK", "COST", "TITLE"}}
@@ -161,11 +162,11 @@ func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
 		row[0] = name(s.Key)
 		rows = append(rows, row)
 	}
-	a.ui.table(withoutUnknown(rows, "COST"))
+	a.ui.Table(screen.WithoutUnknown(rows, "COST"))
 	a.printLeft(states)
 	a.printParked(parked)
 	for _, s := range slow {
-		a.ui.printf("Agent %s: its model service refuses requests, so at most %d of %d issues are worked at once now.\n", cleanLine(s.Agent), s.Allowed(time.Now()), s.Most)
+		a.ui.Printf("Agent %s: its model service refuses requests, so at most %d of %d issues are worked at once now.\n", screen.CleanLine(s.Agent), s.Allowed(time.Now()), s.Most)
 	}
 	a.printWaits(waits, name)
 	a.printCaps(limits)
@@ -273,7 +274,7 @@ func (a *app) printCaps(list []capState) {
 			full = "; nothing new is started"
 		}
 		period := map[string]string{"day": "today", "month": "this month"}[c.Of]
-		a.ui.printf("Spent %s (UTC): %s%s.\n", period, strings.Join(parts, ", "), full)
+		a.ui.Printf("Spent %s (UTC): %s%s.\n", period, strings.Join(parts, ", "), full)
 	}
 }
 
@@ -283,13 +284,13 @@ func (a *app) printLeft(states []runState) {
 	for _, s := range states {
 		switch {
 		case s.leftMerge():
-			a.ui.printf("`ralph merge %s` finishes its merge.\n", s.Key)
+			a.ui.Printf("`ralph merge %s` finishes its merge.\n", s.Key)
 		case s.left():
 			some = true
 		}
 	}
 	if some {
-		a.ui.printf("The next `ralph work` brings what died or is not finished to its end.\n")
+		a.ui.Printf("The next `ralph work` brings what died or is not finished to its end.\n")
 	}
 }
 
@@ -326,11 +327,11 @@ func (s runState) row(work journal.Record) []string {
 	if !work.Ended.IsZero() {
 		s.Started, s.Ended, s.Facts.Usage = work.Started, work.Ended, work.Facts.Usage
 	}
-	took := age(time.Since(s.Started))
+	took := screen.Age(time.Since(s.Started))
 	state := s.State
 	switch {
 	case !s.Ended.IsZero():
-		took = age(s.Ended.Sub(s.Started))
+		took = screen.Age(s.Ended.Sub(s.Started))
 	case state == "running":
 		_, short, _ := phase(s.Record)
 		state = fmt.Sprintf("running (%s)", short)
@@ -339,7 +340,7 @@ func (s runState) row(work journal.Record) []string {
 	default:
 		took = "-"
 	}
-	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), ago(s.Started, time.Now()), took, cost(s.Facts.Usage), s.Title}
+	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), screen.Ago(s.Started, time.Now()), took, cost(s.Facts.Usage), s.Title}
 }
 
 // undone is what a run that was left has still to be.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -156,10 +157,10 @@ func (a *app) printWaits(list []pool.Skipped, name func(key string) string) {
 			continue
 		}
 		if shown++; shown > waitsShown {
-			a.ui.printf("More issues wait; `ralph work --dry-run` names them.\n")
+			a.ui.Printf("More issues wait; `ralph work --dry-run` names them.\n")
 			break
 		}
-		a.ui.printf("%s %s.\n", cleanLine(name(s.Issue.Key)), cleanLine(view.why(s)))
+		a.ui.Printf("%s %s.\n", screen.CleanLine(name(s.Issue.Key)), screen.CleanLine(view.why(s)))
 	}
 	a.printOpen(list)
 }
@@ -176,7 +177,7 @@ func (p *parts) parked(ctx context.Context) ([]journal.Parked, error) {
 // printParked names agents that are unavailable, until when and why.
 func (a *app) printParked(list []journal.Parked) {
 	for _, p := range list {
-		a.ui.printf("%s\n", cleanLine(parkedText(p)))
+		a.ui.Printf("%s\n", screen.CleanLine(parkedText(p)))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -40,7 +41,7 @@ func (a *app) stop(ctx context.Context, p *parts, o memberOptions, key string) e
 			return fmt.Errorf("run %s has just been claimed; try again in a moment: ralph stop %s", run, key)
 		}
 		if err == nil {
-			a.ui.printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, cleanLine(key))
+			a.ui.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, screen.CleanLine(key))
 		}
 		return err
 	}
@@ -52,7 +53,7 @@ func (a *app) stop(ctx context.Context, p *parts, o memberOptions, key string) e
 		defer database.Close()
 		stopped, err := database.Stop(ctx, name, p.key(ctx, key))
 		if stopped {
-			a.ui.printf("Asked the machine that has %s of %s to end its run.\n", cleanLine(key), cleanLine(name))
+			a.ui.Printf("Asked the machine that has %s of %s to end its run.\n", screen.CleanLine(key), screen.CleanLine(name))
 		}
 		if stopped || err != nil {
 			return err

@@ -16,20 +16,20 @@ import (
 // and v is nil, where nobody looks at a terminal, or where people asked for lines.
 func (a *app) startView(plain bool, title, leave string, actions tui.Actions) (v *tui.View, stop func()) {
 	out, ok := a.host.Stderr.(*os.File)
-	if !ok || plain || !a.ui.terminal || a.ui.quiet || a.ui.verbose || a.host.getenv("TERM") == "dumb" {
+	if !ok || plain || !a.ui.Terminal || a.ui.Quiet || a.ui.Verbose || a.host.getenv("TERM") == "dumb" {
 		return nil, func() {}
 	}
 	in, _ := a.host.Stdin.(*os.File)
 	if !a.host.Interactive {
 		in = nil
 	}
-	v = tui.Start(tui.Config{Out: out, In: in, Env: a.host.Env, Color: a.ui.errColor, Title: title, Leave: leave, Actions: actions})
-	a.ui.err.divert(v)
+	v = tui.Start(tui.Config{Out: out, In: in, Env: a.host.Env, Color: a.ui.ErrColor, Title: title, Leave: leave, Actions: actions})
+	a.ui.Err.Divert(v)
 	unwatch := watchSuspend(v.Suspend, v.Resume)
 	return v, sync.OnceFunc(func() {
 		unwatch()
 		v.Stop()
-		a.ui.err.divert(nil)
+		a.ui.Err.Divert(nil)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
 // terminal is one of so many columns, and what reads from it.
@@ -43,7 +44,7 @@ func TestInitFitsTheTerminal(t *testing.T) {
 	tty, screen := terminal(t, 40)
 	a := newApp(Host{Stdout: tty, Stderr: io.Discard})
 	a.printChecks(scaffold.Choices{Agent: "codex", Sandbox: "none", Gate: []string{"go vet ./... && go test ./... && staticcheck ./..."}})
-	a.ui.printf("end\n")
+	a.ui.Printf("end\n")
 	var got string
 	for text := make([]byte, 4096); !strings.Contains(got, "end\r\n"); {
 		n, err := screen.Read(text)
@@ -73,8 +74,8 @@ func TestColourOfEachStream(t *testing.T) {
 		"not wanted":  {tty, tty, []string{"NO_COLOR=1"}, [2]bool{}},
 		"no terminal": {io.Discard, io.Discard, nil, [2]bool{}},
 	} {
-		p := newPrinter(Host{Stdout: c.out, Stderr: c.err, Env: c.env})
-		if got := [2]bool{p.paint(red, "x") != "x", p.paintErr(red, "x") != "x"}; got != c.colours {
+		p := screen.New(c.out, c.err, c.env)
+		if got := [2]bool{p.Paint(screen.Red, "x") != "x", p.PaintErr(screen.Red, "x") != "x"}; got != c.colours {
 			t.Errorf("%s: %v, want %v", name, got, c.colours)
 		}
 	}

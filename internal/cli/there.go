@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
 // unitSocket is the socket of the unit in deploy/systemd.
@@ -62,7 +63,7 @@ func (a *app) refused(err error) error {
 	if !is {
 		return err
 	}
-	answer.Detail = cleanLine(answer.Detail)
+	answer.Detail = screen.CleanLine(answer.Detail)
 	if answer.Code == http.StatusUnauthorized {
 		return &exitError{status: exitUsage, err: err, hint: "give --listen-token-file FILE or " + config.ListenTokenVariable}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -75,13 +76,13 @@ func (t *top) run() (err error) {
 	if err != nil {
 		return t.refused(err)
 	}
-	screen, hide := t.startView(t.plain || !isTerminal(t.host.Stdout), "ralph top", "", t.actions)
+	screen, hide := t.startView(t.plain || !screen.IsTerminal(t.host.Stdout), "ralph top", "", t.actions)
 	defer hide()
 	if t.screen = screen; screen == nil {
-		t.ui.err.divert(t.ui.out) // the lines are the result
-		defer t.ui.err.divert(nil)
+		t.ui.Err.Divert(t.ui.Out) // the lines are the result
+		defer t.ui.Err.Divert(nil)
 		if len(runs) == 0 {
-			t.ui.note("nothing is being worked now; what begins is shown")
+			t.ui.Note("nothing is being worked now; what begins is shown")
 		}
 	}
 	ctx, leave := context.WithCancelCause(ctx)
@@ -154,7 +155,7 @@ func (t *top) event(e attach.Event) {
 		t.views[e.Run.Project] = v
 	}
 	if e.Found && t.screen == nil {
-		v.line(e.Event, t.ui.paintErr(bold, "working"), e.Title)
+		v.line(e.Event, t.ui.PaintErr(screen.Bold, "working"), e.Title)
 	}
 	if e.Old {
 		text, _ := logText(e.Event)
@@ -167,8 +168,8 @@ func (t *top) event(e attach.Event) {
 // away tells that the runs cannot be asked for, and that they can again.
 func (t *top) away(err error) {
 	if err != nil {
-		t.ui.warn(fmt.Sprintf("%v; trying again", err))
+		t.ui.Warn(fmt.Sprintf("%v; trying again", err))
 		return
 	}
-	t.ui.note("connected again")
+	t.ui.Note("connected again")
 }

@@ -160,7 +160,7 @@ func (a *app) login(p *parts, kind tracker.Descriptor) (source tracker.TokenSour
 // warnOfOpen names a file with a secret that every user of this host may read.
 func (a *app) warnOfOpen(key, path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
-		a.ui.warn(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
+		a.ui.Warn(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
 	}
 }
 

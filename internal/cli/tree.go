@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -43,15 +44,15 @@ func (a *app) tree(ctx context.Context, p *parts, args []string) error {
 	}
 	if _, err := os.Lstat(dir); err == nil {
 		return usagef("%s is there already; name another folder: ralph tree %s DIR, or remove that one: git worktree remove %s",
-			cleanLine(dir), cleanLine(key), cleanLine(git.Quote(dir)))
+			screen.CleanLine(dir), screen.CleanLine(key), screen.CleanLine(git.Quote(dir)))
 	}
 	if err := p.repo.Git().AddPlain(ctx, dir, w.tip); err != nil {
 		return err
 	}
-	a.ui.printf("%s\n", cleanLine(dir))
+	a.ui.Printf("%s\n", screen.CleanLine(dir))
 	if w.Uncommitted != "" {
-		a.ui.note("uncommitted changes are saved: git show %s", shortSHA(w.Uncommitted))
+		a.ui.Note("uncommitted changes are saved: git show %s", screen.ShortSHA(w.Uncommitted))
 	}
-	a.ui.note("remove it with: git -C %s worktree remove %s", cleanLine(git.Quote(p.top)), cleanLine(git.Quote(dir)))
+	a.ui.Note("remove it with: git -C %s worktree remove %s", screen.CleanLine(git.Quote(p.top)), screen.CleanLine(git.Quote(dir)))
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/trust"
 )
 
@@ -52,13 +53,13 @@ func runTrust(cmd *cobra.Command, a *app, f trustFlags) error {
 	if err != nil {
 		return err
 	}
-	file := cleanLine(filepath.Join(top, config.File))
+	file := screen.CleanLine(filepath.Join(top, config.File))
 	if len(values) == 0 {
-		a.ui.note("there is nothing to trust: %s sets nothing that needs your consent", file)
+		a.ui.Note("there is nothing to trust: %s sets nothing that needs your consent", file)
 		return nil
 	}
 	if f.hash {
-		a.ui.printf("%s\n", values.Hash())
+		a.ui.Printf("%s\n", values.Hash())
 		return nil
 	}
 	store, err := a.trustStore()
@@ -84,7 +85,7 @@ func runTrust(cmd *cobra.Command, a *app, f trustFlags) error {
 	if err := store.Trust(top, values); err != nil {
 		return err
 	}
-	a.ui.note("accepted; take it back with: ralph trust --revoke")
+	a.ui.Note("accepted; take it back with: ralph trust --revoke")
 	return nil
 }
 
@@ -117,9 +118,9 @@ func (a *app) revokeTrust(top string) error {
 	case err != nil:
 		return err
 	case had:
-		a.ui.note("forgotten: nothing is accepted of %s", cleanLine(filepath.Join(top, config.File)))
+		a.ui.Note("forgotten: nothing is accepted of %s", screen.CleanLine(filepath.Join(top, config.File)))
 	default:
-		a.ui.note("nothing was accepted of %s", cleanLine(filepath.Join(top, config.File)))
+		a.ui.Note("nothing was accepted of %s", screen.CleanLine(filepath.Join(top, config.File)))
 	}
 	return nil
 }
@@ -130,18 +131,18 @@ func (a *app) printGuarded(title string, before, values trust.Values) {
 	for _, c := range changes {
 		width = max(width, len(c.Key()))
 	}
-	a.ui.printf("%s:\n", title)
-	line := func(mark string, color style, v *trust.Value, more string) {
+	a.ui.Printf("%s:\n", title)
+	line := func(mark string, color screen.Style, v *trust.Value, more string) {
 		text := fmt.Sprintf("%s %-*s  %s%s", mark, width, v.Key, v.Shown, more)
-		text = cleanLine(text)
+		text = screen.CleanLine(text)
 		if mark != " " {
-			text = a.ui.paint(color, text)
+			text = a.ui.Paint(color, text)
 		}
-		a.ui.printf("  %s\n", text)
+		a.ui.Printf("  %s\n", text)
 	}
 	for _, c := range changes {
 		if c.Same() || len(before) == 0 {
-			line(" ", dim, c.After, "")
+			line(" ", screen.Dim, c.After, "")
 			continue
 		}
 		more := ""
@@ -149,13 +150,13 @@ func (a *app) printGuarded(title string, before, values trust.Values) {
 			more = " (another one)" // what differs is hidden
 		}
 		if c.Before != nil {
-			line("-", red, c.Before, "")
+			line("-", screen.Red, c.Before, "")
 		}
 		if c.After != nil {
-			line("+", green, c.After, more)
+			line("+", screen.Green, c.After, more)
 		}
 	}
-	a.ui.printf("Hash: %s\n", values.Hash())
+	a.ui.Printf("Hash: %s\n", values.Hash())
 }
 
 // trustStore is where the user's consents are. It is no folder that a configuration names: a repository could name one of

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/proof"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -83,7 +84,7 @@ func runVerify(cmd *cobra.Command, a *app, typed, file string) (err error) {
 		return away(err)
 	}
 	if a.json {
-		err = a.ui.json(data)
+		err = a.ui.JSON(data)
 	} else {
 		a.showProof(data)
 	}
@@ -292,30 +293,30 @@ func (v *verification) text(ctx context.Context, key string) (hash, unread strin
 // showProof prints a verification.
 func (a *app) showProof(d verifyData) {
 	line := func(lead, text string) {
-		a.ui.printf("%s\n", a.ui.wrapped(lead+cleanLine(text), 10))
+		a.ui.Printf("%s\n", a.ui.Wrapped(lead+screen.CleanLine(text), 10))
 	}
-	how := a.ui.paint(green, "proved")
+	how := a.ui.Paint(screen.Green, "proved")
 	if !d.Proved {
-		how = a.ui.paint(red, "not proved")
+		how = a.ui.Paint(screen.Red, "not proved")
 	}
-	a.ui.printf("%s: commit %s\n", how, d.Commit)
+	a.ui.Printf("%s: commit %s\n", how, d.Commit)
 	for _, c := range d.Checks {
 		text := c.What
 		if c.Why != "" {
 			text += ": " + c.Why
 		}
-		colour := map[proof.State]style{proof.Holds: green, proof.Fails: red, proof.Unknown: yellow}[c.State]
-		line("  "+a.ui.paint(colour, fmt.Sprintf("%-8s", c.State)), text)
+		colour := map[proof.State]screen.Style{proof.Holds: screen.Green, proof.Fails: screen.Red, proof.Unknown: screen.Yellow}[c.State]
+		line("  "+a.ui.Paint(colour, fmt.Sprintf("%-8s", c.State)), text)
 	}
 	for _, why := range d.Ignored {
 		line("  ignored ", "a line of the note: "+why)
 	}
 	if len(d.Says) > 0 {
-		a.ui.printf("\nWhoever has the key says:\n")
+		a.ui.Printf("\nWhoever has the key says:\n")
 		for _, s := range d.Says {
 			line("  ", s)
 		}
-		a.ui.printf("\nThis does not prove:\n")
+		a.ui.Printf("\nThis does not prove:\n")
 		for _, s := range d.Leaves {
 			line("  ", s)
 		}

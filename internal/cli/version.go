@@ -59,9 +59,9 @@ func newVersionCommand(a *app) *cobra.Command {
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
-				return a.ui.json(buildVersion())
+				return a.ui.JSON(buildVersion())
 			}
-			a.ui.printf("%s\n", buildVersion().line())
+			a.ui.Printf("%s\n", buildVersion().line())
 			return nil
 		},
 	}

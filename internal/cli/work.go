@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
@@ -63,7 +64,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 		return err
 	}
 	if both := p.passing(); both != "" {
-		a.ui.note("%s; %s", cleanLine(both), p.passingFix())
+		a.ui.Note("%s; %s", screen.CleanLine(both), p.passingFix())
 	}
 	if err := p.sweepable(ctx, c.Run.Publish); err != nil {
 		return err
@@ -92,12 +93,12 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 		args[i] = p.key(ctx, key)
 	}
 	for _, text := range estimated(c.Run) {
-		a.ui.note("%s", text)
+		a.ui.Note("%s", text)
 	}
 	unable := cmp.Or(a.noAgent(c.Run), enoughFiles(c.Parallel))
 	if dry {
 		if unable != nil {
-			a.ui.warn(unable.Error())
+			a.ui.Warn(unable.Error())
 		}
 		return a.plan(ctx, workers, c.Run, view, args)
 	}
@@ -123,7 +124,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 		a.noteUnpushed(ctx, p)
 	}
 	if text := brokenText(summary); text != "" && !a.json && (err == nil || err.Error() != text) {
-		a.ui.warn(text)
+		a.ui.Warn(text)
 	}
 	return err
 }
@@ -156,7 +157,7 @@ func brokenText(s pool.Summary) string {
 	if n == 0 {
 		return ""
 	}
-	return plural(n, "broken issue") + " left out"
+	return screen.Plural(n, "broken issue") + " left out"
 }
 
 // sweepable finds what every run would stumble over, before anything starts.
@@ -219,7 +220,7 @@ func leftOut(s pool.Summary) error {
 	if n == 0 {
 		return nil
 	}
-	return &exitError{status: exitIncomplete, err: fmt.Errorf("%s not worked", plural(n, "named issue"))}
+	return &exitError{status: exitIncomplete, err: fmt.Errorf("%s not worked", screen.Plural(n, "named issue"))}
 }
 
 // enoughFiles refuses a number of workers that would run out of open files.
@@ -278,7 +279,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		}
 		return &exitError{status: exitParked, err: errors.New(unavailableText(s.Unavailable)), hint: hint, told: stillParked(s)}
 	case unfinished > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s not published or reported yet", unfinished, plural(len(s.Runs), "issue")),
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s not published or reported yet", unfinished, screen.Plural(len(s.Runs), "issue")),
 			hint: "the next `ralph work` goes on from there, without the agent"}
 	case bad > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
@@ -290,9 +291,9 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		if len(s.Runs) == 0 {
 			status = exitFailed
 		}
-		return &exitError{status: status, err: fmt.Errorf("%s could not be worked", plural(len(s.Broken), "issue"))}
+		return &exitError{status: status, err: fmt.Errorf("%s could not be worked", screen.Plural(len(s.Broken), "issue"))}
 	case untold > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("the report or the labels of %s could not be written", plural(untold, "issue")),
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("the report or the labels of %s could not be written", screen.Plural(untold, "issue")),
 			hint: "`ralph show KEY` says why"}
 	case brokenText(s) != "":
 		return &exitError{status: exitIncomplete, err: errors.New(brokenText(s))}

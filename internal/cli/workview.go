@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/pool"
@@ -16,7 +17,7 @@ import (
 
 // workView tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
 type workView struct {
-	ui      *printer
+	ui      *screen.Printer
 	started time.Time
 	name    func(key string) string // what people call an issue
 	screen  *tui.View               // nil: there is none
@@ -40,11 +41,11 @@ func (c checked) String() string {
 	where := map[journal.Place]string{journal.PlaceWorktree: "in the worktree", journal.PlaceBase: "on the base", journal.PlaceCheckout: "on a clean checkout"}[c.place]
 	switch {
 	case !c.gated:
-		return where + ", " + age(c.setup)
+		return where + ", " + screen.Age(c.setup)
 	case c.setup > 0:
-		return fmt.Sprintf("%s, %s (setup %s)", where, age(c.gate), age(c.setup))
+		return fmt.Sprintf("%s, %s (setup %s)", where, screen.Age(c.gate), screen.Age(c.setup))
 	}
-	return where + ", " + age(c.gate)
+	return where + ", " + screen.Age(c.gate)
 }
 
 // check adds up what setup and gate take, and prints a line when one has failed.
@@ -65,10 +66,10 @@ func (v *workView) check(e journal.Event) {
 	}
 	if !e.Check.Passed() {
 		delete(v.checked, e.Run)
-		v.line(e, string(e.Kind)+" "+v.ui.paintErr(yellow, "failed"), fmt.Sprintf("%s: %s", c, e.Check.Command))
+		v.line(e, string(e.Kind)+" "+v.ui.PaintErr(screen.Yellow, "failed"), fmt.Sprintf("%s: %s", c, e.Check.Command))
 		if v.lack != nil && e.Place == journal.PlaceBase {
 			if lack := v.lack(); lack != "" {
-				v.line(e, v.ui.paintErr(yellow, "warning"), lack)
+				v.line(e, v.ui.PaintErr(screen.Yellow, "warning"), lack)
 			}
 		}
 		return
@@ -90,7 +91,7 @@ func (v *workView) passed(e journal.Event) {
 	if c.gated {
 		what = "gate passed"
 	}
-	v.line(e, v.ui.paintErr(dim, what), c.String())
+	v.line(e, v.ui.PaintErr(screen.Dim, what), c.String())
 }
 
 func (v *workView) event(e journal.Event) {
@@ -104,40 +105,40 @@ func (v *workView) event(e journal.Event) {
 	}
 	switch e.Kind {
 	case journal.EventSweep:
-		v.ui.note("%s", v.ui.paintErr(dim, cleanLine(e.Text)))
+		v.ui.Note("%s", v.ui.PaintErr(screen.Dim, screen.CleanLine(e.Text)))
 	case journal.EventProblem:
 		v.problem(e)
 	case journal.EventStarted:
-		v.line(e, v.ui.paintErr(bold, "started"), attempt(e.Attempt)+v.ui.brief(e.Title, 70))
+		v.line(e, v.ui.PaintErr(screen.Bold, "started"), attempt(e.Attempt)+v.ui.Brief(e.Title, 70))
 	case journal.EventUsage:
-		v.line(e, v.ui.paintErr(dim, fmt.Sprintf("iteration %d", e.Iteration)), tail(age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
+		v.line(e, v.ui.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), tail(screen.Age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
 	case journal.EventReview:
-		v.line(e, v.ui.paintErr(dim, "review"), v.ui.brief(cleanLine(e.Text), 160))
+		v.line(e, v.ui.PaintErr(screen.Dim, "review"), v.ui.Brief(screen.CleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
-		v.line(e, v.ui.paintErr(yellow, "warning"), raising(e.Text))
+		v.line(e, v.ui.PaintErr(screen.Yellow, "warning"), raising(e.Text))
 		v.warnFull(e.Text)
 	case journal.EventSkipped:
-		v.line(e, v.ui.paintErr(dim, "left out"), skipText(e))
+		v.line(e, v.ui.PaintErr(screen.Dim, "left out"), skipText(e))
 	case journal.EventRecovered:
-		v.line(e, v.ui.paintErr(yellow, "recovered"), e.Text)
+		v.line(e, v.ui.PaintErr(screen.Yellow, "recovered"), e.Text)
 	case journal.EventMerged:
-		v.line(e, v.ui.paintErr(green, "merged"), e.Text)
+		v.line(e, v.ui.PaintErr(screen.Green, "merged"), e.Text)
 	case journal.EventEnded:
 		v.ended(e)
 	case journal.EventAgent, journal.EventNote, journal.EventCommits, journal.EventSignal, journal.EventSetup, journal.EventGate:
 		check := e.Kind == journal.EventSetup || e.Kind == journal.EventGate
-		if v.ui.verbose && (!check || e.Check != nil && e.Check.Passed()) {
-			v.line(e, v.ui.paintErr(dim, string(e.Kind)), v.detail(e))
+		if v.ui.Verbose && (!check || e.Check != nil && e.Check.Passed()) {
+			v.line(e, v.ui.PaintErr(screen.Dim, string(e.Kind)), v.detail(e))
 		}
 	}
 }
 
 func (v *workView) problem(e journal.Event) {
 	if e.Skip != nil {
-		v.ui.warn(e.Key + ": " + skipText(e))
+		v.ui.Warn(e.Key + ": " + skipText(e))
 		return
 	}
-	v.ui.warn(e.Text)
+	v.ui.Warn(e.Text)
 	v.warnFull(e.Text)
 }
 
@@ -148,32 +149,32 @@ func (v *workView) detail(e journal.Event) string {
 	case e.Check != nil:
 		return fmt.Sprintf("%s: exit status %d", e.Check.Command, e.Check.ExitCode)
 	}
-	return v.ui.brief(cleanLine(e.Text), 160)
+	return v.ui.Brief(screen.CleanLine(e.Text), 160)
 }
 
 func (v *workView) ended(e journal.Event) {
-	colour := green
+	colour := screen.Green
 	if e.Outcome != journal.Succeeded {
-		colour = yellow
+		colour = screen.Yellow
 	}
 	if e.Outcome == journal.Failed || e.Outcome == journal.GateFailed {
-		colour = red
+		colour = screen.Red
 	}
 	where := "on " + e.Branch
 	if e.Merged {
 		where = e.Text
 	}
-	text := fmt.Sprintf("%s %s, %s", plural(e.Commits, "commit"), where, age(time.Duration(e.Elapsed*float64(time.Second))))
-	what := v.ui.paintErr(colour, string(e.Outcome))
-	switch reason := cleanLine(reasonOf(e)); {
+	text := fmt.Sprintf("%s %s, %s", screen.Plural(e.Commits, "commit"), where, screen.Age(time.Duration(e.Elapsed*float64(time.Second))))
+	what := v.ui.PaintErr(colour, string(e.Outcome))
+	switch reason := screen.CleanLine(reasonOf(e)); {
 	case reason == "":
 		v.line(e, what, text)
-	case v.ui.terminal: // it may end in a command to type, and so begins a line
+	case v.ui.Terminal: // it may end in a command to type, and so begins a line
 		v.line(e, what, text+":", reason)
 	default:
 		v.line(e, what, text+": "+reason)
 	}
-	if e.Outcome == journal.EnvironmentUnavailable && !v.ui.quiet {
+	if e.Outcome == journal.EnvironmentUnavailable && !v.ui.Quiet {
 		if v.told == nil {
 			v.told = map[string]string{}
 		}
@@ -184,11 +185,11 @@ func (v *workView) ended(e journal.Event) {
 
 // line prints what happened, and more in lines of its own.
 func (v *workView) line(e journal.Event, what, text string, more ...string) {
-	line := fmt.Sprintf("%s  %s  %s", v.ui.paintErr(bold, cleanLine(v.name(e.Key))), what, cleanLine(text))
+	line := fmt.Sprintf("%s  %s  %s", v.ui.PaintErr(screen.Bold, screen.CleanLine(v.name(e.Key))), what, screen.CleanLine(text))
 	for _, m := range more {
-		line += "\n" + below + cleanLine(m)
+		line += "\n" + screen.Below + screen.CleanLine(m)
 	}
-	v.ui.note("%s", line)
+	v.ui.Note("%s", line)
 }
 
 // tail adds to a text what there is to say about it.
@@ -206,13 +207,6 @@ func attempt(n int) string {
 	return fmt.Sprintf("(attempt %d) ", n)
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // why says why an issue waits or is left out.
 func (v *workView) why(s pool.Skipped) string {
 	if s.Skip.For != "" {
@@ -224,14 +218,14 @@ func (v *workView) why(s pool.Skipped) string {
 // summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.
 func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 	if a.json {
-		return a.ui.json(summaryJSON(s))
+		return a.ui.JSON(summaryJSON(s))
 	}
 	if !a.quiet {
 		defer a.warnCycles(s.Cycles, v)
 	}
 	if named {
 		for _, left := range s.Skipped {
-			a.ui.warn(v.name(left.Issue.Key) + " is left out: " + v.why(left))
+			a.ui.Warn(v.name(left.Issue.Key) + " is left out: " + v.why(left))
 		}
 		s.Skipped = nil
 	}
@@ -245,29 +239,29 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 		if a.quiet { // cron sends a mail for each line
 			return nil
 		}
-		a.ui.printf("Nothing was worked%s.\n", because(s))
+		a.ui.Printf("Nothing was worked%s.\n", because(s))
 		return nil
 	}
 	if s.Parallel > 0 && s.Parallel < min(s.Most, len(s.Runs)) {
-		defer a.ui.printf("Model services refused requests: in the end at most %s worked at once, not %d.\n", plural(s.Parallel, "issue"), s.Most)
+		defer a.ui.Printf("Model services refused requests: in the end at most %s worked at once, not %d.\n", screen.Plural(s.Parallel, "issue"), s.Most)
 	}
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
 	var sum costGroup
 	for _, r := range s.Runs {
 		took := "unfinished" // the next sweep ends it
 		if !r.Ended.IsZero() {
-			took = age(r.Ended.Sub(r.Started))
+			took = screen.Age(r.Ended.Sub(r.Started))
 		}
 		rows = append(rows, []string{v.name(r.Key), outcomeOf(r), fmt.Sprint(r.Commits), took, cost(r.Facts.Usage)})
 		sum.add(r)
 	}
-	a.ui.table(withoutUnknown(rows, "COST"))
-	a.ui.printf("%s worked in %s: %s%s.\n", plural(len(s.Runs), "issue"), age(time.Since(v.started)), tally(s), sum.sentence())
+	a.ui.Table(screen.WithoutUnknown(rows, "COST"))
+	a.ui.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.started)), tally(s), sum.sentence())
 	if list := pushed(s.Runs, v.remote); len(list) > 0 {
-		a.ui.printf("Pushed: %s.\n", strings.Join(list, ", "))
+		a.ui.Printf("Pushed: %s.\n", strings.Join(list, ", "))
 	}
 	if n := countIf(s.Runs, ungated); n > 0 {
-		a.ui.printf("No gate has checked %s; %s.\n", plural(n, "issue"), gateFix)
+		a.ui.Printf("No gate has checked %s; %s.\n", screen.Plural(n, "issue"), gateFix)
 	}
 	a.noteNext(s.Runs)
 	return nil
@@ -281,9 +275,9 @@ func (a *app) noteNext(runs []journal.Record) {
 	switch key := onlyKey(left); len(left) {
 	case 0:
 	case 1:
-		a.ui.note("To look: ralph diff %s; to merge: ralph merge %[1]s", key)
+		a.ui.Note("To look: ralph diff %s; to merge: ralph merge %[1]s", key)
 	default:
-		a.ui.note("To look: ralph diff %s; to merge: ralph merge %[1]s, or ralph merge --all", key)
+		a.ui.Note("To look: ralph diff %s; to merge: ralph merge %[1]s, or ralph merge --all", key)
 	}
 }
 
@@ -295,7 +289,7 @@ func because(s pool.Summary) string {
 	if label := nearestLabel(s.Skipped); label != "" {
 		return ": no open issue has the label, but some have " + label
 	}
-	return fmt.Sprintf(": %s left out (`ralph work --dry-run` says why)", plural(len(s.Skipped), "open issue"))
+	return fmt.Sprintf(": %s left out (`ralph work --dry-run` says why)", screen.Plural(len(s.Skipped), "open issue"))
 }
 
 // nearestLabel is the label of issues that all of them were perhaps to be picked up by.
@@ -311,7 +305,7 @@ func nearestLabel(left []pool.Skipped) string {
 		}
 		want, have = l.Skip.Unfit.Detail, append(have, l.Issue.Labels...)
 	}
-	return cleanLine(nearest.To(want, have))
+	return screen.CleanLine(nearest.To(want, have))
 }
 
 // gateFix gives a project a gate.

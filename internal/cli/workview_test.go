@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -27,13 +28,13 @@ func TestHintIsNeverCut(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		false: "k  started  " + title + "\nk  gate failed  in the worktree, 0s: " + command + "\nk  agent  " + reason + "\n" +
 			"k  failed  0 commits on ralph/k, 0s: " + reason + "\n",
-		true: "k  started  " + shorten(title, 70) + "\nk  gate failed  in the worktree, 0s: " + command + "\nk  agent  " + shorten(reason, 160) + "\n" +
+		true: "k  started  " + screen.Shorten(title, 70) + "\nk  gate failed  in the worktree, 0s: " + command + "\nk  agent  " + screen.Shorten(reason, 160) + "\n" +
 			"k  failed  0 commits on ralph/k, 0s:\n  " + reason + "\n",
 	} {
 		var errs bytes.Buffer
-		view := workView{ui: newPrinter(Host{Stdout: &bytes.Buffer{}, Stderr: &errs}), name: func(key string) string { return key }}
-		view.ui.configure("never", false, true)
-		view.ui.terminal = terminal
+		view := workView{ui: screen.New(&bytes.Buffer{}, &errs, nil), name: func(key string) string { return key }}
+		view.ui.Configure("never", false, true)
+		view.ui.Terminal = terminal
 		for _, e := range events {
 			view.event(e)
 		}
@@ -83,7 +84,7 @@ b  gate passed  in the worktree, 1m0s
 b  no-change  0 commits on ralph/b, 0s
 `
 	var errs bytes.Buffer
-	view := workView{ui: newPrinter(Host{Stdout: &bytes.Buffer{}, Stderr: &errs}), name: func(key string) string { return key }}
+	view := workView{ui: screen.New(&bytes.Buffer{}, &errs, nil), name: func(key string) string { return key }}
 	for _, e := range events {
 		view.event(e)
 	}

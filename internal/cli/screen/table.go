@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// table prints rows in columns, the first row as headings. Cells are cleaned, so they may hold anything. On a terminal a cell
+// Table prints rows in columns, the first row as headings. Cells are cleaned, so they may hold anything. On a terminal a cell
 // that has no room ends in an ellipsis, and a last column of reasons goes on below itself; a program gets all of each row on
 // one line.
-func (p *printer) table(rows [][]string) { table(p.out, rows, p.width(), p.paint) }
+func (p *Printer) Table(rows [][]string) { table(p.Out, rows, p.Width(), p.Paint) }
 
 const (
 	// leastName is how narrow the column of keys may become.
@@ -22,8 +22,8 @@ const (
 	leastCut = 6
 	// widest is how far one long cell moves the cells of the other rows; piped is the same where nothing is cut.
 	widest, piped = 60, 40
-	// below is the indentation of what stands on a line of its own.
-	below = "  "
+	// Below is the indentation of what stands on a line of its own.
+	Below = "  "
 	// joint is the blank inside what is typed as it stands.
 	joint = "\u00a0"
 )
@@ -56,10 +56,10 @@ func details() []string {
 	return []string{"TITLE", "WHERE", "FROM", "TOOK", "COMMITS", "ATTEMPT", "STARTED", "CACHE", "UNKNOWN", "OUT", "IN"}
 }
 
-func table(w io.Writer, rows [][]string, width int, paint func(style, string) string) {
+func table(w io.Writer, rows [][]string, width int, paint func(Style, string) string) {
 	last := len(rows[0]) - 1
 	wraps := strings.HasPrefix(rows[0][last], "WHY")
-	widths := columns(rows, width, wraps)
+	widths := Columns(rows, width, wraps)
 	for _, row := range rows {
 		var line strings.Builder
 		at := 0
@@ -67,14 +67,14 @@ func table(w io.Writer, rows [][]string, width int, paint func(style, string) st
 			if widths[i] == 0 {
 				continue
 			}
-			cell = cleanLine(cell)
+			cell = CleanLine(cell)
 			colour := stateColour(cell)
 			switch {
 			case width == 0:
 			case i == last && wraps:
 				cell = fit(cell, at, width)
 			default:
-				cell = shorten(cell, widths[i])
+				cell = Shorten(cell, widths[i])
 			}
 			pad := max(0, widths[i]-utf8.RuneCountInString(cell))
 			if h := rows[0][i]; (h == "STATE" || h == "OUTCOME") && cell != h {
@@ -89,10 +89,10 @@ func table(w io.Writer, rows [][]string, width int, paint func(style, string) st
 	}
 }
 
-// columns are the widths of the columns. Where the terminal is too narrow, columns are cut by rank, and of one rank the widest
+// Columns are the widths of the columns. Where the terminal is too narrow, columns are cut by rank, and of one rank the widest
 // first; before states, times and numbers are cut, details are left out: their width is 0. A last column that wraps takes what is
 // left.
-func columns(rows [][]string, width int, wraps bool) []int {
+func Columns(rows [][]string, width int, wraps bool) []int {
 	most := widest
 	if width == 0 {
 		most = piped
@@ -100,7 +100,7 @@ func columns(rows [][]string, width int, wraps bool) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], min(most, utf8.RuneCountInString(cleanLine(cell))))
+			widths[i] = max(widths[i], min(most, utf8.RuneCountInString(CleanLine(cell))))
 		}
 	}
 	last := len(widths) - 1
@@ -137,8 +137,8 @@ func columns(rows [][]string, width int, wraps bool) []int {
 	return widths
 }
 
-// withoutUnknown takes the columns with these headings out in which no row says anything.
-func withoutUnknown(rows [][]string, headings ...string) [][]string {
+// WithoutUnknown takes the columns with these headings out in which no row says anything.
+func WithoutUnknown(rows [][]string, headings ...string) [][]string {
 	for i := len(rows[0]) - 1; i >= 0; i-- {
 		says := func(row []string) bool { return row[i] != "-" }
 		if slices.Contains(headings, rows[0][i]) && !slices.ContainsFunc(rows[1:], says) {
@@ -151,17 +151,17 @@ func withoutUnknown(rows [][]string, headings ...string) [][]string {
 }
 
 // stateColour is the colour of a state or an outcome.
-func stateColour(state string) style {
+func stateColour(state string) Style {
 	word, _, _ := strings.Cut(state, " ")
 	switch word {
 	case "succeeded", "merged", "removed":
-		return green
+		return Green
 	case "failed", "gate-failed", "policy-blocked", "over-budget", "died", "broken":
-		return red
+		return Red
 	case "running", "no-change", "superseded", "kept":
-		return dim
+		return Dim
 	}
-	return yellow
+	return Yellow
 }
 
 // fit breaks a cell that begins at a column into lines that end before the width.
@@ -171,7 +171,7 @@ func fit(cell string, at, width int) string {
 	}
 	words := strings.Split(quoted(cell), " ")
 	if width-at < leastCell {
-		return "\n" + below + flow(words, len(below), max(len(below)+leastCell, width))
+		return "\n" + Below + flow(words, len(Below), max(len(Below)+leastCell, width))
 	}
 	return flow(words, at, width)
 }

@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ func TestAge(t *testing.T) {
 		0: "0s", 1500 * time.Microsecond: "2ms", 90 * time.Second: "1m30s", 72 * time.Hour: "3d", -time.Second: "-1s",
 		math.MinInt64: "-106751d",
 	} {
-		if got := age(in); got != want {
+		if got := Age(in); got != want {
 			t.Errorf("age(%d) = %q, want %q", in, got, want)
 		}
 	}
@@ -38,7 +38,7 @@ func TestTable(t *testing.T) {
 func TestShortenAndAge(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"abc": "abc", "abcdé": "abc…"} {
-		if got := shorten(in, 4); got != want {
+		if got := Shorten(in, 4); got != want {
 			t.Errorf("shorten(%q) = %q", in, got)
 		}
 	}
@@ -46,7 +46,7 @@ func TestShortenAndAge(t *testing.T) {
 		1500 * time.Microsecond: "2ms", 1250 * time.Millisecond: "1.3s", 90 * time.Second: "1m30s", -90 * time.Second: "-1m30s",
 		2*time.Hour + 5*time.Minute + 7*time.Second: "2h5m", 72 * time.Hour: "3d", 0: "0s",
 	} {
-		if got := age(d); got != want {
+		if got := Age(d); got != want {
 			t.Errorf("age(%v) = %q, want %q", d, got, want)
 		}
 	}
@@ -55,17 +55,17 @@ func TestShortenAndAge(t *testing.T) {
 func TestColour(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	p := newPrinter(Host{Stdout: &out, Stderr: &errs})
-	if p.paint(red, "x") != "x" {
+	p := New(&out, &errs, nil)
+	if p.Paint(Red, "x") != "x" {
 		t.Error("colour without a terminal")
 	}
-	p.configure("always", false, false)
-	if p.paint(red, "x") != "\x1b[31mx\x1b[0m" {
+	p.Configure("always", false, false)
+	if p.Paint(Red, "x") != "\x1b[31mx\x1b[0m" {
 		t.Error("--color always does not")
 	}
-	p.configure("always", true, false)
-	p.note("unheard")
-	p.warn("a\x1b[1m\nb")
+	p.Configure("always", true, false)
+	p.Note("unheard")
+	p.Warn("a\x1b[1m\nb")
 	if want := "ralph: \x1b[33mwarning:\x1b[0m a[1m b\n"; errs.String() != want {
 		t.Errorf("got %q, want %q", errs.String(), want)
 	}
@@ -93,7 +93,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func plain(_ style, text string) string { return text }
+func plain(_ Style, text string) string { return text }
 
 // Other columns end in an ellipsis: free text first, then names longer than 20, and then details are left out before states and
 // numbers are cut.
@@ -132,22 +132,9 @@ func TestTableCutsWhatHasNoRoom(t *testing.T) {
 		t.Errorf("sums:\n%s\nwant\n%s", sums.String(), want)
 	}
 	var b strings.Builder
-	table(&b, rows[:2], 0, func(s style, text string) string { return "<" + string(s) + ">" + text })
+	table(&b, rows[:2], 0, func(s Style, text string) string { return "<" + string(s) + ">" + text })
 	if !strings.Contains(b.String(), "  <31>policy-blocked  just") {
 		t.Errorf("the state has no colour: %s", b.String())
-	}
-}
-
-func TestFixFitsTheTerminal(t *testing.T) {
-	t.Parallel()
-	const fix = "make that folder, or name another: ralph doctor"
-	for width, want := range map[int]string{
-		0:  "                    fix: " + fix,
-		60: "                    fix: make that folder, or name another:\n                         ralph doctor",
-	} {
-		if got := fixLine(fix, width); got != want {
-			t.Errorf("%d columns:\n%s\nwant\n%s", width, got, want)
-		}
 	}
 }
 
@@ -158,7 +145,7 @@ func TestAgo(t *testing.T) {
 		0: "just now", 59 * time.Second: "just now", 3*time.Minute + 59*time.Second: "3 min ago", 47 * time.Hour: "47 h ago",
 		49 * time.Hour: "2 days ago", 40 * 24 * time.Hour: "2026-01-20", -time.Hour: "2026-03-01 13:00:00",
 	} {
-		if got := ago(now.Add(-d), now); got != want {
+		if got := Ago(now.Add(-d), now); got != want {
 			t.Errorf("%v: got %q, want %q", d, got, want)
 		}
 	}

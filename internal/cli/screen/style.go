@@ -1,0 +1,100 @@
+package screen
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
+)
+
+// Style is a terminal colour; its value is the SGR parameter.
+type Style string
+
+// The colours that ralph uses.
+const (
+	Bold   Style = "1"
+	Dim    Style = "2"
+	Red    Style = "31"
+	Green  Style = "32"
+	Yellow Style = "33"
+)
+
+// Paint colours text for standard output, where that is a terminal.
+func (p *Printer) Paint(s Style, text string) string { return painted(p.color, s, text) }
+
+// PaintErr colours text for standard error, where that is a terminal.
+func (p *Printer) PaintErr(s Style, text string) string { return painted(p.ErrColor, s, text) }
+
+func painted(on bool, s Style, text string) string {
+	if !on || text == "" {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
+
+// Clean makes text of others safe to print.
+func Clean(s string) string { return neutral.Terminal(s) }
+
+// CleanLine makes text of others one line that is safe to print.
+func CleanLine(s string) string { return neutral.Line(s) }
+
+// Shorten cuts text to n characters, the last of which then says so.
+func Shorten(s string, n int) string {
+	runes := []rune(s)
+	if len(runes) <= n || n < 1 {
+		return s
+	}
+	return string(runes[:n-1]) + "…"
+}
+
+// Age is a duration for people: one or two units, none smaller than a second unless all is.
+func Age(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + Age(-max(d, -math.MaxInt64)) // the least duration has no positive
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// Ago is a time for people, seen from now. Programs get it as it is.
+func Ago(t, now time.Time) string {
+	switch d := now.Sub(t); {
+	case d < 0:
+		return t.Local().Format(time.DateTime)
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	case d < 30*24*time.Hour:
+		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+	}
+	return t.Local().Format(time.DateOnly)
+}
+
+// Indent puts the lines after the first below the text of a log line.
+func Indent(s string) string {
+	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n                      ")
+}
+
+// Plural is a number of things, such as "2 commits".
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// ShortSHA is the beginning of a commit's name, which is enough for people.
+func ShortSHA(s string) string { return s[:min(12, len(s))] }
