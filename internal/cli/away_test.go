@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
 
 // remote gives the repository a remote.
@@ -48,7 +50,7 @@ func TestAwayIsParked(t *testing.T) {
 	for _, more := range [][]string{{"work", "--dry-run"}, {"work"}} {
 		got := m.run(t, nil, append(more, "--tracker=github", "--project=acme/widgets", "--sandbox=none", "--agent-command=true", "--remote=none")...)
 		if got.status != exitParked || !strings.Contains(got.stderr, "no token: set GITHUB_TOKEN or GH_TOKEN") ||
-			!strings.HasSuffix(got.stderr, "ralph: "+tokenHint+"\n") || strings.Contains(got.stderr, "command not carried out") {
+			!strings.HasSuffix(got.stderr, "ralph: "+hint.Token+"\n") || strings.Contains(got.stderr, "command not carried out") {
 			t.Errorf("%v: %+v", more, got)
 		}
 	}

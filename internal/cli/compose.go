@@ -18,6 +18,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/leak"
 	"github.com/ralph-pool/ralph/loop"
@@ -251,7 +252,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (c pool.Config, err erro
 	if r.Proof, err = a.prover(p, r.Sandboxes, r.Mounts); err != nil {
 		return c, err
 	}
-	r.Tracker, r.Labels, r.Hints, r.Count = p.tracker, p.labels(), hints(), p.count
+	r.Tracker, r.Labels, r.Hints, r.Count = p.tracker, p.labels(), hint.Commands(), p.count
 	r.Base, r.Publish, r.ClaimTTL, r.KeepRuns = p.Base, publishMode(p.Publish), p.ClaimTTL, p.KeepRuns
 	r.Before, r.Copy, r.SetupInputs, r.Proving, r.Prove = p.Before, p.Copy, p.SetupInputs, journal.Proving(p.Proof), p.ProofCommand
 	r.MaxIterations, r.NoProgress = p.MaxIterations, p.NoProgress

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
@@ -136,7 +137,7 @@ func (d *doctor) base(ctx context.Context, p *parts) {
 		err = p.prefixFree(ctx)
 	}
 	if err != nil {
-		d.fail("base", err.Error(), hintFor(err))
+		d.fail("base", err.Error(), hint.For(err))
 		return
 	}
 	d.ok("base", fmt.Sprintf("%s at %s", base.Name, screen.ShortSHA(base.Commit)))
@@ -156,7 +157,7 @@ func (d *doctor) claims(ctx context.Context, p *parts) {
 		return
 	}
 	if err != nil {
-		d.fail("claims", where+": "+err.Error(), claimsFix(err))
+		d.fail("claims", where+": "+err.Error(), hint.Claims(err))
 		return
 	}
 	d.ok("claims", "taken and released "+where)
@@ -174,7 +175,7 @@ func (d *doctor) lacksToken(ctx context.Context, p *parts, err error) bool {
 			project = kind.Title
 		}
 		text := err.Error()
-		d.fail("token", project+": "+text[max(0, strings.Index(text, token.ErrNone.Error())):], trackerFix(kind, err))
+		d.fail("token", project+": "+text[max(0, strings.Index(text, token.ErrNone.Error())):], hint.Tracker(kind, err))
 	}
 	d.tokenless = true
 	return true
@@ -206,7 +207,7 @@ func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
 		}
 	}
 	if err != nil {
-		d.fail("backlog", err.Error(), trackerFix(kind, err))
+		d.fail("backlog", err.Error(), hint.Tracker(kind, err))
 		return
 	}
 	ready := 0

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -47,7 +48,7 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 	if agent.Describe().Program == "" {
 		program := options.Command[0]
 		if !strings.Contains(program, "/") && d.app.lookPath(program) == "" {
-			d.fail("agent", agents.NotFound(program), agentFix)
+			d.fail("agent", agents.NotFound(program), hint.Agent)
 			return
 		}
 		if _, err := os.Stat(d.app.expand(p.top, program)); err != nil && strings.Contains(program, "/") {
@@ -58,7 +59,7 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 		return
 	}
 	if d.app.lookPath(inv.Argv[0]) == "" {
-		d.fail("agent", agents.NotFound(inv.Argv[0]), agentFix)
+		d.fail("agent", agents.NotFound(inv.Argv[0]), hint.Agent)
 		return
 	}
 	out := proc.NewTail(1 << 10)
@@ -69,7 +70,7 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 	})
 	switch {
 	case err != nil:
-		d.fail("agent", fmt.Sprintf("%s: %v", agent.Name(), err), agentFix)
+		d.fail("agent", fmt.Sprintf("%s: %v", agent.Name(), err), hint.Agent)
 	case exit.Code != 0:
 		d.fail("agent", fmt.Sprintf("%s --version: exit status %d: %s", inv.Argv[0], exit.Code, out), "")
 	default:

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -90,7 +91,7 @@ func (d *doctor) sources(ctx context.Context, p *parts) {
 			if r, err := egress.ParseRule(address); err == nil && len(r.Ports) > 0 {
 				host, port = r.Host, r.Ports[0]
 			}
-			private := privateHost(ctx, address)
+			private := hint.PrivateHost(ctx, address)
 			allowed := slices.ContainsFunc(network.Allow, func(r egress.Rule) bool { return r.Allows(host, port) && (r.AllowPrivate || !private) })
 			key := map[bool]string{false: "allow", true: "allow-private"}[private]
 			if !allowed {

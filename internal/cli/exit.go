@@ -13,7 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -76,7 +79,7 @@ func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 	)
 	switch {
 	case errors.As(err, &decided):
-		return &problem{Status: decided.status, Message: err.Error(), Hint: cmp.Or(decided.hint, hintFor(err)), Told: decided.told}
+		return &problem{Status: decided.status, Message: err.Error(), Hint: cmp.Or(decided.hint, hint.For(err)), Told: decided.told}
 	case errors.As(err, &invalid):
 		return &problem{Status: exitUsage, Message: invalid.Error(), Problems: invalid}
 	}
@@ -84,12 +87,12 @@ func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
 		return &problem{Status: exitUsage, Message: err.Error()}
 	}
 	if errors.Is(err, local.ErrNoFolder) {
-		return &problem{Status: exitUsage, Message: err.Error(), Hint: initFix}
+		return &problem{Status: exitUsage, Message: err.Error(), Hint: hint.Init}
 	}
 	if message, unknown := unknownCommand(root, err); unknown {
 		return &problem{Status: exitUsage, Message: message}
 	}
-	return &problem{Status: exitFailed, Message: err.Error(), Hint: hintFor(err)}
+	return &problem{Status: exitFailed, Message: err.Error(), Hint: hint.For(err)}
 }
 
 // unknownCommand rewords cobra's error for a command that does not exist, which has no type of its own.
@@ -226,4 +229,27 @@ func end(p *screen.Printer, problem *problem, asJSON bool) int {
 		_, _ = fmt.Fprintf(p.Err, "%s %s\n", p.PaintErr(screen.Red, "ralph:"), screen.CleanLine(problem.Hint))
 	}
 	return problem.Status
+}
+
+// isAway reports that the tracker or the remote cannot be used now, or not with this token.
+func isAway(err error) bool {
+	var (
+		away    *tracker.UnavailableError
+		refused *tracker.RefusedError
+	)
+	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
+}
+
+// asUsage marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
+func asUsage(err error) error {
+	var unknown *pool.UnknownKeyError
+	switch {
+	case errors.As(err, &unknown) && unknown.Nearest != "":
+		return usagef("%w; did you mean %s?", err, unknown.Nearest)
+	case errors.As(err, &unknown):
+		return usagef("%w; `ralph work --dry-run` lists them", err)
+	case isAway(err):
+		return &exitError{status: exitParked, err: err}
+	}
+	return err
 }

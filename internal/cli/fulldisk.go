@@ -1,70 +1,17 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 
-	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
-
-// lacksSpace matches what the system and SQLite say of a full disk.
-var lacksSpace = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|database or disk is full`)
-
-// hostPath matches a path of this host in an error.
-var hostPath = regexp.MustCompile(`(^|\s)(/[^\s:]+)`)
-
-// leastRoom is less than any run needs; a disk with less is full.
-const leastRoom = 4 << 20
-
-// diskFull says which disk is full and what frees space, where that is what a text of ralph's is about; empty: it is not. A
-// program in a sandbox may have filled a disk of its own, so the disks of the paths that the text names, and of the folder, are
-// looked at.
-func diskFull(text, folder string) string {
-	if !lacksSpace.MatchString(text) {
-		return ""
-	}
-	var paths []string
-	for _, found := range hostPath.FindAllStringSubmatch(text, -1) {
-		paths = append(paths, found[2])
-	}
-	if folder != "" {
-		paths = append(paths, folder)
-	}
-	for _, path := range paths {
-		path = existing(path)
-		if room, err := disk.RoomAt(path); err == nil && (room.Bytes < leastRoom || room.MostFiles > 0 && room.Files == 0) {
-			return "the disk of " + diskRoot(path) + " is full; `ralph clean` frees what ended runs have left, and with min-free-mb runs end before a disk is full"
-		}
-	}
-	return ""
-}
-
-// existing is the path, or the nearest folder above it that exists.
-func existing(path string) string {
-	for path = filepath.Clean(path); path != filepath.Dir(path); path = filepath.Dir(path) {
-		if _, err := os.Lstat(path); err == nil {
-			break
-		}
-	}
-	return path
-}
-
-// diskRoot is the highest folder above the path on the same file system.
-func diskRoot(path string) string {
-	for parent := filepath.Dir(path); parent != path && disk.Same(path, parent); parent = filepath.Dir(path) {
-		path = parent
-	}
-	return path
-}
 
 // onFullDisk adds to an error which disk is full, where it is about that and has no path.
 func (p *parts) onFullDisk(err error) error {
-	if err == nil || hintFor(err) != "" {
+	if err == nil || hint.For(err) != "" {
 		return err
 	}
-	if said := diskFull(err.Error(), p.state); said != "" {
+	if said := hint.DiskFull(err.Error(), p.state); said != "" {
 		return &exitError{status: exitFailed, err: err, hint: said}
 	}
 	return err
@@ -75,7 +22,7 @@ func (v *workView) warnFull(text string) {
 	if v.full || strings.TrimSpace(text) == "" {
 		return
 	}
-	if said := diskFull(text, v.state); said != "" {
+	if said := hint.DiskFull(text, v.state); said != "" {
 		v.full = true
 		v.ui.Warn(said)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/identity"
@@ -38,12 +39,12 @@ func (d *doctor) identity(ctx context.Context, p *parts) {
 		err = p.repo.CheckIdentity(ctx, who, environ)
 	}
 	if err != nil {
-		d.fail("identity", err.Error(), identityHint(err))
+		d.fail("identity", err.Error(), hint.Identity(err))
 		return
 	}
 	if who.Author == (identity.Ident{}) {
 		if who.Author, err = p.repo.User(ctx); err != nil {
-			d.warn("identity", fmt.Sprintf("%v; commits are of %s", err, who.Author), identityHint(err))
+			d.warn("identity", fmt.Sprintf("%v; commits are of %s", err, who.Author), hint.Identity(err))
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop/prompt"
@@ -325,7 +326,7 @@ func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.Fil
 	}
 	inside := slices.Contains(engines(), c.Sandbox) // and so is the agent
 	if p := c.About.Program; p != "" && !inside && a.lookPath(p) == "" {
-		next("%s; %s.", agents.NotFound(p), agentFix)
+		next("%s; %s.", agents.NotFound(p), hint.Agent)
 	}
 	if agent, err := a.agents().Lookup(c.Agent); err == nil && c.Sandbox != "sbx" {
 		if _, trouble := a.agentLogin(agent); trouble != "" {

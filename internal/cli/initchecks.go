@@ -3,18 +3,15 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/internal/reach"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
@@ -54,7 +51,7 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 		s := p.Source(ctx, a.host.Env)
 		for _, host := range s.Hosts {
 			list := &c.Allow
-			if privateHost(ctx, host) {
+			if hint.PrivateHost(ctx, host) {
 				list = &c.AllowPrivate
 			}
 			if !slices.Contains(*list, host) {
@@ -91,20 +88,6 @@ func (a *app) showNamed(proposals []toolchain.Proposal, allowed []string) {
 		a.ui.Warn("the repository names hosts that runs may not reach: " + strings.Join(named, ", ") +
 			"; add those that you trust to allow, or to allow-private, in config.yaml")
 	}
-}
-
-// privateHost reports whether the host, as far as can be seen now, is on this host or a private network.
-func privateHost(ctx context.Context, host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return reach.Of(addr) == reach.Private
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return reach.Of(a) != reach.Private })
 }
 
 // hiddenTools are the folders with programs that shell lines begin with and that a native sandbox does not show.

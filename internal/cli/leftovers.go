@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/tracker"
@@ -94,7 +95,7 @@ func (d *doctor) leftovers(ctx context.Context, p *parts) {
 		return
 	}
 	for _, l := range found {
-		severity, fix := tracker.Fail, repairCommand
+		severity, fix := tracker.Fail, hint.Repair
 		if l.Safe {
 			severity = tracker.Warn
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -137,7 +138,7 @@ func skipText(e journal.Event) string {
 	if e.Skip == nil {
 		return e.Text
 	}
-	return skipReason(e.Key, *e.Skip)
+	return hint.SkipReason(e.Key, *e.Skip)
 }
 
 // logLine prints one event; ended says that it is the run's last. out is nil where the output of checks is not followed.
@@ -188,7 +189,7 @@ func logText(e journal.Event) (line string, ended bool) {
 	case journal.EventEnded:
 		text, ended = fmt.Sprintf("%s %s", e.Outcome, reasonOf(e)), true
 	case journal.EventWarning:
-		text = raising(text)
+		text = hint.Raising(text)
 	case journal.EventSkipped, journal.EventProblem:
 		text = skipText(e)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -214,7 +215,7 @@ func (a *app) mergedOne(ctx context.Context, p *parts, names func(key string) st
 	case ctx.Err() != nil && r.Record.Published == "":
 		return errInterrupted
 	case r.Skip != nil && len(r.Finished) == 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", name, skipReason(inCommand(name, key), *r.Skip))}
+		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(inCommand(name, key), *r.Skip))}
 	case r.Skip != nil: // an earlier run was left on its way
 		return a.merged(name, r.Finished[len(r.Finished)-1])
 	case r.Unavailable != nil && v.Outcome.Unavailable():

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -165,7 +166,7 @@ func (a *app) noProgram(c run.Config, l agents.Link) error {
 		strings.Contains(program, "/") && (len(c.Mounts) > 0 || !filepath.IsAbs(program)) || a.lookPath(program) != "" {
 		return nil
 	}
-	return &exitError{status: exitParked, err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), agentFix)}
+	return &exitError{status: exitParked, err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), hint.Agent)}
 }
 
 // noSandbox ends a sweep in which no run could open a sandbox.
@@ -182,7 +183,7 @@ func sandboxLine(name string, err error) string { return name + ": " + sandboxWh
 // sandboxWhy says in one line why a sandbox does not work, and what helps.
 func sandboxWhy(name string, err error) string {
 	why := strings.TrimPrefix(strings.TrimSpace(err.Error()), "open sandbox "+name+": ")
-	if fix := sandboxFix(err); fix != "" {
+	if fix := hint.Sandbox(err); fix != "" {
 		why += "; " + fix
 	}
 	return strings.ReplaceAll(why, "\n", "; ")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/job"
@@ -148,8 +149,8 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 		return perr
 	}
 	err = jobVerdict(res.Record, res.Unavailable)
-	said := diskFull(strings.Join(append(res.Record.Warnings, report.Reason(res.Record.Verdict.Reason)), " "), p.state)
-	if said != "" && (err == nil || hintFor(err) != said) {
+	said := hint.DiskFull(strings.Join(append(res.Record.Warnings, report.Reason(res.Record.Verdict.Reason)), " "), p.state)
+	if said != "" && (err == nil || hint.For(err) != said) {
 		a.ui.Warn(said)
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/job"
@@ -25,14 +26,14 @@ import (
 
 // jobVerdict is the exit status of a run; unavailable is why it could not work, if nothing could.
 func jobVerdict(r journal.Record, unavailable error) error {
-	why := errors.New(withFix(report.Reason(r.Verdict.Reason)))
+	why := errors.New(hint.WithAgent(report.Reason(r.Verdict.Reason)))
 	switch r.Verdict.Outcome {
 	case journal.Succeeded, journal.NoChange:
 		return nil
 	case journal.Interrupted:
 		return errInterrupted
 	case journal.AgentUnavailable, journal.EnvironmentUnavailable:
-		return &exitError{status: exitParked, err: why, hint: sandboxFix(unavailable)}
+		return &exitError{status: exitParked, err: why, hint: hint.Sandbox(unavailable)}
 	}
 	if r.Facts.End == loop.EndPrompt {
 		return &exitError{status: exitUsage, err: why}
@@ -105,7 +106,7 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 	}
 	row("Logs", "%s", r.Dir)
 	for _, w := range r.Warnings {
-		a.ui.Warn(raising(w))
+		a.ui.Warn(hint.Raising(w))
 	}
 	if d := denied(r); d != "" {
 		a.ui.Warn(d)
@@ -129,11 +130,11 @@ func denied(r journal.Record) string {
 
 // noteRecovered says what was imported of a job that had died.
 func (a *app) noteRecovered(r journal.Record) {
-	kept := keptWork(r.Commits, r.Branch, r.WIP)
+	kept := hint.KeptWork(r.Commits, r.Branch, r.WIP)
 	if kept == "" {
 		kept = "there was no work to keep"
 	} else {
-		kept += "; " + dropWith(r.Key)
+		kept += "; " + hint.DropWith(r.Key)
 	}
 	a.ui.Note("ralph: run %s had died; %s", r.ID, screen.CleanLine(kept))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attack"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -79,10 +80,10 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
 	}
 	r := res.Record
 	for _, w := range r.Warnings {
-		a.ui.Note("ralph: %s", screen.CleanLine(raising(w)))
+		a.ui.Note("ralph: %s", screen.CleanLine(hint.Raising(w)))
 	}
-	if kept := keptWork(r.Commits, r.Branch, r.WIP); kept != "" {
-		a.ui.Note("ralph: %s; %s", kept, dropWith(r.Key))
+	if kept := hint.KeptWork(r.Commits, r.Branch, r.WIP); kept != "" {
+		a.ui.Note("ralph: %s; %s", kept, hint.DropWith(r.Key))
 	}
 	switch {
 	case r.Facts.Exit != nil && *r.Facts.Exit == 0:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
@@ -169,7 +170,7 @@ func (a *app) showRun(s runState, name string) {
 		line("question", "%s", f.Question)
 	}
 	for _, w := range s.Warnings {
-		line("warning", "%s", raising(w))
+		line("warning", "%s", hint.Raising(w))
 	}
 	line("logs", "%s", s.Dir)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/proof"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -97,7 +98,7 @@ func runVerify(cmd *cobra.Command, a *app, typed, file string) (err error) {
 // away says of a remote that cannot be used that nothing could be done.
 func away(err error) error {
 	if isAway(err) {
-		return &exitError{status: exitParked, err: err, hint: remoteHint}
+		return &exitError{status: exitParked, err: err, hint: hint.Remote}
 	}
 	return err
 }

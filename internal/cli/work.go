@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -233,20 +234,6 @@ func enoughFiles(parallel int) error {
 		parallel, parking.Files(parallel), limit, parking.Fits(limit), parking.Files(parallel)+1)
 }
 
-// asUsage marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
-func asUsage(err error) error {
-	var unknown *pool.UnknownKeyError
-	switch {
-	case errors.As(err, &unknown) && unknown.Nearest != "":
-		return usagef("%w; did you mean %s?", err, unknown.Nearest)
-	case errors.As(err, &unknown):
-		return usagef("%w; `ralph work --dry-run` lists them", err)
-	case isAway(err):
-		return &exitError{status: exitParked, err: err}
-	}
-	return err
-}
-
 // onlyKey is the key of the only run.
 func onlyKey(runs []journal.Record) string {
 	if len(runs) == 1 {
@@ -267,17 +254,17 @@ func verdict(ctx context.Context, s pool.Summary) error {
 	case s.Interrupted:
 		return errInterrupted
 	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
-		hint := hintFor(s.Unavailable)
+		fix := hint.For(s.Unavailable)
 		if e, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
-			hint = baselineFix(ctx, e)
+			fix = hint.Baseline(ctx, e)
 		}
 		if spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable); ok {
-			hint = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)
+			fix = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)
 		}
 		if !s.ParkedUntil.IsZero() {
-			hint = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
+			fix = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
 		}
-		return &exitError{status: exitParked, err: errors.New(unavailableText(s.Unavailable)), hint: hint, told: stillParked(s)}
+		return &exitError{status: exitParked, err: errors.New(unavailableText(s.Unavailable)), hint: fix, told: stillParked(s)}
 	case unfinished > 0:
 		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s not published or reported yet", unfinished, screen.Plural(len(s.Runs), "issue")),
 			hint: "the next `ralph work` goes on from there, without the agent"}
@@ -305,9 +292,9 @@ func verdict(ctx context.Context, s pool.Summary) error {
 func unavailableText(err error) string {
 	var agent *run.UnavailableError
 	if errors.As(err, &agent) && agent.Key != "" {
-		return fmt.Sprintf("%s: %s; `ralph work KEY` tries an issue at once", report.Unavailable(agent.Agents), withFix(report.Reason(agent.Reason)))
+		return fmt.Sprintf("%s: %s; `ralph work KEY` tries an issue at once", report.Unavailable(agent.Agents), hint.WithAgent(report.Reason(agent.Reason)))
 	}
-	return withFix(err.Error())
+	return hint.WithAgent(err.Error())
 }
 
 func countIf[T any](list []T, is func(T) bool) (n int) {

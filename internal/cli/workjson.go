@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -84,7 +85,7 @@ func summaryJSON(s pool.Summary) summaryData {
 func skips(list []pool.Skipped) []skipData {
 	out := []skipData{}
 	for _, s := range list {
-		out = append(out, skipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: skipReason(s.Issue.Key, s.Skip), Skip: s.Skip})
+		out = append(out, skipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: hint.SkipReason(s.Issue.Key, s.Skip), Skip: s.Skip})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/internal/tui"
@@ -115,7 +116,7 @@ func (v *workView) event(e journal.Event) {
 	case journal.EventReview:
 		v.line(e, v.ui.PaintErr(screen.Dim, "review"), v.ui.Brief(screen.CleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
-		v.line(e, v.ui.PaintErr(screen.Yellow, "warning"), raising(e.Text))
+		v.line(e, v.ui.PaintErr(screen.Yellow, "warning"), hint.Raising(e.Text))
 		v.warnFull(e.Text)
 	case journal.EventSkipped:
 		v.line(e, v.ui.PaintErr(screen.Dim, "left out"), skipText(e))
@@ -212,7 +213,7 @@ func (v *workView) why(s pool.Skipped) string {
 	if s.Skip.For != "" {
 		s.Skip.For = v.name(s.Skip.For)
 	}
-	return skipReason(s.Issue.Key, s.Skip)
+	return hint.SkipReason(s.Issue.Key, s.Skip)
 }
 
 // summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.

@@ -1,9 +1,8 @@
-package cli
+package hint
 
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -25,22 +24,11 @@ func TestSandboxFix(t *testing.T) {
 			{Setting: sandboxes.SetPlace}, {Setting: sandboxes.SetProvider},
 		},
 	} {
-		if got := sandboxFix(fmt.Errorf("open: %w", sandboxes.Fixable(errors.New("no"), fixes...))); got != want {
+		if got := Sandbox(fmt.Errorf("open: %w", sandboxes.Fixable(errors.New("no"), fixes...))); got != want {
 			t.Errorf("%v: %q, want %q", fixes, got, want)
 		}
 	}
-	if got := sandboxFix(errors.New("no")); got != "" {
+	if got := Sandbox(errors.New("no")); got != "" {
 		t.Errorf("another error: %q", got)
-	}
-}
-
-// The list of sandboxes says what to do about each that cannot be used.
-func TestSandboxCheckNamesFixes(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	m.commit(t)
-	got := m.run(t, nil, "sandbox", "check", "--sandbox=none", "--agent-command=true")
-	if want := "no image is named; build the image with: ralph image build --engine docker"; !strings.Contains(got.stdout, want) {
-		t.Errorf("got %+v, want %q", got, want)
 	}
 }

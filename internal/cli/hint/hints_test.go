@@ -1,4 +1,4 @@
-package cli
+package hint
 
 import (
 	"fmt"
@@ -16,11 +16,11 @@ func TestTrackerFixWithoutToken(t *testing.T) {
 	kind := tracker.Descriptor{LoginHint: "make a token"}
 	const want = "make a token; set it in one of these variables, or name another source: token-env, token-file or token-command"
 	for _, err := range []error{fmt.Errorf("%w: set X", token.ErrNone), &tracker.RefusedError{Err: fmt.Errorf("list: %w", token.ErrNone)}} {
-		if got := trackerFix(kind, err); got != want {
+		if got := Tracker(kind, err); got != want {
 			t.Errorf("%v: %q", err, got)
 		}
 	}
-	if got := trackerFix(kind, tracker.ErrNotFound); got != "" {
+	if got := Tracker(kind, tracker.ErrNotFound); got != "" {
 		t.Errorf("%q", got)
 	}
 }
@@ -40,16 +40,16 @@ func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 		refused("a.example:443", "too-many"):             "",
 		"network: 5 more refusals":                       "",
 	} {
-		if got := raising(line); got != line+want {
+		if got := Raising(line); got != line+want {
 			t.Errorf("%q", got)
 		}
 	}
 	e := &workspace.BaselineError{Refused: []string{refused("127.0.0.1:8081", "not-allowed"), refused("b.invalid:443", "not-allowed"), refused("b.invalid:80", "not-allowed")}}
 	const want = "no agent was started; if they may be reached: --allow-private 127.0.0.1:8081 --allow b.invalid; otherwise correct the command"
-	if got := baselineFix(t.Context(), e); got != want {
+	if got := Baseline(t.Context(), e); got != want {
 		t.Errorf("%q", got)
 	}
-	if got := baselineFix(t.Context(), &workspace.BaselineError{}); !strings.Contains(got, "--allow HOST") {
+	if got := Baseline(t.Context(), &workspace.BaselineError{}); !strings.Contains(got, "--allow HOST") {
 		t.Errorf("where nothing was refused: %q", got)
 	}
 }

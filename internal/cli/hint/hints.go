@@ -1,13 +1,16 @@
-package cli
+// Package hint has the texts that say what to do about something: which command, flag or key helps. Each stands in one place.
+package hint
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -26,26 +29,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree/base"
 )
 
-// This file has the texts that say what to do about something, each in one place.
+// Init is for a repository without a backlog.
+const Init = "set the repository up with: ralph init; where .ralph/config.yaml is already, make that folder"
 
-// isAway reports that the tracker or the remote cannot be used now, or not with this token.
-func isAway(err error) bool {
-	var (
-		away    *tracker.UnavailableError
-		refused *tracker.RefusedError
-	)
-	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
-}
-
-// initFix is for a repository without a backlog.
-const initFix = "set the repository up with: ralph init; where .ralph/config.yaml is already, make that folder"
-
-// trackerFix is what to do about an error of a kind of tracker; empty when the error is enough.
-func trackerFix(kind tracker.Descriptor, err error) string {
+// Tracker is what to do about an error of a kind of tracker; empty when the error is enough.
+func Tracker(kind tracker.Descriptor, err error) string {
 	var f *forge.Failure
 	switch {
 	case errors.Is(err, local.ErrNoFolder):
-		return initFix
+		return Init
 	case errors.Is(err, token.ErrNone):
 		return kind.LoginHint + "; set it in one of these variables, or name another source: token-env, token-file or token-command"
 	case !errors.As(err, &f):
@@ -60,9 +52,9 @@ func trackerFix(kind tracker.Descriptor, err error) string {
 	return ""
 }
 
-// claimsFix is what to do about a remote that takes no claim. Git has no codes for why: its words have to do, and where
+// Claims is what to do about a remote that takes no claim. Git has no codes for why: its words have to do, and where
 // they are others the advice is the general one.
-func claimsFix(err error) string {
+func Claims(err error) string {
 	if !errors.Is(err, worktree.ErrRemote) {
 		return ""
 	}
@@ -89,19 +81,19 @@ func claimsFix(err error) string {
 	return "give ralph push rights for refs/ralph/*, " + alone
 }
 
-// remoteHint is the way around a remote that is away or takes nothing.
-const remoteHint = "to work on this machine only, without the remote: --remote none"
+// Remote is the way around a remote that is away or takes nothing.
+const Remote = "to work on this machine only, without the remote: --remote none"
 
-// tokenHint is for a forge without a token, which no other setting replaces.
-const tokenHint = "set the token in one of these variables, or name another source, such as: --token-command 'gh auth token'"
+// Token is for a forge without a token, which no other setting replaces.
+const Token = "set the token in one of these variables, or name another source, such as: --token-command 'gh auth token'"
 
-// hintFor is what to do about an error, wherever it comes from; empty where the error is enough.
-func hintFor(err error) string {
+// For is what to do about an error, wherever it comes from; empty where the error is enough.
+func For(err error) string {
 	switch {
 	case errors.Is(err, token.ErrNone):
-		return tokenHint
+		return Token
 	case errors.Is(err, worktree.ErrRemote):
-		return remoteHint
+		return Remote
 	case errors.Is(err, base.ErrOwn):
 		return "git switch BRANCH, or name the base: --base BRANCH"
 	case errors.Is(err, worktree.ErrNoBase):
@@ -110,11 +102,11 @@ func hintFor(err error) string {
 	if _, short := errors.AsType[*disk.ShortError](err); short {
 		return "free some space, choose another disk with state-dir, or lower min-free-mb"
 	}
-	return cmp.Or(sandboxFix(err), identityHint(err), diskFull(err.Error(), ""))
+	return cmp.Or(Sandbox(err), Identity(err), DiskFull(err.Error(), ""))
 }
 
-// identityHint is the command that fixes a missing name or key.
-func identityHint(err error) string {
+// Identity is the command that fixes a missing name or key.
+func Identity(err error) string {
 	switch {
 	case errors.Is(err, worktree.ErrNoIdentity):
 		return `git config --global user.name "YOUR NAME" && git config --global user.email YOU@EXAMPLE.COM, or --commit-author "NAME <MAIL>"`
@@ -124,14 +116,14 @@ func identityHint(err error) string {
 	return ""
 }
 
-// agentFix is what to do about a program that is missing.
-const agentFix = agents.InstallHint + ", or choose another with --agent or --agent-command"
+// Agent is what to do about a program that is missing.
+const Agent = agents.InstallHint + ", or choose another with --agent or --agent-command"
 
-// withFix says the same where a run has said what to do.
-func withFix(text string) string { return strings.Replace(text, agents.InstallHint, agentFix, 1) }
+// WithAgent says the same where a run has said what to do.
+func WithAgent(text string) string { return strings.Replace(text, agents.InstallHint, Agent, 1) }
 
-// raising says of a notice about a limit which key raises it.
-func raising(notice string) string {
+// Raising says of a notice about a limit which key raises it.
+func Raising(notice string) string {
 	switch {
 	case strings.Contains(notice, sandboxes.AtMemoryLimit):
 		return notice + "; raise memory-mb if they need more"
@@ -159,12 +151,12 @@ func allowing(notice string) string {
 	return "--allow " + r.String()
 }
 
-// baselineFix is what to do about setup or a gate that cannot run on the base.
-func baselineFix(ctx context.Context, e *workspace.BaselineError) string {
+// Baseline is what to do about setup or a gate that cannot run on the base.
+func Baseline(ctx context.Context, e *workspace.BaselineError) string {
 	var flags []string
 	for _, line := range e.Refused {
 		if flag := allowing(line); flag != "" {
-			if host, ok := strings.CutPrefix(flag, "--allow "); ok && privateHost(ctx, host) {
+			if host, ok := strings.CutPrefix(flag, "--allow "); ok && PrivateHost(ctx, host) {
 				flag = "--allow-private " + host
 			}
 			if !slices.Contains(flags, flag) {
@@ -178,9 +170,9 @@ func baselineFix(ctx context.Context, e *workspace.BaselineError) string {
 	return "no agent was started; correct the command, or give it what it needs: setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
 }
 
-// keptWork says what a job or a command has left where, and how to get it. The changes are one commit on what was
+// KeptWork says what a job or a command has left where, and how to get it. The changes are one commit on what was
 // committed last.
-func keptWork(commits int, branch, wip string) string {
+func KeptWork(commits int, branch, wip string) string {
 	var kept []string
 	if commits > 0 {
 		kept = append(kept, fmt.Sprintf("%s kept on branch %s, get it with: %s", screen.Plural(commits, "commit"), branch, report.GitCommand("merge", branch)))
@@ -192,14 +184,14 @@ func keptWork(commits int, branch, wip string) string {
 	return strings.Join(kept, "; ")
 }
 
-// dropWith is how to be rid of it all the same.
-func dropWith(key string) string { return "drop it with `ralph clean --discard " + key + "`" }
+// DropWith is how to be rid of the work of an issue all the same.
+func DropWith(key string) string { return "drop it with `ralph clean --discard " + key + "`" }
 
-// repairCommand fixes what leftovers lists.
-const repairCommand = "ralph clean --repair"
+// Repair is the command that fixes what leftovers lists.
+const Repair = "ralph clean --repair"
 
-// skipReason says why an issue is not worked, with the command that works it all the same.
-func skipReason(key string, s journal.Skip) string {
+// SkipReason says why an issue is not worked, with the command that works it all the same.
+func SkipReason(key string, s journal.Skip) string {
 	if s.Code == journal.SkipHuman || s.Code == journal.SkipDone {
 		return report.Skip(s) + "; `ralph work " + key + "` works it again"
 	}
@@ -212,10 +204,24 @@ func skipReason(key string, s journal.Skip) string {
 	return report.Skip(s)
 }
 
-// hints are the commands that reports name.
-func hints() report.Hints {
+// Commands are the commands that reports name.
+func Commands() report.Hints {
 	return report.Hints{
 		Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", MergeEdited: "ralph merge --edited KEY", Show: "ralph show KEY", Stop: "ralph stop KEY",
-		Doctor: "ralph doctor", Verify: "ralph verify KEY", Warning: raising,
+		Doctor: "ralph doctor", Verify: "ralph verify KEY", Warning: Raising,
 	}
+}
+
+// PrivateHost reports whether the host, as far as can be seen now, is on this host or a private network.
+func PrivateHost(ctx context.Context, host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return reach.Of(addr) == reach.Private
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return reach.Of(a) != reach.Private })
 }

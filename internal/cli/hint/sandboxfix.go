@@ -1,4 +1,4 @@
-package cli
+package hint
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// sandboxFix names the flags and commands that help against an error of a sandbox; empty for other errors.
-func sandboxFix(err error) string {
+// Sandbox names the flags and commands that help against an error of a sandbox; empty for other errors.
+func Sandbox(err error) string {
 	fixable, ok := errors.AsType[*sandboxes.FixError](err)
 	if !ok {
 		return ""

@@ -1,0 +1,17 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// The list of sandboxes says what to do about each that cannot be used.
+func TestSandboxCheckNamesFixes(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	got := m.run(t, nil, "sandbox", "check", "--sandbox=none", "--agent-command=true")
+	if want := "no image is named; build the image with: ralph image build --engine docker"; !strings.Contains(got.stdout, want) {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+}
