@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -74,13 +75,13 @@ func (a *app) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 		for _, text := range list {
 			choice, err := agents.ParseChoice(text)
 			if err != nil {
-				return nil, usagef("%s: %w", key, err)
+				return nil, exit.Usagef("%s: %w", key, err)
 			}
 			if _, err := a.agents().Lookup(choice.Agent); err != nil {
-				return nil, usagef("%s: %w", key, err)
+				return nil, exit.Usagef("%s: %w", key, err)
 			}
 			if c.AgentUpstream != "" && choice.Agent != c.Agent { // which would get the other's key
-				return nil, usagef("agent-upstream: it is for the service of %s, and %s names %s; leave one out", c.Agent, key, choice.Agent)
+				return nil, exit.Usagef("agent-upstream: it is for the service of %s, and %s names %s; leave one out", c.Agent, key, choice.Agent)
 			}
 			of := c
 			of.Agent, of.Model = choice.Agent, choice.Model
@@ -109,7 +110,7 @@ func (a *app) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 func shares(c config.Config, list []agents.Choice) (ledger.Shares, error) {
 	of, err := ledger.ParseShares(c.BudgetAgents)
 	if err != nil {
-		return nil, usagef("budget-agents: %w", err)
+		return nil, exit.Usagef("budget-agents: %w", err)
 	}
 	names := make([]string, 0, len(list))
 	for _, choice := range list {
@@ -117,7 +118,7 @@ func shares(c config.Config, list []agents.Choice) (ledger.Shares, error) {
 	}
 	for choice := range of {
 		if !slices.Contains(list, choice) {
-			return nil, usagef("budget-agents: %s is not an agent of these runs; they have %s", choice, strings.Join(names, ", "))
+			return nil, exit.Usagef("budget-agents: %s is not an agent of these runs; they have %s", choice, strings.Join(names, ", "))
 		}
 	}
 	return of, nil
@@ -127,7 +128,7 @@ func shares(c config.Config, list []agents.Choice) (ledger.Shares, error) {
 func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent, agents.Options, []string, error) {
 	agent, err := a.agents().Lookup(c.Agent)
 	if err != nil {
-		return nil, agents.Options{}, nil, &exitError{status: exitUsage, err: err}
+		return nil, agents.Options{}, nil, &exit.Error{Status: exit.Usage, Err: err}
 	}
 	if agent.Describe().Program != "" { // the program is of another of the agents
 		c.AgentCommand = nil
@@ -158,17 +159,17 @@ func (a *app) checkUpstream(c config.Config, agent agents.Agent, provider sandbo
 		return nil
 	}
 	if agent.Describe().Endpoint == nil {
-		return usagef("agent-upstream: ralph does not know the service of agent %s; leave it out, and tell the program itself where to go with --agent-env", agent.Name())
+		return exit.Usagef("agent-upstream: ralph does not know the service of agent %s; leave it out, and tell the program itself where to go with --agent-env", agent.Name())
 	}
 	if provider.Capabilities().OwnEgress {
-		return usagef("agent-upstream: sandbox %s sends requests by a way of its own; leave it out, or choose another with --sandbox", provider.Name())
+		return exit.Usagef("agent-upstream: sandbox %s sends requests by a way of its own; leave it out, or choose another with --sandbox", provider.Name())
 	}
 	u, err := url.Parse(c.AgentUpstream)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
-		return usagef("agent-upstream: it is not a URL such as https://gateway.example.com")
+		return exit.Usagef("agent-upstream: it is not a URL such as https://gateway.example.com")
 	}
 	if _, err := agents.FindService(agent, a.user()); errors.Is(err, agents.ErrNoEndpoint) {
-		return usagef("agent-upstream: %v; or leave it out", err)
+		return exit.Usagef("agent-upstream: %v; or leave it out", err)
 	}
 	return nil
 }
@@ -193,7 +194,7 @@ func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (run.Review
 	case !there:
 		return run.Reviewer{}, nil
 	case c.AgentUpstream != "" && c.Agent != first:
-		return run.Reviewer{}, usagef("agent-upstream: it is for the service of %s, and review names %s; leave one out", first, c.Agent)
+		return run.Reviewer{}, exit.Usagef("agent-upstream: it is for the service of %s, and review names %s; leave one out", first, c.Agent)
 	}
 	agent, options, _, err := a.agent(c, provider)
 	if err != nil {

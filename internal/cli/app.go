@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/trust"
 	"github.com/ralph-pool/ralph/tracker"
@@ -47,7 +48,7 @@ func newApp(h Host) *app {
 // softly returns the context commands run under by default.
 func (a *app) softly(hard context.Context) (context.Context, context.CancelFunc) {
 	a.hard = hard
-	return endedBy(hard, a.host.Interrupt, errInterrupted)
+	return endedBy(hard, a.host.Interrupt, exit.ErrInterrupted)
 }
 
 // endedBy returns a context that also ends when the channel is closed, with that cause. The function frees what it takes.
@@ -75,7 +76,7 @@ func (a *app) noteStopping(ctx context.Context, grace time.Duration) (done func(
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(said)
-		if errors.Is(context.Cause(ctx), errInterrupted) {
+		if errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
 			a.ui.Note("stopping: agents have %s to end, and what they have committed is kept; once more kills them", screen.Age(grace))
 		}
 	})
@@ -109,11 +110,11 @@ func (a *app) checkRepo() error {
 	case a.repo == "":
 		return nil
 	case errors.Is(err, os.ErrNotExist):
-		return usagef("--repo: %s does not exist", a.dir())
+		return exit.Usagef("--repo: %s does not exist", a.dir())
 	case err != nil:
-		return usagef("--repo: %v", err)
+		return exit.Usagef("--repo: %v", err)
 	case !info.IsDir():
-		return usagef("--repo: %s is not a folder", a.dir())
+		return exit.Usagef("--repo: %s is not a folder", a.dir())
 	}
 	return nil
 }

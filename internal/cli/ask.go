@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/words"
 )
@@ -49,7 +50,7 @@ func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 	case s, ok := <-a.lines:
 		if !ok {
 			a.ui.Prompt("\n")
-			return "", errInterrupted
+			return "", exit.ErrInterrupted
 		}
 		return strings.TrimSpace(screen.CleanLine(s)), nil
 	}
@@ -80,7 +81,7 @@ func (a *asker) choose(ctx context.Context, question string, options []option) (
 				return name, nil
 			}
 		}
-		a.ui.Prompt("  " + strconv.Quote(answer) + " is none of these" + suggest(answer, names, "", "type a number") + "\n")
+		a.ui.Prompt("  " + strconv.Quote(answer) + " is none of these" + exit.Suggest(answer, names, "", "type a number") + "\n")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
 
@@ -49,7 +50,7 @@ func TestAwayIsParked(t *testing.T) {
 	m.commit(t)
 	for _, more := range [][]string{{"work", "--dry-run"}, {"work"}} {
 		got := m.run(t, nil, append(more, "--tracker=github", "--project=acme/widgets", "--sandbox=none", "--agent-command=true", "--remote=none")...)
-		if got.status != exitParked || !strings.Contains(got.stderr, "no token: set GITHUB_TOKEN or GH_TOKEN") ||
+		if got.status != exit.Parked || !strings.Contains(got.stderr, "no token: set GITHUB_TOKEN or GH_TOKEN") ||
 			!strings.HasSuffix(got.stderr, "ralph: "+hint.Token+"\n") || strings.Contains(got.stderr, "command not carried out") {
 			t.Errorf("%v: %+v", more, got)
 		}
@@ -68,18 +69,18 @@ func TestNothingToStartFrom(t *testing.T) {
 	}
 	for _, args := range commands {
 		got := m.run(t, nil, args...)
-		if got.status != exitUsage || !strings.Contains(got.stderr, "repository has no commits yet; make the first with") {
+		if got.status != exit.Usage || !strings.Contains(got.stderr, "repository has no commits yet; make the first with") {
 			t.Errorf("no commit, %v: %+v", args, got)
 		}
 	}
 	for _, args := range append(commands, []string{"init", "--agent=codex", "--sandbox=none"}) {
 		got := m.run(t, func(h *Host) { h.Dir = m.home }, args...)
-		if got.status != exitUsage || !strings.Contains(got.stderr, "is not in a git repository; make one with") {
+		if got.status != exit.Usage || !strings.Contains(got.stderr, "is not in a git repository; make one with") {
 			t.Errorf("no repository, %v: %+v", args, got)
 		}
 	}
 	top := m.run(t, func(h *Host) { h.Dir = m.home }, "top")
-	if top.status != exitUsage || !strings.Contains(top.stderr, "is not in a git repository; make one with") || strings.Contains(top.stderr, "dial") {
+	if top.status != exit.Usage || !strings.Contains(top.stderr, "is not in a git repository; make one with") || strings.Contains(top.stderr, "dial") {
 		t.Errorf("top: %+v", top)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestSameWordsForACause: what keeps an agent from working is said in the same words, with the same remedy, wherever
@@ -53,7 +55,7 @@ func TestSameWordsForACause(t *testing.T) {
 			}
 			for _, args := range [][]string{{"work", "--skip-permissions"}, {"run", "--prompt=hi", "--skip-permissions"}} {
 				got := m.run(t, with, append(args, agent...)...)
-				if got.status != exitParked || !strings.Contains(got.stderr, c.cause+"; "+c.fix) {
+				if got.status != exit.Parked || !strings.Contains(got.stderr, c.cause+"; "+c.fix) {
 					t.Errorf("%s: %+v", args[0], got)
 				}
 			}

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // Like git, ralph looks for a repository in no folder above those of GIT_CEILING_DIRECTORIES.
@@ -12,7 +14,7 @@ func TestCeilingOfTheSearch(t *testing.T) {
 	m.commit(t)
 	t.Setenv("GIT_CEILING_DIRECTORIES", m.repo+"/a")
 	got := m.run(t, nil, "init", "--yes", "--repo="+m.repo+"/a/b")
-	if got.status != exitUsage || !strings.Contains(got.stderr, "not a git repository") && !strings.Contains(got.stderr, "no repository") {
+	if got.status != exit.Usage || !strings.Contains(got.stderr, "not a git repository") && !strings.Contains(got.stderr, "no repository") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/notify"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 	"github.com/ralph-pool/ralph/tracker"
@@ -78,13 +79,13 @@ func TestNotifyRefuses(t *testing.T) {
 		"notify-mail-to: [a@example.com]\nnotify-mail-server: mail:25\nnotify-mail-from: b@example.com\nnotify-mail-user: b": "notify-mail-password-file is needed",
 	} {
 		m.own(t, own+"\n")
-		if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got.status != exitUsage || !strings.Contains(got.stderr, want) {
+		if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got.status != exit.Usage || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v, want %q", own, got, want)
 		}
 	}
 	m.own(t, "")
 	m.write(t, ".ralph/config.yaml", "notify-command: [sh]\n")
-	if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got.status != exitUsage || !strings.Contains(got.stderr, "notify-command") {
+	if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got.status != exit.Usage || !strings.Contains(got.stderr, "notify-command") {
 		t.Errorf("a repository's own: %+v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/tracker"
@@ -45,11 +46,11 @@ func newCleanCommand(a *app) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case discard && len(args) == 0:
-				return usagef("--discard loses work, so it needs the KEYs; `ralph clean --dry-run` lists them")
+				return exit.Usagef("--discard loses work, so it needs the KEYs; `ralph clean --dry-run` lists them")
 			case repair && (discard || caches || len(args) > 0):
-				return usagef("--repair looks at the whole repository; leave out --discard, --caches and the KEYs")
+				return exit.Usagef("--repair looks at the whole repository; leave out --discard, --caches and the KEYs")
 			case caches && len(args) > 0:
-				return usagef("--caches removes what all issues share; leave out the KEYs")
+				return exit.Usagef("--caches removes what all issues share; leave out the KEYs")
 			}
 			return nil
 		},
@@ -114,7 +115,7 @@ func (a *app) clean(ctx context.Context, p *parts, args []string, dry, discard, 
 	}
 	err = errors.Join(a.printCleaned(results, p.names(ctx), dry), c.broken, err)
 	if n := countIf(results, func(r cleaned) bool { return !r.Removed }); discard && n > 0 && err == nil {
-		err = &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d not removed", n, len(results))}
+		err = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d not removed", n, len(results))}
 	}
 	for _, command := range c.onRemote(ctx) {
 		a.ui.Note("still on %s; once %s is there and no request needs it: %s", screen.CleanLine(p.repo.Remote()), screen.CleanLine(c.base.Name), command)
@@ -156,7 +157,7 @@ func named(ctx context.Context, p *parts, left []leftover, args []string) ([]lef
 	var out []leftover
 	for _, arg := range args {
 		if _, err := path.Match(arg, ""); err != nil {
-			return nil, usagef("%q is not a pattern: %v", arg, err)
+			return nil, exit.Usagef("%q is not a pattern: %v", arg, err)
 		}
 		found := false
 		for _, l := range left {
@@ -170,7 +171,7 @@ func named(ctx context.Context, p *parts, left []leftover, args []string) ([]lef
 			}
 		}
 		if !found {
-			return nil, usagef("nothing of ralph's is left for %q; `ralph clean --dry-run` lists what there is", arg)
+			return nil, exit.Usagef("nothing of ralph's is left for %q; `ralph clean --dry-run` lists what there is", arg)
 		}
 	}
 	return out, nil

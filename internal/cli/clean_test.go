@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // What is being worked is kept, and the exit status says that not all is gone.
@@ -43,14 +45,14 @@ func TestDiscardOfWhatIsWorked(t *testing.T) {
 		t.Fatalf("no agent was started: %+v", got)
 	}
 	got := m.run(t, nil, "clean", "--discard", "one")
-	if got.status != exitIncomplete || !strings.Contains(got.stdout, "kept") || !strings.Contains(got.stderr, "1 of 1 not removed") {
+	if got.status != exit.Incomplete || !strings.Contains(got.stdout, "kept") || !strings.Contains(got.stderr, "1 of 1 not removed") {
 		t.Errorf("%+v", got)
 	}
 	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	<-worked
-	if got = m.run(t, nil, "clean", "--discard", "one"); got.status != exitOK {
+	if got = m.run(t, nil, "clean", "--discard", "one"); got.status != exit.OK {
 		t.Errorf("afterwards: %+v", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
@@ -50,7 +51,7 @@ func Main(changes ...func(*Host)) int {
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "ralph: working directory: %v\n", err)
-		return exitFailed
+		return exit.Failed
 	}
 	ctx, interrupt, hangup, stop := watchSignals(context.Background())
 	defer stop()
@@ -77,7 +78,7 @@ func Run(ctx context.Context, args []string, h Host) int {
 	if err == nil {
 		err = a.ui.Failed()
 	}
-	return end(a.ui, asProblem(ctx, root, err), slices.Contains(beforeDashes(args), "--json"))
+	return exit.Tell(a.ui, exit.ProblemOf(ctx, root, err), slices.Contains(beforeDashes(args), "--json"))
 }
 
 // beforeDashes are the arguments that can be flags.

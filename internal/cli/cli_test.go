@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 func TestVersion(t *testing.T) {
@@ -85,7 +85,7 @@ func TestConfigElsewhere(t *testing.T) {
 	if got := m.run(t, bare, "config", "parallel"); got.stdout != "4\n" || !strings.Contains(got.stderr, "is a bare repository") {
 		t.Errorf("in a bare repository: %+v", got)
 	}
-	if got := m.run(t, bare, "work"); got.status != exitUsage || strings.Contains(got.stderr, "--repo") {
+	if got := m.run(t, bare, "work"); got.status != exit.Usage || strings.Contains(got.stderr, "--repo") {
 		t.Errorf("in a bare repository: %+v", got)
 	}
 	if got := m.run(t, outside, "config", "parallel", "--repo", m.repo); got.stdout != "7\n" || got.stderr != "" {
@@ -94,7 +94,7 @@ func TestConfigElsewhere(t *testing.T) {
 	if got := m.run(t, outside, "config", "parallel", "--repo", "../repo"); got.stdout != "7\n" {
 		t.Errorf("relative --repo: %+v", got)
 	}
-	if got := m.run(t, outside, "config", "parallel", "--repo", m.home); got.status != exitUsage || got.stdout != "" {
+	if got := m.run(t, outside, "config", "parallel", "--repo", m.home); got.status != exit.Usage || got.stdout != "" {
 		t.Errorf("--repo that is none: %+v", got)
 	}
 }
@@ -204,36 +204,6 @@ func TestUnwritableOutputIsAFailure(t *testing.T) {
 	}
 }
 
-// TestExitStatus is the table of the help, by error.
-func TestExitStatus(t *testing.T) {
-	t.Parallel()
-	root := &cobra.Command{Use: "ralph"}
-	for _, c := range []struct {
-		name string
-		ctx  context.Context
-		err  error
-		want problem
-	}{
-		{"plain", t.Context(), errors.New("x"), problem{Status: 1, Message: "x"}},
-		{"usage", t.Context(), fmt.Errorf("a: %w", usagef("x")), problem{Status: 2, Message: "a: x"}},
-		{
-			"incomplete", t.Context(), &exitError{status: exitIncomplete, err: errors.New("2 of 3"), hint: "ralph status"},
-			problem{Status: 3, Message: "2 of 3", Hint: "ralph status"},
-		},
-		{"parked", t.Context(), &exitError{status: exitParked, err: errors.New("x")}, problem{Status: 4, Message: "x"}},
-		{"interrupted", t.Context(), fmt.Errorf("a: %w", errInterrupted), problem{Status: 130, Message: "a: interrupted"}},
-		{"cancelled by the user", canceled(t), context.Canceled, problem{Status: 130, Message: "interrupted twice"}},
-		{"cancelled by something else", t.Context(), context.Canceled, problem{Status: 1, Message: "context canceled"}},
-	} {
-		if diff := cmp.Diff(&c.want, asProblem(c.ctx, root, c.err)); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
-	}
-	if asProblem(t.Context(), root, nil) != nil {
-		t.Error("no error is a problem")
-	}
-}
-
 // TestSignals sends this process the two requests to stop.
 func TestSignals(t *testing.T) { //nolint:paralleltest // signals are the whole process's
 	ctx, interrupt, _, stop := watchSignals(t.Context())
@@ -250,7 +220,7 @@ func TestSignals(t *testing.T) { //nolint:paralleltest // signals are the whole 
 	}
 	send()
 	<-ctx.Done()
-	if !errors.Is(context.Cause(ctx), errKilled) {
+	if !errors.Is(context.Cause(ctx), exit.ErrKilled) {
 		t.Errorf("cause %v", context.Cause(ctx))
 	}
 }
@@ -274,19 +244,6 @@ func TestStateDir(t *testing.T) {
 		}
 		if got != "" && !filepath.IsAbs(got) {
 			t.Errorf("%s is not absolute", got)
-		}
-	}
-}
-
-func TestExactlyOne(t *testing.T) {
-	t.Parallel()
-	check, cmd := oneIssue, &cobra.Command{Use: "show"}
-	if err := check(cmd, []string{"a"}); err != nil {
-		t.Error(err)
-	}
-	for _, args := range [][]string{nil, {"a", "b"}} {
-		if err := check(cmd, args); err == nil || err.Error() != "show takes one KEY; type show KEY" {
-			t.Errorf("%q: %v", args, err)
 		}
 	}
 }

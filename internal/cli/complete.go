@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
@@ -51,8 +52,8 @@ func refineCompletion(root *cobra.Command) {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		shells := commandNames(cmd)
-		return usagef("unknown shell %q%s", args[0], suggest(args[0], shells, "", "it is one of "+strings.Join(shells, ", ")))
+		shells := exit.CommandNames(cmd)
+		return exit.Usagef("unknown shell %q%s", args[0], exit.Suggest(args[0], shells, "", "it is one of "+strings.Join(shells, ", ")))
 	}
 }
 

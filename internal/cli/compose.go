@@ -18,6 +18,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/leak"
@@ -145,7 +146,7 @@ func (p *parts) useRemote(ctx context.Context) error {
 
 // wrong is the error of a setting that only the machine can tell to be wrong. It says where the value comes from.
 func (p *parts) wrong(key string, err error) error {
-	return &exitError{status: exitUsage, err: fmt.Errorf("%s: %w", p.loaded.Origin(key).Name(key), err)}
+	return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: %w", p.loaded.Origin(key).Name(key), err)}
 }
 
 // base is the branch, tag or commit that runs begin at.
@@ -155,7 +156,7 @@ func (p *parts) base(ctx context.Context) (worktree.Base, error) {
 	case err == nil:
 		return base, nil
 	case p.Base == "":
-		return base, &exitError{status: exitUsage, err: err}
+		return base, &exit.Error{Status: exit.Usage, Err: err}
 	}
 	return base, p.wrong("base", err)
 }
@@ -167,7 +168,7 @@ func (p *parts) foreignBase(ctx context.Context) (worktree.Base, error) {
 		return b, err
 	}
 	if err := base.Foreign(b, p.Base, p.BranchPrefix); err != nil {
-		return b, &exitError{status: exitUsage, err: err}
+		return b, &exit.Error{Status: exit.Usage, Err: err}
 	}
 	return b, nil
 }
@@ -181,7 +182,7 @@ func (p *parts) startable(ctx context.Context) error {
 	if _, herr := p.repo.Base(ctx, "HEAD"); herr == nil { // a detached head will do
 		return nil
 	}
-	return &exitError{status: exitUsage, err: err}
+	return &exit.Error{Status: exit.Usage, Err: err}
 }
 
 func (p *parts) close() (err error) {
@@ -333,7 +334,7 @@ func (a *app) passed(list []string) ([]string, error) {
 		if !strings.Contains(item, "=") {
 			value := a.host.getenv(item)
 			if value == "" {
-				return nil, usagef("agent-env: %s is not set on this host; set it, or take it off the list", item)
+				return nil, exit.Usagef("agent-env: %s is not set on this host; set it, or take it off the list", item)
 			}
 			item += "=" + value
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
@@ -24,7 +25,7 @@ func newConfigCommand(a *app) *cobra.Command {
 		Long:    configLong,
 		Example: "  ralph config\n  ralph config gate\n  RALPH_PARALLEL=8 ralph config --json parallel",
 		GroupID: groupSetUp,
-		Args:    atMostOne("KEY"),
+		Args:    exit.AtMostOne("KEY"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -43,7 +44,7 @@ func runConfig(cmd *cobra.Command, a *app, args []string) error {
 	if len(args) == 1 {
 		only = args[0]
 		if _, ok := config.Lookup(only); !ok {
-			return usagef("unknown key %q%s", only, suggest(only, config.KeyNames(), "", "`ralph config` lists the keys"))
+			return exit.Usagef("unknown key %q%s", only, exit.Suggest(only, config.KeyNames(), "", "`ralph config` lists the keys"))
 		}
 	}
 	loaded, err := a.config(cmd)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/meter"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -140,13 +141,13 @@ func newCostCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cost", Short: "Add up what runs have cost", Long: costLong,
 		Example: "  ralph cost\n  ralph cost --by issue --since 7d\n  ralph cost --by model --since 2026-11-01 --csv",
-		GroupID: groupLook, Args: noArgs,
+		GroupID: groupLook, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(costGroupings(), by) {
-				return usagef("--by: %q is not one of %s", by, strings.Join(costGroupings(), ", "))
+				return exit.Usagef("--by: %q is not one of %s", by, strings.Join(costGroupings(), ", "))
 			}
 			if a.json && asCSV {
-				return usagef("--json and --csv exclude each other; choose one")
+				return exit.Usagef("--json and --csv exclude each other; choose one")
 			}
 			from, err := parseSince(since, time.Now())
 			if err != nil {
@@ -186,9 +187,9 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		return now.Add(-d), nil
 	}
 	if longAgo.MatchString(text) {
-		return time.Time{}, usagef("--since: %s goes back before 1970", text)
+		return time.Time{}, exit.Usagef("--since: %s goes back before 1970", text)
 	}
-	return time.Time{}, usagef("--since: %q is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01", text)
+	return time.Time{}, exit.Usagef("--since: %q is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01", text)
 }
 
 func runCost(cmd *cobra.Command, a *app, o memberOptions, by string, since time.Time, asCSV bool) (err error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
@@ -203,12 +204,12 @@ func TestCostCommand(t *testing.T) {
 	run := func(args ...string) string {
 		t.Helper()
 		got := m.run(t, nil, append(args, "--state-dir="+state)...)
-		if got.status != exitOK || got.stderr != "" {
+		if got.status != exit.OK || got.stderr != "" {
 			t.Errorf("%v: %+v", args, got)
 		}
 		return got.stdout
 	}
-	if got, want := m.run(t, nil, "cost", "--json", "--csv"), "--json and --csv exclude each other; choose one"; got.status != exitUsage || !strings.Contains(got.stderr, want) {
+	if got, want := m.run(t, nil, "cost", "--json", "--csv"), "--json and --csv exclude each other; choose one"; got.status != exit.Usage || !strings.Contains(got.stderr, want) {
 		t.Errorf("two formats: %+v", got)
 	}
 	if got := run("cost"); got != "No run is on record.\n" {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -23,7 +24,7 @@ func newDiffCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff KEY", Short: "Show what an issue's branch changes", Long: diffLong,
 		Example: "  ralph diff fix-login\n  ralph diff --stat fix-login",
-		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeWorked,
+		GroupID: groupLook, Args: exit.OneIssue, ValidArgsFunction: a.completeWorked,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.diff(ctx, p, args[0], stat) }),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "only name the files, with the lines added and removed")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestDiffOfARunThatIsOn: ralph diff says that the issue is being worked, and shows what has been imported so far.
@@ -53,18 +55,18 @@ func TestDiffOfARunThatIsOn(t *testing.T) {
 			t.Fatalf("the agent is at %q, want %s: %+v", said.Text(), c.at, <-ended)
 		}
 		got := m.run(t, nil, "diff", "one")
-		if (got.status == exitOK) != (c.diff != "") || !strings.HasSuffix(got.stdout, c.diff) ||
+		if (got.status == exit.OK) != (c.diff != "") || !strings.HasSuffix(got.stdout, c.diff) ||
 			strings.Count(got.stdout, "+new") != strings.Count(c.diff, "+new") || got.stderr != c.said {
 			t.Errorf("at %s: %+v", c.at, got)
 		}
-		if got := m.run(t, nil, "tree", "one", filepath.Join(m.root, "tree"+c.at)); (got.status == exitOK) != (c.diff != "") {
+		if got := m.run(t, nil, "tree", "one", filepath.Join(m.root, "tree"+c.at)); (got.status == exit.OK) != (c.diff != "") {
 			t.Errorf("at %s: tree: %+v", c.at, got)
 		}
 		if _, err := on.WriteString("go\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := <-ended; got.status != exitOK {
+	if got := <-ended; got.status != exit.OK {
 		t.Errorf("%+v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -29,7 +30,7 @@ func newDoctorCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check what ralph needs to work", Long: doctorLong,
 		Example: "  ralph doctor\n  ralph doctor --create-labels\n  ralph doctor --json",
-		GroupID: groupSetUp, Args: noArgs,
+		GroupID: groupSetUp, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, a, create) },
 	}
 	cmd.Flags().BoolVar(&create, "create-labels", false, "create labels that ralph needs and the tracker does not have")
@@ -109,7 +110,7 @@ func (d *doctor) tell() error {
 		}
 	}
 	if failed > 0 {
-		return &exitError{status: exitFailed, err: fmt.Errorf("%s", screen.Plural(failed, "check")+" failed")}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s", screen.Plural(failed, "check")+" failed")}
 	}
 	return nil
 }

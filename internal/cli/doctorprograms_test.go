@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestDoctorSeesSubmodules: whose folders are empty in a worktree, unless a command brings them.
@@ -78,7 +80,7 @@ func TestDoctorSeesTools(t *testing.T) {
 		"--allow goproxy.invalid, or allow: [goproxy.invalid] in your configuration",
 		"--allow-private 127.0.0.1:8081",
 	}
-	if got := m.run(t, path, "doctor", "--sandbox=none", "--agent-command=true", "--gate", "no-such-program --all"); got.status != exitFailed ||
+	if got := m.run(t, path, "doctor", "--sandbox=none", "--agent-command=true", "--gate", "no-such-program --all"); got.status != exit.Failed ||
 		!strings.Contains(got.stdout, "fail  tools         no-such-program is not in PATH") {
 		t.Errorf("without a setup that may install it: %+v", got)
 	}

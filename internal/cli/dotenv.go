@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -32,10 +33,10 @@ func (a *app) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 		return nil
 	}
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return &exit.Error{Status: exit.Usage, Err: err}
 	}
 	if folder, err := os.Lstat(dir); err != nil || !folder.IsDir() || !info.Mode().IsRegular() || info.Size() > 64<<10 {
-		return &exitError{status: exitUsage, err: fmt.Errorf("%s is not a small file of its own in a folder of its own; ralph follows no link to keys", name)}
+		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s is not a small file of its own in a folder of its own; ralph follows no link to keys", name)}
 	}
 	// The repository may spell it in another way, and have the folder as a repository of its own.
 	tracked := false
@@ -46,15 +47,15 @@ func (a *app) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 		return err
 	}
 	if tracked {
-		return &exitError{status: exitUsage, err: fmt.Errorf("%s is part of the repository, so whoever wrote it would choose your keys; git rm --cached it", name)}
+		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s is part of the repository, so whoever wrote it would choose your keys; git rm --cached it", name)}
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return &exit.Error{Status: exit.Usage, Err: err}
 	}
 	values, err := gotenv.StrictParse(bytes.NewReader(text))
 	if err != nil { // its text would show a secret
-		return &exitError{status: exitUsage, err: fmt.Errorf("%s: not every line is NAME=VALUE, empty or a comment", name)}
+		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: not every line is NAME=VALUE, empty or a comment", name)}
 	}
 	named := append(a.trackers.SecretVars(), c.TokenEnv...)
 	for _, agent := range a.agents().All() {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -21,7 +22,7 @@ place of the old text; a run that is on is told of it. On a forge: print the iss
 func newEditCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit KEY", Short: "Edit an issue", Long: editLong,
-		Example: "  ralph edit fix-login", GroupID: groupWork, Args: oneIssue, ValidArgsFunction: a.completeKeys,
+		Example: "  ralph edit fix-login", GroupID: groupWork, Args: exit.OneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.editIssue(ctx, p, args[0]) }),
 	}
 	a.bind(cmd, config.ForIssue)
@@ -49,7 +50,7 @@ func (a *app) editIssue(ctx context.Context, p *parts, typed string) error {
 	return err
 }
 
-var errNoEditor = usagef("no editor: set VISUAL or EDITOR")
+var errNoEditor = exit.Usagef("no editor: set VISUAL or EDITOR")
 
 // edit opens the editor on a text, and saves what comes of it. A text that is refused is kept, and the error says where.
 func (a *app) edit(text string, save func(string) error) error {

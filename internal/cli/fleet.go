@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web"
@@ -84,16 +85,16 @@ func (a *app) address(o databaseOptions) (string, error) {
 		return cmp.Or(o.url, a.host.getenv(config.DatabaseVariable)), nil
 	}
 	if o.url != "" {
-		return "", usagef("--database and --database-file exclude each other")
+		return "", exit.Usagef("--database and --database-file exclude each other")
 	}
 	path := a.expand(a.host.Dir, o.file)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", usagef("--database-file: %w", err)
+		return "", exit.Usagef("--database-file: %w", err)
 	}
 	a.warnOfOpen("database-file", path)
 	if strings.TrimSpace(string(text)) == "" {
-		return "", usagef("--database-file: %s is empty; it has to hold postgres://USER@HOST/NAME", path)
+		return "", exit.Usagef("--database-file: %s is empty; it has to hold postgres://USER@HOST/NAME", path)
 	}
 	return strings.TrimSpace(string(text)), nil
 }
@@ -106,7 +107,7 @@ func (a *app) database(ctx context.Context, o databaseOptions) (*fleet.Database,
 	}
 	d, err := fleet.Open(ctx, where)
 	if err != nil {
-		return nil, &exitError{status: exitUsage, err: err, hint: "is it running, and reachable? try: psql with the same address"}
+		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: "is it running, and reachable? try: psql with the same address"}
 	}
 	return d, nil
 }
@@ -118,13 +119,13 @@ func newFleetCommand(a *app) *cobra.Command {
 	}
 	var migrate, status databaseOptions
 	m := &cobra.Command{
-		Use: "migrate", Short: "Make or update the tables in the database", Args: noArgs,
+		Use: "migrate", Short: "Make or update the tables in the database", Args: exit.NoArgs,
 		Long:    "Make or update the tables in the database: those of the queue, and ralph's own. It may be repeated, also while machines work.",
 		Example: "  ralph fleet migrate --database-file ~/.config/ralph/database",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.migrateFleet(cmd.Context(), migrate) },
 	}
 	s := &cobra.Command{
-		Use: "status", Short: "Show the machines, and the issues that they work or will work next", Args: noArgs,
+		Use: "status", Short: "Show the machines, and the issues that they work or will work next", Args: exit.NoArgs,
 		Long:    "Show the machines that live, and the rows of the queue: issues that are being worked, or will be next.",
 		Example: "  ralph fleet status --database postgres://ralph@db.example.com/ralph",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.showFleet(cmd.Context(), status) },
@@ -139,7 +140,7 @@ func newFleetCommand(a *app) *cobra.Command {
 func (a *app) fleetDatabase(ctx context.Context, o databaseOptions) (*fleet.Database, error) {
 	d, err := a.database(ctx, o)
 	if err == nil && d == nil {
-		err = usagef("no database is named; give --database URL, --database-file FILE or %s", config.DatabaseVariable)
+		err = exit.Usagef("no database is named; give --database URL, --database-file FILE or %s", config.DatabaseVariable)
 	}
 	return d, err
 }
@@ -214,7 +215,7 @@ func (a *app) showFleet(ctx context.Context, o databaseOptions) error {
 // migrated says what to do about a database that is not prepared.
 func migrated(err error) error {
 	if errors.Is(err, fleet.ErrNotMigrated) {
-		return &exitError{status: exitUsage, err: err, hint: "prepare it with: ralph fleet migrate"}
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: "prepare it with: ralph fleet migrate"}
 	}
 	return err
 }
@@ -231,7 +232,7 @@ func (a *app) join(ctx context.Context, o fleetOptions, log *slog.Logger) (*join
 	roles := map[string]bool{}
 	for _, r := range o.roles {
 		if !slices.Contains(roleNames(), r) {
-			return nil, usagef("--roles: %q is not one of %s", r, strings.Join(roleNames(), ", "))
+			return nil, exit.Usagef("--roles: %q is not one of %s", r, strings.Join(roleNames(), ", "))
 		}
 		roles[r] = true
 	}
@@ -240,9 +241,9 @@ func (a *app) join(ctx context.Context, o fleetOptions, log *slog.Logger) (*join
 	case err != nil:
 		return nil, err
 	case d == nil && len(roles) < len(roleNames()):
-		return nil, usagef("--roles is for a fleet, which needs --database")
+		return nil, exit.Usagef("--roles is for a fleet, which needs --database")
 	case d == nil && o.queueUI:
-		return nil, usagef("--queue-ui is for a fleet, which needs --database")
+		return nil, exit.Usagef("--queue-ui is for a fleet, which needs --database")
 	case d == nil:
 		return nil, nil //nolint:nilnil // nil is no fleet
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
 
@@ -12,7 +13,7 @@ func (p *parts) onFullDisk(err error) error {
 		return err
 	}
 	if said := hint.DiskFull(err.Error(), p.state); said != "" {
-		return &exitError{status: exitFailed, err: err, hint: said}
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: said}
 	}
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // A sparse checkout that leaves the configuration out is told: without it the gate would not run, and init would write another.
@@ -21,7 +23,7 @@ func TestConfigurationThatASparseCheckoutLeavesOut(t *testing.T) {
 	for _, args := range [][]string{{"init", "--yes"}, {"config"}, {"work"}, {"doctor"}} {
 		got := m.run(t, nil, args...)
 		const want = ".ralph/config.yaml is in the repository, and this sparse checkout leaves it out; bring it back with: git sparse-checkout add .ralph"
-		if got.status == exitOK || !strings.Contains(got.stdout+got.stderr, want) {
+		if got.status == exit.OK || !strings.Contains(got.stdout+got.stderr, want) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/webhook"
 	"github.com/ralph-pool/ralph/tracker"
@@ -51,7 +52,7 @@ func (s *serving) webhook(ctx context.Context, a *app, p *parts) (func(tracker.D
 	if len(secret) < minToken {
 		short := fmt.Errorf("the secret has fewer than %d characters; make one with: openssl rand -hex 32", minToken)
 		if p.WebhookSecretFile == "" {
-			return nil, usagef("%s: %w", config.WebhookSecretVariable, short)
+			return nil, exit.Usagef("%s: %w", config.WebhookSecretVariable, short)
 		}
 		return nil, p.wrong("webhook-secret-file", short)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestMissingIdentity: doctor and work say in one line that git knows no name, with the command that fixes it, and work
@@ -20,7 +22,7 @@ func TestMissingIdentity(t *testing.T) {
 	ran := filepath.Join(m.root, "ran")
 	none := []string{"--sandbox=none", "--gate=true", "--agent-command=touch " + ran}
 	got := m.run(t, nil, append([]string{"work"}, none...)...)
-	if got.status != exitFailed || got.stderr != "ralph: "+missing+"\nralph: "+fix+"\n" {
+	if got.status != exit.Failed || got.stderr != "ralph: "+missing+"\nralph: "+fix+"\n" {
 		t.Errorf("work: %+v", got)
 	}
 	if _, err := os.Stat(ran); err == nil {
@@ -39,7 +41,7 @@ func TestMissingIdentity(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := m.run(t, nil, "work", "--dry-run", "--co-author=A a@b.c"); got.status != exitUsage || !strings.Contains(got.stderr, "Name <mail@example.com>") {
+	if got := m.run(t, nil, "work", "--dry-run", "--co-author=A a@b.c"); got.status != exit.Usage || !strings.Contains(got.stderr, "Name <mail@example.com>") {
 		t.Errorf("not an identity: %+v", got)
 	}
 }

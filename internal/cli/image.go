@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes/container"
@@ -71,7 +72,7 @@ func newBuildCommand(a *app, use string, f *imageFlags) *cobra.Command {
 			"copy the files of that folder, but none that git ignores. The tag tells the repository and what the image was built\n" +
 			"from. The engine's output and exit status are passed on.",
 		Example: "  ralph image build\n  ralph image build --file build/Dockerfile --build-arg NODE=24",
-		Args:    noArgs,
+		Args:    exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.buildImage(cmd, *f)
 		},
@@ -102,7 +103,7 @@ func (a *app) buildImage(cmd *cobra.Command, f imageFlags) error {
 
 func newRemoveCommand(a *app, use string, f *imageFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: "Remove the image", Example: "  ralph image remove\n  ralph image remove --image my-agent:1", Args: noArgs,
+		Use: use, Short: "Remove the image", Example: "  ralph image remove\n  ralph image remove --image my-agent:1", Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runImage(cmd, a, *f, func(ctx context.Context, e image.Engine, _, tag string, _ []string) error {
 				if err := e.Remove(ctx, tag); err != nil {
@@ -135,19 +136,19 @@ func runImage(
 	}
 	args, err := image.Args(f.args)
 	if err != nil {
-		return usagef("--build-arg: %v", err)
+		return exit.Usagef("--build-arg: %v", err)
 	}
 	file, tag := f.file, f.tag
 	if file == "" {
 		if file, err = image.File(top, f.engine); err != nil && tag == "" {
-			return &exitError{status: exitUsage, err: err, hint: "write one with: ralph init --sandbox " + f.engine + "; or name yours with --file"}
+			return &exit.Error{Status: exit.Usage, Err: err, Hint: "write one with: ralph init --sandbox " + f.engine + "; or name yours with --file"}
 		}
 	} else {
 		file = a.path(file)
 	}
 	if tag == "" {
 		if tag, err = image.Tag(top, file, args); err != nil {
-			return &exitError{status: exitUsage, err: err}
+			return &exit.Error{Status: exit.Usage, Err: err}
 		}
 	}
 	if f.engine == "docker" { // podman has no daemon
@@ -158,12 +159,12 @@ func runImage(
 	err = do(cmd.Context(), image.Engine{
 		Name: f.engine, Env: a.host.Env, Stdout: a.ui.Out, Stderr: a.ui.Err, Interrupt: a.host.Interrupt,
 	}, file, tag, args)
-	var exit *image.ExitError
+	var ended *image.ExitError
 	switch {
-	case errors.As(err, &exit):
-		return &exitError{status: exit.Code, err: err}
+	case errors.As(err, &ended):
+		return &exit.Error{Status: ended.Code, Err: err}
 	case errors.Is(err, exec.ErrNotFound):
-		return &exitError{status: exitFailed, err: err, hint: "install it, or name another engine with --engine"}
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: "install it, or name another engine with --engine"}
 	case errors.Is(err, image.ErrNoImage):
 		return fmt.Errorf("%s has no image %s: it was removed before, or never built; --image or --engine name another", f.engine, tag)
 	}
@@ -174,7 +175,7 @@ func runImage(
 func (a *app) engine(cmd *cobra.Command, named, top string) (string, error) {
 	if cmd.Flags().Changed("engine") || named != "" {
 		if !slices.Contains(engines(), named) {
-			return "", usagef("--engine: %q is not one of docker, podman", named)
+			return "", exit.Usagef("--engine: %q is not one of docker, podman", named)
 		}
 		return named, nil
 	}

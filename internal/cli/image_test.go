@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestImageEngine: images are built and removed where the configured sandbox looks for them.
@@ -51,7 +53,7 @@ func TestImageRemovedTwice(t *testing.T) {
 		bin := m.program(t, engine, "[ $1 = info ] && exit; echo '"+says+"' >&2; exit 1\n")
 		got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
 			"image", "remove", "--image=ralph:x", "--engine", engine)
-		want := ran{status: exitFailed, stderr: "ralph: " + engine + " has no image ralph:x: it was removed before, or never built; --image or --engine name another\n"}
+		want := ran{status: exit.Failed, stderr: "ralph: " + engine + " has no image ralph:x: it was removed before, or never built; --image or --engine name another\n"}
 		if got != want {
 			t.Errorf("%s: got %+v", engine, got)
 		}
@@ -68,7 +70,7 @@ func TestImageWithoutADaemon(t *testing.T) {
 		got := m.run(t, func(h *Host) {
 			h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "DOCKER_HOST=unix://" + m.root + "/none.sock"}
 		}, args...)
-		want := ran{status: exitFailed, stderr: "ralph: docker's daemon does not run (nobody listens on ROOT/none.sock): start it with " +
+		want := ran{status: exit.Failed, stderr: "ralph: docker's daemon does not run (nobody listens on ROOT/none.sock): start it with " +
 			"sudo systemctl start docker, or Docker Desktop\n"}
 		if got != want {
 			t.Errorf("%v: %+v", args, got)
@@ -86,7 +88,7 @@ func TestImageHints(t *testing.T) {
 		m := newMachine(t)
 		m.write(t, c.file, "FROM scratch\n")
 		got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + m.root} }, "image", "build", "--engine=docker")
-		if got.status == exitOK || !strings.Contains(got.stderr, c.want) || name == "no engine" && !strings.Contains(got.stderr, "install it, or name another engine with --engine") {
+		if got.status == exit.OK || !strings.Contains(got.stderr, c.want) || name == "no engine" && !strings.Contains(got.stderr, "install it, or name another engine with --engine") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -117,7 +119,7 @@ func TestImageContext(t *testing.T) {
 		got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
 			append([]string{"image", "build", "--engine=docker"}, c.args...)...)
 		text, err := os.ReadFile(seen)
-		if err != nil || got.status != exitOK {
+		if err != nil || got.status != exit.OK {
 			t.Fatalf("%s: %v, %+v", name, err, got)
 		}
 		files, dir, _ := strings.Cut(string(text), " /")

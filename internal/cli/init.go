@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -65,7 +66,7 @@ func newInitCommand(a *app) *cobra.Command {
 			"  ralph init --agent claude-code --sandbox none --gate 'go test ./...'\n" +
 			"  ralph init --agent command --agent-command 'my-agent --quiet' --sandbox none",
 		GroupID: groupSetUp,
-		Args:    noArgs,
+		Args:    exit.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInit(cmd, a, yes) },
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing: take what is proposed")
@@ -92,7 +93,7 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 	given.yes, given.build = yes, new(bool)
 	choices, err := a.decide(ctx, top, given)
 	if err != nil {
-		if errors.Is(err, errInterrupted) {
+		if errors.Is(err, exit.ErrInterrupted) {
 			return fmt.Errorf("%w; nothing was written", err)
 		}
 		return err
@@ -130,7 +131,7 @@ func existsAlready(top string) error {
 	if !scaffold.Configured(top) { // no folder, but something of that name
 		return fmt.Errorf("%s exists already, and is no folder; move it away", filepath.Join(top, scaffold.Dir))
 	}
-	return &exitError{status: exitFailed, err: fmt.Errorf("%s exists already; edit it, or move %s away to start anew",
+	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s exists already; edit it, or move %s away to start anew",
 		filepath.Join(top, config.File), filepath.Join(top, scaffold.Dir))}
 }
 
@@ -142,7 +143,7 @@ func initFlags(cmd *cobra.Command, a *app) (initOptions, error) {
 	}
 	c := loaded.Config
 	if program := a.about(c.Agent).Program; program != "" && len(c.AgentCommand) > 0 {
-		return initOptions{}, usagef("--agent-command needs --agent %s, not %s", strings.Join(a.commanded(), " or "), c.Agent)
+		return initOptions{}, exit.Usagef("--agent-command needs --agent %s, not %s", strings.Join(a.commanded(), " or "), c.Agent)
 	}
 	o := initOptions{
 		command: c.AgentCommand, gate: c.Gate, setup: c.Setup, fallback: c.Fallback, attempts: c.Attempts, review: c.Review,
@@ -270,9 +271,9 @@ func (a *app) missing(c scaffold.Choices, yes bool) error {
 	case len(flags) == 0:
 		return nil
 	case yes:
-		return usagef("--yes finds no agent in PATH to propose; give %s", strings.Join(flags, " and "))
+		return exit.Usagef("--yes finds no agent in PATH to propose; give %s", strings.Join(flags, " and "))
 	}
-	return usagef("there is no terminal to ask on; give %s, or --yes to take what is proposed", strings.Join(flags, " and "))
+	return exit.Usagef("there is no terminal to ask on; give %s, or --yes to take what is proposed", strings.Join(flags, " and "))
 }
 
 func (a *app) agentOptions() []option {

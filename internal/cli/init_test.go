@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/tracker/local"
 )
 
@@ -135,7 +136,7 @@ func TestInitImageOfAChain(t *testing.T) {
 		}
 	}
 	for _, other := range []string{"--fallback=no-such", "--review=command"} {
-		if got := newMachine(t).run(t, nil, "init", "--agent", "codex", "--sandbox", "none", other); got.status != exitUsage {
+		if got := newMachine(t).run(t, nil, "init", "--agent", "codex", "--sandbox", "none", other); got.status != exit.Usage {
 			t.Errorf("%s: %+v", other, got)
 		}
 	}

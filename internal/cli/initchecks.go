@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -142,14 +143,14 @@ func (a *app) others(c scaffold.Choices) (list []scaffold.Other, err error) {
 		for _, text := range of.names {
 			choice, err := agents.ParseChoice(text)
 			if err != nil {
-				return nil, usagef("--%s: %w", of.key, err)
+				return nil, exit.Usagef("--%s: %w", of.key, err)
 			}
 			agent, err := a.agents().Lookup(choice.Agent)
 			if err != nil {
-				return nil, usagef("--%s: %w", of.key, err)
+				return nil, exit.Usagef("--%s: %w", of.key, err)
 			}
 			if agent.Describe().Program == "" && choice.Agent != c.Agent {
-				return nil, usagef("--%s: %s needs its program, which only the configuration can name: write it there afterwards", of.key, choice.Agent)
+				return nil, exit.Usagef("--%s: %s needs its program, which only the configuration can name: write it there afterwards", of.key, choice.Agent)
 			}
 			known := slices.ContainsFunc(list, func(o scaffold.Other) bool { return o.Name == choice.Agent })
 			if choice.Agent != c.Agent && !known {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -34,7 +35,7 @@ func (a *app) inBacklog(run func(ctx context.Context, p *parts, args []string) e
 
 // onIssue makes cmd a command about one issue of the backlog.
 func (a *app) onIssue(cmd *cobra.Command, run func(ctx context.Context, p *parts, issue tracker.Issue) error) {
-	cmd.Args, cmd.ValidArgsFunction = oneIssue, a.completeKeys
+	cmd.Args, cmd.ValidArgsFunction = exit.OneIssue, a.completeKeys
 	cmd.RunE = a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
 		issue, err := p.issue(ctx, args[0])
 		if err != nil {
@@ -54,7 +55,7 @@ func (p *parts) issue(ctx context.Context, typed string) (tracker.Issue, error) 
 	if err != nil {
 		return issue, err
 	}
-	return issue, asUsage(&pool.UnknownKeyError{Key: typed, Nearest: p.withClosed(ctx, list).Nearest(typed)})
+	return issue, exit.AsUsage(&pool.UnknownKeyError{Key: typed, Nearest: p.withClosed(ctx, list).Nearest(typed)})
 }
 
 // withClosed adds to the open issues those that have runs, and the closed ones of a backlog of files.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -102,7 +103,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for object, value := range map[string]any{
 		"status": statusData{}, "issue-status": issueStatus{}, "cost": costData{}, "verification-of-proof": verifyData{},
 		"sweep": summaryData{}, "plan": planData{}, "event": journal.Event{}, "job": jobData{}, "cleaned": cleaned{}, "repaired": repaired{},
-		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": build{}, "error": problem{}, "service-project": shownProject{},
+		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": build{}, "error": exit.Problem{}, "service-project": shownProject{},
 	} {
 		check(object, reflect.TypeOf(value))
 	}
@@ -152,13 +153,13 @@ func TestJSONOutputs(t *testing.T) {
 		status int
 	}{
 		{"plan", []string{"work", "--dry-run", agent}, 0},
-		{"sweep", []string{"work", broken, "--max-attempts=1"}, exitIncomplete},
+		{"sweep", []string{"work", broken, "--max-attempts=1"}, exit.Incomplete},
 		{"sweep", []string{"work", "one", agent, "--gate=true"}, 0},
 		{"status", []string{"status"}, 0}, {"cost", []string{"cost"}, 0}, {"shown-run", []string{"show", "one"}, 0}, {"event", []string{"logs", "--all", "one"}, 0},
 		{"job", []string{"run", "--prompt=say <out>", "--output-tag=out", "--output-schema=../schema.json", agent}, 0},
 		{"cleaned", []string{"clean"}, 0}, {"repaired", []string{"clean", "--repair"}, 0}, {"finding", []string{"doctor", agent}, 0},
 		{"setting", []string{"config"}, 0}, {"setting", []string{"config", "gate"}, 0},
-		{"sandboxes", []string{"sandbox", "check"}, exitFailed}, {"version", []string{"version"}, 0},
+		{"sandboxes", []string{"sandbox", "check"}, exit.Failed}, {"version", []string{"version"}, 0},
 	} {
 		got := m.run(t, nil, append(c.args, "--json")...)
 		if got.status != c.status || got.stdout == "" {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestRepositoryReadsNoFilesOfTheUsers: a template that the repository names is a file of the repository. The file of keys is
@@ -84,11 +86,11 @@ func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 	if err := os.Symlink("../.env", m.repo+"/.ralph/prompt.md"); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.run(t, nil, prompt...); got.status != exitUsage || strings.Contains(got.stdout, secret) || !strings.Contains(got.stderr, "prompt.md is not as git has it") {
+	if got := m.run(t, nil, prompt...); got.status != exit.Usage || strings.Contains(got.stdout, secret) || !strings.Contains(got.stderr, "prompt.md is not as git has it") {
 		t.Errorf("a link at the prompt's place: %+v", got)
 	}
 	run := []string{"run", "--sandbox=none", "--agent-command=true", "--prompt-file=.ralph/.env"}
-	if got := m.run(t, nil, run...); got.status != exitUsage || got.stderr != "ralph: --prompt-file: ROOT/repo/.ralph/.env holds keys of yours, and is no template\n" {
+	if got := m.run(t, nil, run...); got.status != exit.Usage || got.stderr != "ralph: --prompt-file: ROOT/repo/.ralph/.env holds keys of yours, and is no template\n" {
 		t.Errorf("run: %+v", got)
 	}
 	for _, c := range []struct{ flag, key string }{
@@ -100,7 +102,7 @@ func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 			sandbox = "--sandbox=landlock"
 		}
 		got := m.run(t, nil, "sandbox", "exec", sandbox, c.flag, "--", "true")
-		if got.status != exitUsage || !strings.Contains(got.stderr, "would show your keys in .ralph/.env to agents") {
+		if got.status != exit.Usage || !strings.Contains(got.stderr, "would show your keys in .ralph/.env to agents") {
 			t.Errorf("%s: %+v", c.flag, got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -160,7 +161,7 @@ func (a *app) repair(ctx context.Context, p *parts, dry bool) error {
 		return err
 	}
 	if failed > 0 {
-		return &exitError{status: exitFailed, err: fmt.Errorf("%s not repaired", screen.Plural(failed, "leftover"))}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s not repaired", screen.Plural(failed, "leftover"))}
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestLinksOutOfTheRepository: what a checkout holds at .ralph leads ralph nowhere else.
@@ -25,11 +27,11 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 	const backlog = "local.dir: ROOT/repo/.ralph/backlog leads out of the repository, to ROOT/elsewhere; " +
 		"if that is meant, give --local-dir\n"
 	for _, args := range [][]string{{"work", "--dry-run"}, {"work"}, {"prompt", "one"}, {"status"}, {"show", "one"}} {
-		if got := m.run(t, nil, args...); got.status != exitUsage || got.stderr != "ralph: "+backlog || got.stdout != "" {
+		if got := m.run(t, nil, args...); got.status != exit.Usage || got.stderr != "ralph: "+backlog || got.stdout != "" {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if got := m.run(t, nil, "doctor"); got.status != exitFailed || !strings.Contains(got.stdout, backlog) {
+	if got := m.run(t, nil, "doctor"); got.status != exit.Failed || !strings.Contains(got.stdout, backlog) {
 		t.Errorf("doctor: %+v", got)
 	}
 	if got := m.run(t, nil, "__completeNoDesc", "show", ""); strings.Contains(got.stdout, "one") {
@@ -45,7 +47,7 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 		"to ROOT/elsewhere/prompt.md; if that is meant, give --prompt-file\n"
 	for _, args := range [][]string{{"prompt", "one"}, {"prompt", "one", "--prompt-file="}} {
 		got := m.run(t, nil, append(args, "--agent-command=true")...)
-		if got.status != exitUsage || got.stderr != want || got.stdout != "" {
+		if got.status != exit.Usage || got.stderr != want || got.stdout != "" {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -55,7 +57,7 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 	link("../elsewhere", "data")
 	want = "ralph: ROOT/repo/.ralph/config.yaml:1: mounts: ROOT/repo/data leads out of the repository, " +
 		"to ROOT/elsewhere; if that is meant, give --mount\n"
-	if got := m.run(t, nil, "sandbox", "exec", "--sandbox=docker", "--", "true"); got.status != exitUsage || got.stderr != want {
+	if got := m.run(t, nil, "sandbox", "exec", "--sandbox=docker", "--", "true"); got.status != exit.Usage || got.stderr != want {
 		t.Errorf("mounts: %+v", got)
 	}
 	got := m.run(t, nil, "sandbox", "exec", "--sandbox=docker", "--mount=host="+m.repo+"/data", "--", "true")

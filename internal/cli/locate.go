@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/worktree"
@@ -25,7 +26,7 @@ func (a *app) locate(ctx context.Context) (worktree.Place, error) {
 	if a.repo == "" && errors.Is(err, git.ErrNoRepository) {
 		hint = "or name the repository's folder: --repo FOLDER"
 	}
-	return place, &exitError{status: exitUsage, err: err, hint: hint}
+	return place, &exit.Error{Status: exit.Usage, Err: err, Hint: hint}
 }
 
 var errLeftOut = errors.New("this sparse checkout leaves it out")
@@ -44,7 +45,7 @@ func hidden(ctx context.Context, top string) error {
 	if err != nil || file == "" {
 		return err
 	}
-	return usagef("%s is in the repository, and %w; bring it back with: git sparse-checkout add %s", screen.CleanLine(file), errLeftOut, scaffold.Dir)
+	return exit.Usagef("%s is in the repository, and %w; bring it back with: git sparse-checkout add %s", screen.CleanLine(file), errLeftOut, scaffold.Dir)
 }
 
 // top is the top of the checkout the command works on.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -29,7 +30,7 @@ func newLogsCommand(a *app) *cobra.Command {
 		Long: "Print what happened in an issue's latest run: what the agent said and did, commits, checks. The raw streams and\n" +
 			"the checks' full output are files in the folder that `ralph show KEY` names.",
 		Example: "  ralph logs fix-login\n  ralph logs -f fix-login\n  ralph logs --all --json fix-login",
-		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeWorked,
+		GroupID: groupLook, Args: exit.OneIssue, ValidArgsFunction: a.completeWorked,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLogs(cmd, a, known(args[0]), follow, all) },
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
@@ -140,6 +141,6 @@ func checkHints(t *testing.T, args []string, said string) {
 func canceled(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errKilled)
+	cancel(exit.ErrKilled)
 	return ctx
 }

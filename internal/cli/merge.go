@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
@@ -41,7 +42,7 @@ func newMergeCommand(a *app) *cobra.Command {
 		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: groupWork, ValidArgsFunction: a.completeKeys,
 		Args: func(_ *cobra.Command, args []string) error {
 			if o.all == (len(args) > 0) {
-				return usagef("name the issues whose branches are to be merged, or --all of them")
+				return exit.Usagef("name the issues whose branches are to be merged, or --all of them")
 			}
 			return nil
 		},
@@ -122,19 +123,19 @@ func (p *parts) done(ctx context.Context, name string, issue tracker.Issue, o me
 	name = inCommand(name, issue.Key)
 	switch {
 	case last.State == "running":
-		return &exitError{
-			status: exitIncomplete, err: fmt.Errorf("%s is being worked", name),
-			hint: fmt.Sprintf("`ralph logs -f %s` follows it; `ralph stop %[1]s` ends it", name),
+		return &exit.Error{
+			Status: exit.Incomplete, Err: fmt.Errorf("%s is being worked", name),
+			Hint: fmt.Sprintf("`ralph logs -f %s` follows it; `ralph stop %[1]s` ends it", name),
 		}
 	case !o.unfinished && (last.State == string(journal.Interrupted) || last.left() && last.Stage.Before(journal.StageVerify)):
-		return &exitError{
-			status: exitIncomplete, err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),
-			hint: fmt.Sprintf("`ralph work %s` goes on from there; `ralph merge --unfinished %[1]s` takes the commits as they are", name),
+		return &exit.Error{
+			Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),
+			Hint: fmt.Sprintf("`ralph work %s` goes on from there; `ralph merge --unfinished %[1]s` takes the commits as they are", name),
 		}
 	case !o.edited && last.Differs(issue):
-		return &exitError{
-			status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
-			hint: fmt.Sprintf("`ralph retry %s` has it worked as it is now; `ralph merge --edited %[1]s` takes the commits as they are", name),
+		return &exit.Error{
+			Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
+			Hint: fmt.Sprintf("`ralph retry %s` has it worked as it is now; `ralph merge --edited %[1]s` takes the commits as they are", name),
 		}
 	}
 	return nil
@@ -167,7 +168,7 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 		a.ui.Warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`", name, report.Reason(reason), inCommand(name, key), flag))
 	}
 	if n := len(keys) - len(rest); n > 0 {
-		left = &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s left to you", n, screen.Plural(len(keys), "issue"))}
+		left = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s left to you", n, screen.Plural(len(keys), "issue"))}
 	}
 	return rest, left, nil
 }
@@ -186,7 +187,7 @@ func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(base.Ref, "refs/heads/") {
-		return nil, usagef("a merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
+		return nil, exit.Usagef("a merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
 	}
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
@@ -195,7 +196,7 @@ func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
 	c.Observe, c.Run.Emit = func(e journal.Event) { view.event(inNames(view.name, e)) }, a.host.Observe
 	worker, err := pool.NewWorker(c)
 	if err != nil {
-		return nil, &exitError{status: exitUsage, err: err}
+		return nil, &exit.Error{Status: exit.Usage, Err: err}
 	}
 	return worker, nil
 }
@@ -205,21 +206,21 @@ func (a *app) mergedOne(ctx context.Context, p *parts, names func(key string) st
 	key := r.Issue.Key
 	name := names(key)
 	switch v := r.Record.Verdict; {
-	case isAway(errors.Join(err, r.Unavailable)):
-		return &exitError{status: exitParked, err: cmp.Or(err, r.Unavailable)}
+	case exit.IsAway(errors.Join(err, r.Unavailable)):
+		return &exit.Error{Status: exit.Parked, Err: cmp.Or(err, r.Unavailable)}
 	case errors.Is(err, publish.ErrNothing) && p.isMerged(ctx, key):
 		a.ui.Printf("%s is merged already.\n", screen.CleanLine(name))
 		return nil
 	case err != nil:
 		return err
 	case ctx.Err() != nil && r.Record.Published == "":
-		return errInterrupted
+		return exit.ErrInterrupted
 	case r.Skip != nil && len(r.Finished) == 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(inCommand(name, key), *r.Skip))}
+		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(inCommand(name, key), *r.Skip))}
 	case r.Skip != nil: // an earlier run was left on its way
 		return a.merged(name, r.Finished[len(r.Finished)-1])
 	case r.Unavailable != nil && v.Outcome.Unavailable():
-		return &exitError{status: exitParked, err: r.Unavailable}
+		return &exit.Error{Status: exit.Parked, Err: r.Unavailable}
 	}
 	return a.merged(name, r.Record)
 }
@@ -247,7 +248,7 @@ func (a *app) mergedAll(ctx context.Context, p *parts, names func(key string) st
 		name := names(r.Issue.Key)
 		if text := err.Error(); strings.HasPrefix(text, name+" ") {
 			a.ui.Warn(text)
-		} else if !errors.Is(err, errInterrupted) {
+		} else if !errors.Is(err, exit.ErrInterrupted) {
 			a.ui.Warn(name + " is not merged: " + text)
 		}
 	}
@@ -255,21 +256,21 @@ func (a *app) mergedAll(ctx context.Context, p *parts, names func(key string) st
 	case left == 0:
 		return nil
 	case ctx.Err() != nil:
-		return errInterrupted
+		return exit.ErrInterrupted
 	}
-	status, hint := exitIncomplete, "`ralph show KEY` says what to type next"
-	if e := (*exitError)(nil); errors.As(last, &e) && left == len(results) {
-		status, hint = e.status, e.hint
+	status, hint := exit.Incomplete, "`ralph show KEY` says what to type next"
+	if e := (*exit.Error)(nil); errors.As(last, &e) && left == len(results) {
+		status, hint = e.Status, e.Hint
 	}
-	return &exitError{status: status, hint: hint, err: fmt.Errorf("%d of %s not merged", left, screen.Plural(len(results), "issue"))}
+	return &exit.Error{Status: status, Hint: hint, Err: fmt.Errorf("%d of %s not merged", left, screen.Plural(len(results), "issue"))}
 }
 
 // merged says how a merge has ended.
 func (a *app) merged(name string, r journal.Record) error {
 	if !r.Merged() {
-		return &exitError{
-			status: exitIncomplete, hint: "`ralph show " + inCommand(name, r.Key) + "` says what to type next",
-			err: fmt.Errorf("%s is not merged: %s: %s", name, outcomeOf(r), report.Reason(r.Verdict.Reason)),
+		return &exit.Error{
+			Status: exit.Incomplete, Hint: "`ralph show " + inCommand(name, r.Key) + "` says what to type next",
+			Err: fmt.Errorf("%s is not merged: %s: %s", name, outcomeOf(r), report.Reason(r.Verdict.Reason)),
 		}
 	}
 	a.ui.Printf("%s: %s, and the issue is closed\n", screen.CleanLine(name), screen.CleanLine(r.Published))

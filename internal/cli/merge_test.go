@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // Several branches are merged in one go; the one that fails is named, and counts in the exit status.
@@ -25,12 +27,12 @@ func TestMergeSeveral(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for _, args := range [][]string{{"merge"}, {"merge", "--all", "a"}} {
-		if got := m.run(t, nil, args...); got.status != exitUsage || !strings.Contains(got.stderr, "--all of them") {
+		if got := m.run(t, nil, args...); got.status != exit.Usage || !strings.Contains(got.stderr, "--all of them") {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
 	got := m.run(t, nil, append(own, "merge", "--all", "--gate=test ! -f b.txt")...)
-	if got.status != exitIncomplete || strings.Count(got.stdout, "and the issue is closed\n") != 2 || !strings.Contains(got.stderr, "b is not merged: gate-failed") ||
+	if got.status != exit.Incomplete || strings.Count(got.stdout, "and the issue is closed\n") != 2 || !strings.Contains(got.stderr, "b is not merged: gate-failed") ||
 		!strings.Contains(got.stderr, "1 of 3 issues not merged") {
 		t.Errorf("%+v", got)
 	}
@@ -73,11 +75,11 @@ git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COM
 		t.Fatalf("%+v", got)
 	}
 	got := m.run(t, nil, append(own, "merge", "--all")...)
-	if got.status != exitIncomplete || !strings.HasPrefix(got.stdout, "a: merged into m") || strings.Contains(got.stdout, "b: merged") ||
+	if got.status != exit.Incomplete || !strings.HasPrefix(got.stdout, "a: merged into m") || strings.Contains(got.stdout, "b: merged") ||
 		!strings.Contains(got.stderr, "b is left to you: the checks themselves have changed") || !strings.Contains(got.stderr, "1 of 2 issues left to you") {
 		t.Errorf("%+v", got)
 	}
-	if got := m.run(t, nil, append(own, "merge", "--all")...); got.status != exitIncomplete || got.stdout != "" {
+	if got := m.run(t, nil, append(own, "merge", "--all")...); got.status != exit.Incomplete || got.stdout != "" {
 		t.Errorf("once more: %+v", got)
 	}
 	if got := m.run(t, nil, append(own, "merge", "b")...); got.status != 0 || !strings.HasPrefix(got.stdout, "b: merged into m") {
@@ -135,8 +137,8 @@ func TestMergeOfAnEditedIssue(t *testing.T) {
 	m.write(t, ".ralph/backlog/a.md", strings.Replace(string(text), "# Add a\n", "# Add a\n\nAnd b.\n", 1))
 	named := m.run(t, nil, append(own, "merge", "a", "--gate=true")...)
 	all := m.run(t, nil, append(own, "merge", "--all", "--gate=true")...)
-	if named.status != exitIncomplete || !strings.Contains(named.stderr, "a is not merged: the issue has changed since the run began") ||
-		!strings.Contains(named.stderr, "`ralph merge --edited a`") || all.status != exitIncomplete || !strings.Contains(all.stderr, "`ralph merge --edited a`") {
+	if named.status != exit.Incomplete || !strings.Contains(named.stderr, "a is not merged: the issue has changed since the run began") ||
+		!strings.Contains(named.stderr, "`ralph merge --edited a`") || all.status != exit.Incomplete || !strings.Contains(all.stderr, "`ralph merge --edited a`") {
 		t.Errorf("%+v\n%+v", named, all)
 	}
 	if got := m.run(t, nil, append(own, "merge", "--edited", "a", "--gate=true")...); got.status != 0 || !strings.HasPrefix(got.stdout, "a: merged into m") {
@@ -170,7 +172,7 @@ func TestMergeOfWhatIsBeingWorked(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-worked
-	if got.status != exitIncomplete || !strings.Contains(got.stderr, "a is being worked\n") || !strings.Contains(got.stderr, "`ralph stop a`") {
+	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "a is being worked\n") || !strings.Contains(got.stderr, "`ralph stop a`") {
 		t.Errorf("%+v", got)
 	}
 }

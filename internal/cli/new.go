@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -27,7 +28,7 @@ func newNewCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "new [TITLE]", Short: "Write a new issue", Long: newLong,
 		Example: "  ralph new 'Fix the login' --body 'It is slow.' --priority 1\n  ralph new", GroupID: groupWork,
-		Args: atMostOne("TITLE"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args: exit.AtMostOne("TITLE"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
 			d.Title = strings.Join(args, "")
 			return a.newIssue(ctx, p, d, edit || d.Title == "")
@@ -71,7 +72,7 @@ func (a *app) newIssue(ctx context.Context, p *parts, d tracker.Draft, edit bool
 	}
 	err := a.edit(text, create)
 	if errors.Is(err, errNoEditor) && d.Title == "" {
-		return usagef("%w, or give a title: ralph new 'TITLE'", err)
+		return exit.Usagef("%w, or give a title: ralph new 'TITLE'", err)
 	}
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestNewNamesALabelOnce also where it is asked for and the pick-up label.
@@ -77,7 +79,7 @@ func TestNewKeepsTheTitle(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/.keep", "")
 	none := func(h *Host) { h.Env = append(h.Env, "VISUAL=", "EDITOR=") }
-	if got := m.run(t, none, "new", ""); got.status != exitUsage || !strings.HasSuffix(got.stderr, "set VISUAL or EDITOR, or give a title: ralph new 'TITLE'\n") {
+	if got := m.run(t, none, "new", ""); got.status != exit.Usage || !strings.HasSuffix(got.stderr, "set VISUAL or EDITOR, or give a title: ralph new 'TITLE'\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -95,11 +97,11 @@ func TestWhatToTypeForAnIssue(t *testing.T) {
 		}
 	}
 	for _, command := range []string{"show", "logs", "diff", "reopen"} {
-		if got := m.run(t, nil, command, "fix-logn"); got.status != exitUsage || !strings.HasSuffix(got.stderr, "did you mean fix-login?\n") {
+		if got := m.run(t, nil, command, "fix-logn"); got.status != exit.Usage || !strings.HasSuffix(got.stderr, "did you mean fix-login?\n") {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
-	if got := m.run(t, nil, "retry", "fix-login"); got.status != exitFailed || !strings.Contains(got.stderr, "ralph reopen fix-login\n") {
+	if got := m.run(t, nil, "retry", "fix-login"); got.status != exit.Failed || !strings.Contains(got.stderr, "ralph reopen fix-login\n") {
 		t.Errorf("retry: %+v", got)
 	}
 	if got := m.run(t, nil, "retry", "--help"); !strings.Contains(got.stdout, "the pick-up labels, which go on") {
@@ -109,7 +111,7 @@ func TestWhatToTypeForAnIssue(t *testing.T) {
 	if got := m.run(t, func(h *Host) { h.Env = append(h.Env, "VISUAL="+editor+"/editor") }, "edit", "later"); got.status != 0 || got.stderr != "later is saved\n" {
 		t.Errorf("edit: %+v", got)
 	}
-	if got := m.run(t, nil, "work", "-n", "--publish=pr", "--agent-command=true"); got.status != exitUsage || !strings.HasPrefix(got.stderr, "ralph: publish pr: ") {
+	if got := m.run(t, nil, "work", "-n", "--publish=pr", "--agent-command=true"); got.status != exit.Usage || !strings.HasPrefix(got.stderr, "ralph: publish pr: ") {
 		t.Errorf("work: %+v", got)
 	}
 }

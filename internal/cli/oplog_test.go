@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestFailedSweepIsLogged: the records of an ordinary sweep say to a program what was run, how it ended and why.
@@ -15,7 +17,7 @@ func TestFailedSweepIsLogged(t *testing.T) {
 	broken := m.program(t, "broken", "echo no quota >&2; exit 3\n") + "/broken"
 	got := m.run(t, nil, "work", "--sandbox=none", "--agent-command="+broken, "--gate=true", "--commit-author=A <a@b.c>",
 		"--log-level=debug", "--log-format=json")
-	if got.status != exitIncomplete {
+	if got.status != exit.Incomplete {
 		t.Fatalf("got %+v", got)
 	}
 	type record struct {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 )
@@ -47,7 +48,7 @@ func TestBranchToLookAtIsNoBase(t *testing.T) {
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
 	for _, args := range [][]string{append(work, "two"), append(own, "merge", "one"), {"clean"}, append(work, "--dry-run")} {
 		got := m.run(t, nil, args...)
-		if got.status != exitUsage || !strings.Contains(got.stderr, "ralph/one, which is checked out, is a branch of ralph's own, and no base for other issues\nralph: git switch BRANCH, or name the base: --base BRANCH") {
+		if got.status != exit.Usage || !strings.Contains(got.stderr, "ralph/one, which is checked out, is a branch of ralph's own, and no base for other issues\nralph: git switch BRANCH, or name the base: --base BRANCH") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
@@ -68,7 +69,7 @@ func TestBranchInTheWayOfAll(t *testing.T) {
 	m.git(t, "branch", "ralph")
 	const want = "a branch is called ralph, and ralph's are called ralph/…; rename it with: git branch -m ralph OTHER, or set branch-prefix"
 	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions")
-	if got.status != exitUsage || !strings.Contains(got.stderr, want) {
+	if got.status != exit.Usage || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v", got)
 	}
 	if got = m.run(t, nil, "doctor", "--sandbox=none"); !strings.Contains(got.stdout, want) {
@@ -101,7 +102,7 @@ func TestMergeOfAStoppedAgent(t *testing.T) {
 	}
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
 	got := m.run(t, nil, append(own, "merge", "one")...)
-	if got.status != exitIncomplete || !strings.Contains(got.stderr, "one is not merged: its agent was stopped before it was done") || !strings.Contains(got.stderr, "`ralph merge --unfinished one`") {
+	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is not merged: its agent was stopped before it was done") || !strings.Contains(got.stderr, "`ralph merge --unfinished one`") {
 		t.Errorf("%+v", got)
 	}
 	if got = m.run(t, nil, append(own, "merge", "--unfinished", "one")...); got.status != 0 {

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -24,9 +25,9 @@ const visibleRole = "visible"
 func init() { //nolint:gochecknoinits // see reexec.Register
 	reexec.Register(visibleRole, func(p reexec.Process) int {
 		if err := visible(p.Stdout, p.Stdin); err != nil {
-			return exitFailed
+			return exit.Failed
 		}
-		return exitOK
+		return exit.OK
 	})
 }
 

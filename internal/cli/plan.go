@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -40,7 +41,7 @@ func stillParked(s pool.Summary) bool {
 func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *workView, keys []string) error {
 	plan, err := workers.Preview(ctx, keys...)
 	if err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	parked, err := workers.Parked(ctx)
 	if err != nil {

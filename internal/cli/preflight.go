@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -166,7 +167,7 @@ func (a *app) noProgram(c run.Config, l agents.Link) error {
 		strings.Contains(program, "/") && (len(c.Mounts) > 0 || !filepath.IsAbs(program)) || a.lookPath(program) != "" {
 		return nil
 	}
-	return &exitError{status: exitParked, err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), hint.Agent)}
+	return &exit.Error{Status: exit.Parked, Err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), hint.Agent)}
 }
 
 // noSandbox ends a sweep in which no run could open a sandbox.
@@ -174,7 +175,7 @@ func noSandbox(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &exitError{status: exitParked, err: errors.New("sandbox " + sandboxLine(name, err)), hint: "`ralph doctor --sandbox " + name + "` looks at it again"}
+	return &exit.Error{Status: exit.Parked, Err: errors.New("sandbox " + sandboxLine(name, err)), Hint: "`ralph doctor --sandbox " + name + "` looks at it again"}
 }
 
 // sandboxLine says in one line which sandbox does not work, and why.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // engineScript stands for docker's program: all is well with the engine itself, and $run is what making a container comes to.
@@ -47,11 +49,11 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "IMAGE_USER=" + c.user}
 			}
 			doctor := m.run(t, change, append([]string{"doctor"}, args...)...)
-			if doctor.status != exitFailed || !strings.Contains(doctor.stdout, "fail  sandbox       docker: ") || !strings.Contains(doctor.stdout, c.want) {
+			if doctor.status != exit.Failed || !strings.Contains(doctor.stdout, "fail  sandbox       docker: ") || !strings.Contains(doctor.stdout, c.want) {
 				t.Errorf("doctor: %+v", doctor)
 			}
 			work := m.run(t, change, append([]string{"work"}, args...)...)
-			if work.status != exitUsage && work.status != exitParked || !strings.Contains(work.stderr, "ralph: sandbox docker: ") {
+			if work.status != exit.Usage && work.status != exit.Parked || !strings.Contains(work.stderr, "ralph: sandbox docker: ") {
 				t.Errorf("work: %+v", work)
 			}
 			for part := range strings.SplitSeq(c.want, "; ") { // the fix may have a line of its own

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/worktree"
@@ -39,13 +40,13 @@ func newProjectsCommand(a *app) *cobra.Command {
 	cmd.PersistentFlags().StringVar(&o.listen, "listen", "", "`address` of the service's API: HOST:PORT or unix:PATH (default "+usualListen+")")
 	cmd.PersistentFlags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with its token; else "+config.ListenTokenVariable)
 	list := &cobra.Command{
-		Use: "list", Short: "List the projects and what each is doing", Args: noArgs, Example: "  ralph projects list",
+		Use: "list", Short: "List the projects and what each is doing", Args: exit.NoArgs, Example: "  ralph projects list",
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd) },
 	}
 	a.addJSON(list)
 	name := ""
 	add := &cobra.Command{
-		Use: "add [REPO]", Short: "Add a repository", Args: atMostOne("REPO"), Example: "  ralph projects add ~/src/shop\n  ralph projects add --name website ~/src/site",
+		Use: "add [REPO]", Short: "Add a repository", Args: exit.AtMostOne("REPO"), Example: "  ralph projects add ~/src/shop\n  ralph projects add --name website ~/src/site",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.add(cmd, strings.Join(args, ""), name) },
 	}
 	add.Flags().StringVar(&name, "name", "", "`name` of the project (default the folder's)")
@@ -62,7 +63,7 @@ func (o *projectsOptions) onProject(verb, short string, do func(cmd *cobra.Comma
 		Use: verb + " NAME", Short: short, Example: "  ralph projects " + verb + " shop",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("%s takes one NAME; `ralph projects list` lists them", cmd.CommandPath())
+				return exit.Usagef("%s takes one NAME; `ralph projects list` lists them", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -86,7 +87,7 @@ func (o *projectsOptions) find(name string) (config.Project, error) {
 	}
 	i := slices.IndexFunc(list, func(p config.Project) bool { return p.Name == name })
 	if i < 0 {
-		return config.Project{}, usagef("%s has no project %q%s", o.path(), name, nearestProject(name, names(list)))
+		return config.Project{}, exit.Usagef("%s has no project %q%s", o.path(), name, nearestProject(name, names(list)))
 	}
 	return list[i], nil
 }
@@ -100,7 +101,7 @@ func names(list []config.Project) (names []string) {
 
 // nearestProject is the end of a line about a project that is not there.
 func nearestProject(name string, names []string) string {
-	return suggest(name, names, "", "`ralph projects list` lists them")
+	return exit.Suggest(name, names, "", "`ralph projects list` lists them")
 }
 
 // there is a client of the service.
@@ -121,7 +122,7 @@ func (o *projectsOptions) read() ([]config.Project, error) {
 	file, err := config.ReadService(o.path(), o.host.Env, o.choices())
 	if err != nil {
 		if _, serr := os.Stat(o.path()); errors.Is(serr, fs.ErrNotExist) {
-			return nil, usagef("%s does not exist; `ralph projects add REPO` makes it, and --config names another", o.path())
+			return nil, exit.Usagef("%s does not exist; `ralph projects add REPO` makes it, and --config names another", o.path())
 		}
 		return nil, err
 	}
@@ -190,7 +191,7 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
 	place, err := worktree.Locate(cmd.Context(), o.expand(o.host.Dir, cmp.Or(repo, ".")))
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return &exit.Error{Status: exit.Usage, Err: err}
 	}
 	text, err := os.ReadFile(o.path())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -201,7 +202,7 @@ func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
 	}
 	changed, err := addProject(string(text), place.Top, name)
 	if err != nil {
-		return usagef("%s: %w", o.path(), err)
+		return exit.Usagef("%s: %w", o.path(), err)
 	}
 	if err := os.MkdirAll(filepath.Dir(o.path()), 0o700); err != nil {
 		return err
@@ -216,7 +217,7 @@ func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
 // addable refuses a project that the file cannot take besides those that it has. What else is wrong with the file is found later.
 func (o *projectsOptions) addable(repo, name string) error {
 	if !config.IsProjectName(name) {
-		return usagef("project %q needs a name of A to Z, a to z, 0 to 9, . _ -: --name NAME", name)
+		return exit.Usagef("project %q needs a name of A to Z, a to z, 0 to 9, . _ -: --name NAME", name)
 	}
 	file, err := config.ReadService(o.path(), o.host.Env, o.choices())
 	if err != nil {
@@ -225,9 +226,9 @@ func (o *projectsOptions) addable(repo, name string) error {
 	for _, p := range file.Projects {
 		switch {
 		case p.Repo == repo:
-			return usagef("%s is in %s already, as project %s", repo, o.path(), p.Name)
+			return exit.Usagef("%s is in %s already, as project %s", repo, o.path(), p.Name)
 		case p.Name == name:
-			return usagef("%s has another project with the name %s; give this one a name: --name NAME", o.path(), name)
+			return exit.Usagef("%s has another project with the name %s; give this one a name: --name NAME", o.path(), name)
 		}
 	}
 	return nil
@@ -243,7 +244,7 @@ func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if len(list) == 1 {
-		return usagef("%s is the only project of %s; end the service instead, or remove the file", p.Name, o.path())
+		return exit.Usagef("%s is the only project of %s; end the service instead, or remove the file", p.Name, o.path())
 	}
 	text, err := os.ReadFile(o.path())
 	if err != nil {
@@ -251,7 +252,7 @@ func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
 	}
 	changed, err := removeProject(string(text), slices.IndexFunc(list, func(q config.Project) bool { return q.Name == p.Name }))
 	if err != nil {
-		return usagef("%s: %w", o.path(), err)
+		return exit.Usagef("%s: %w", o.path(), err)
 	}
 	if err := o.replaceProjects(o.path(), changed); err != nil {
 		return err
@@ -307,7 +308,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 		for _, p := range known {
 			has = append(has, p.Name)
 		}
-		return usagef("there is no such project in the service: %s%s", name, nearestProject(name, has))
+		return exit.Usagef("there is no such project in the service: %s%s", name, nearestProject(name, has))
 	}
 	if err != nil {
 		return o.refused(err)

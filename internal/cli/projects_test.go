@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 )
 
@@ -99,24 +100,24 @@ func TestProjects(t *testing.T) {
 		}
 		return got
 	}
-	do(exitUsage, "does not exist; `ralph projects add REPO` makes it", "list")
+	do(exit.Usage, "does not exist; `ralph projects add REPO` makes it", "list")
 	do(0, "Added repo to ROOT/home/.config/ralph/serve.yaml", "add")
-	do(exitUsage, "ralph: ROOT/repo is in ROOT/home/.config/ralph/serve.yaml already, as project repo\n", "add", ".")
-	do(exitUsage, "already, as project repo", "add", "--name=again", m.repo)
+	do(exit.Usage, "ralph: ROOT/repo is in ROOT/home/.config/ralph/serve.yaml already, as project repo\n", "add", ".")
+	do(exit.Usage, "already, as project repo", "add", "--name=again", m.repo)
 	for name, want := range map[string]string{"elsewhere/repo": "another project with the name repo", "Mein Projekt ü": `ralph: project "Mein Projekt ü" needs a name`} {
 		dir := filepath.Join(m.root, name)
 		git := exec.CommandContext(t.Context(), "git", "init", "--quiet", dir)
 		if out, err := git.CombinedOutput(); err != nil {
 			t.Fatalf("git init: %v\n%s", err, out)
 		}
-		do(exitUsage, want, "add", dir)
-		do(exitUsage, ": --name NAME\n", "add", dir)
+		do(exit.Usage, want, "add", dir)
+		do(exit.Usage, ": --name NAME\n", "add", dir)
 	}
-	do(exitUsage, `has no project "rpo"; did you mean repo?`, "pause", "rpo")
-	do(exitUsage, "is not in a git repository", "add", m.home)
-	do(exitUsage, "repo is the only project", "remove", "repo")
-	do(exitUsage, `has no project "other"`, "pause", "other")
-	do(exitUsage, "takes one NAME", "pause")
+	do(exit.Usage, `has no project "rpo"; did you mean repo?`, "pause", "rpo")
+	do(exit.Usage, "is not in a git repository", "add", m.home)
+	do(exit.Usage, "repo is the only project", "remove", "repo")
+	do(exit.Usage, `has no project "other"`, "pause", "other")
+	do(exit.Usage, "takes one NAME", "pause")
 	do(0, "not-running", "list")
 	do(0, "Paused repo", "pause", "repo")
 	var list []shownProject
@@ -128,12 +129,12 @@ func TestProjects(t *testing.T) {
 	do(0, "Paused repo", "pause", "repo")
 	m.write(t, ".ralph/config.yaml", "sandbox: none\n")
 	do(0, "paused", "list")
-	do(exitUsage, "read and accept it with: ralph trust", "pause", "repo")
+	do(exit.Usage, "read and accept it with: ralph trust", "pause", "repo")
 	file := filepath.Join(m.home, ".config", "ralph", "serve.yaml")
 	if err := os.WriteFile(file, []byte("# ours\nprojects: [{repo: "+m.home+"}]\n"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	do(exitUsage, "edit it by hand", "add", "--name=b", m.repo)
+	do(exit.Usage, "edit it by hand", "add", "--name=b", m.repo)
 }
 
 // A running service takes changes up, and is asked where it can be.
@@ -173,7 +174,7 @@ func TestProjectsOfService(t *testing.T) {
 	if got := do("projects", "resume", "repo"); got.status != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := do("projects", "add", "--name=two", filepath.Join(m.root, "nowhere")); got.status != exitUsage {
+	if got := do("projects", "add", "--name=two", filepath.Join(m.root, "nowhere")); got.status != exit.Usage {
 		t.Errorf("%+v", got)
 	}
 	// While the file is broken, a person still sees what the service does, and can pause it.
@@ -189,7 +190,7 @@ func TestProjectsOfService(t *testing.T) {
 	if got := do("projects", "pause", "none"); got.status == 0 || !strings.Contains(got.stderr, "there is no such project") {
 		t.Errorf("no project: %+v", got)
 	}
-	if got := do("projects", "pause", "rep"); got.status != exitUsage || !strings.Contains(got.stderr, "; did you mean repo?") {
+	if got := do("projects", "pause", "rep"); got.status != exit.Usage || !strings.Contains(got.stderr, "; did you mean repo?") {
 		t.Errorf("a slip: %+v", got)
 	}
 	close(interrupt)

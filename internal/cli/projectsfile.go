@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // The list of projects is edited as text, line by line: comments, order and everything else in the file stay as they are.
@@ -132,7 +133,7 @@ func (a *app) replaceProjects(file, text string) error {
 		return err
 	}
 	if _, err := config.ReadService(temp.Name(), a.host.Env, a.choices()); err != nil {
-		return &exitError{status: exitUsage, err: errors.New(strings.ReplaceAll(err.Error(), temp.Name(), file))}
+		return &exit.Error{Status: exit.Usage, Err: errors.New(strings.ReplaceAll(err.Error(), temp.Name(), file))}
 	}
 	return os.Rename(temp.Name(), target)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -16,7 +17,7 @@ func newPromptCommand(a *app) *cobra.Command {
 		Use: "prompt KEY", Short: "Print the prompt that the agent would get for an issue",
 		Long:    "Print the prompt of the first iteration, as the agent would get it. Commands in the template are shown, not run.",
 		Example: "  ralph prompt fix-login\n  ralph prompt --prompt-file new.md fix-login",
-		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeKeys,
+		GroupID: groupLook, Args: exit.OneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.printPrompt(ctx, p, known(args[0])) }),
 	}
 	a.bind(cmd, config.ForTracker, "agent", "agent-command", "prompt-file", "completion-signal", "gate", "base", "branch-prefix",
@@ -34,11 +35,11 @@ func (a *app) printPrompt(ctx context.Context, p *parts, key string) error {
 	}
 	workers, err := pool.New(c)
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return &exit.Error{Status: exit.Usage, Err: err}
 	}
 	text, err := workers.Prompt(ctx, p.key(ctx, key))
 	if errors.Is(err, tracker.ErrNotFound) {
-		return asUsage(&pool.UnknownKeyError{Key: key})
+		return exit.AsUsage(&pool.UnknownKeyError{Key: key})
 	}
 	if err != nil {
 		return err

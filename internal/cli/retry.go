@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/tracker"
@@ -24,8 +25,8 @@ func newRetryCommand(a *app) *cobra.Command {
 	}
 	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error {
 		if !issue.Open {
-			return &exitError{
-				status: exitFailed, err: fmt.Errorf("%s is closed", screen.CleanLine(p.names(ctx)(issue.Key))), hint: "open it first with: ralph reopen " + issue.Key,
+			return &exit.Error{
+				Status: exit.Failed, Err: fmt.Errorf("%s is closed", screen.CleanLine(p.names(ctx)(issue.Key))), Hint: "open it first with: ralph reopen " + issue.Key,
 			}
 		}
 		if p.Sandbox == "auto" {
@@ -37,7 +38,7 @@ func newRetryCommand(a *app) *cobra.Command {
 		}
 		worker, err := pool.NewWorker(c)
 		if err != nil {
-			return &exitError{status: exitUsage, err: err}
+			return &exit.Error{Status: exit.Usage, Err: err}
 		}
 		verb := tracker.Retry
 		if fresh {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // The groups of the help.
@@ -100,7 +102,7 @@ func newRoot(a *app, args ...string) *cobra.Command {
 		if a.helpAll {
 			return pflag.ErrHelp
 		}
-		return flagError(cmd, err)
+		return exit.FlagError(cmd, err)
 	})
 	root.AddGroup(
 		&cobra.Group{ID: groupWork, Title: "Work on issues:"},
@@ -144,10 +146,10 @@ func colors() []string { return []string{"auto", "always", "never"} }
 // begin checks and applies the global flags.
 func (a *app) begin() error {
 	if !slices.Contains(colors(), a.color) {
-		return usagef("--color: %q is not one of %s", a.color, strings.Join(colors(), ", "))
+		return exit.Usagef("--color: %q is not one of %s", a.color, strings.Join(colors(), ", "))
 	}
 	if a.quiet && a.verbose {
-		return usagef("--quiet and --verbose exclude each other; choose one")
+		return exit.Usagef("--quiet and --verbose exclude each other; choose one")
 	}
 	a.ui.Configure(a.color, a.quiet, a.verbose)
 	return nil
@@ -165,7 +167,7 @@ func refuseUnknown(c *cobra.Command) {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		return unknownSubcommand(cmd, args[0])
+		return exit.UnknownSubcommand(cmd, args[0])
 	}
 }
 
@@ -182,7 +184,7 @@ func newHelpCommand() *cobra.Command {
 				return err
 			}
 			if len(rest) > 0 {
-				return unknownSubcommand(target, rest[0])
+				return exit.UnknownSubcommand(target, rest[0])
 			}
 			return target.Help()
 		},
@@ -190,7 +192,7 @@ func newHelpCommand() *cobra.Command {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return commandNames(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
+			return exit.CommandNames(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/prompt"
@@ -58,7 +59,7 @@ func newRunCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run one prompt, without a backlog", Long: runLong, Example: runExample,
 		Annotations: map[string]string{sweeps: "yes"},
-		GroupID:     groupWork, Args: noArgs,
+		GroupID:     groupWork, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRun(cmd, a, f) },
 	}
 	flags := cmd.Flags()
@@ -160,21 +161,21 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 func jobUsage(err error) error {
 	var s *job.StrategyError
 	if !errors.As(err, &s) {
-		return &exitError{status: exitUsage, err: err}
+		return &exit.Error{Status: exit.Usage, Err: err}
 	}
 	switch s.Problem {
 	case job.StrategyUnknown:
-		return usagef("--branch-strategy: %q is not one of %s", s.Strategy, strings.Join(strategies(), ", "))
+		return exit.Usagef("--branch-strategy: %q is not one of %s", s.Strategy, strings.Join(strategies(), ", "))
 	case job.StrategyNeedsNone:
-		return usagef("branch strategy head works in your checkout and needs sandbox none; with sandbox %s use merge-to-head or branch", s.Sandbox)
+		return exit.Usagef("branch strategy head works in your checkout and needs sandbox none; with sandbox %s use merge-to-head or branch", s.Sandbox)
 	case job.StrategyNoBranch:
-		return usagef("branch strategy branch needs the name of a branch: --branch NAME")
+		return exit.Usagef("branch strategy branch needs the name of a branch: --branch NAME")
 	case job.StrategyHasBranch:
-		return usagef("--branch goes with --branch-strategy branch, not %s", s.Strategy)
+		return exit.Usagef("--branch goes with --branch-strategy branch, not %s", s.Strategy)
 	case job.StrategyCopy:
-		return usagef("--copy needs a worktree: --branch-strategy merge-to-head or branch")
+		return exit.Usagef("--copy needs a worktree: --branch-strategy merge-to-head or branch")
 	}
-	return &exitError{status: exitUsage, err: err}
+	return &exit.Error{Status: exit.Usage, Err: err}
 }
 
 // given keeps a setting only when it was given for this command: the backlog's files to copy are not a single run's.
@@ -190,15 +191,15 @@ func (f runFlags) promptOf(cmd *cobra.Command) (prompt.Prompt, error) {
 	inline, file := cmd.Flags().Changed("prompt"), cmd.Flags().Changed("prompt-file")
 	switch {
 	case f.iterations < 1:
-		return prompt.Prompt{}, usagef("--max-iterations: %d is less than 1", f.iterations)
+		return prompt.Prompt{}, exit.Usagef("--max-iterations: %d is less than 1", f.iterations)
 	case inline && file:
-		return prompt.Prompt{}, usagef("--prompt and --prompt-file exclude each other; give one")
+		return prompt.Prompt{}, exit.Usagef("--prompt and --prompt-file exclude each other; give one")
 	case !inline && !file:
-		return prompt.Prompt{}, usagef("no prompt; give --prompt TEXT or --prompt-file FILE")
+		return prompt.Prompt{}, exit.Usagef("no prompt; give --prompt TEXT or --prompt-file FILE")
 	case inline && strings.TrimSpace(f.prompt) == "":
-		return prompt.Prompt{}, usagef("--prompt: the prompt is empty")
+		return prompt.Prompt{}, exit.Usagef("--prompt: the prompt is empty")
 	case inline && len(f.promptArgs) > 0:
-		return prompt.Prompt{}, usagef("--prompt-arg goes with --prompt-file; an inline prompt is sent as it is")
+		return prompt.Prompt{}, exit.Usagef("--prompt-arg goes with --prompt-file; an inline prompt is sent as it is")
 	case inline:
 		return prompt.Prompt{Inline: f.prompt}, nil
 	}
@@ -208,9 +209,9 @@ func (f runFlags) promptOf(cmd *cobra.Command) (prompt.Prompt, error) {
 		key = strings.TrimSpace(key)
 		switch _, twice := args[key]; {
 		case !ok || key == "":
-			return prompt.Prompt{}, usagef("--prompt-arg: %q is not KEY=VALUE", arg)
+			return prompt.Prompt{}, exit.Usagef("--prompt-arg: %q is not KEY=VALUE", arg)
 		case twice:
-			return prompt.Prompt{}, usagef("--prompt-arg: %s is given twice", key)
+			return prompt.Prompt{}, exit.Usagef("--prompt-arg: %s is given twice", key)
 		}
 		args[key] = value
 	}
@@ -232,10 +233,10 @@ func (a *app) template(ctx context.Context, p *parts, to prompt.Prompt) (prompt.
 	}
 	text, err := read()
 	if err != nil {
-		return to, &exitError{status: exitUsage, err: fmt.Errorf("--prompt-file: %w", err)}
+		return to, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("--prompt-file: %w", err)}
 	}
 	if strings.TrimSpace(string(text)) == "" {
-		return to, usagef("--prompt-file: %s is empty", name)
+		return to, exit.Usagef("--prompt-file: %s is empty", name)
 	}
 	to.Template, to.Name = string(text), name
 	return to, nil
@@ -262,7 +263,7 @@ func (a *app) input(ctx context.Context) (text []byte, err error) {
 func (f runFlags) output(a *app) (*loop.Output, error) {
 	if f.outputTag == "" {
 		if f.schema != "" {
-			return nil, usagef("--output-schema needs --output-tag TAG")
+			return nil, exit.Usagef("--output-schema needs --output-tag TAG")
 		}
 		return nil, nil
 	}
@@ -270,7 +271,7 @@ func (f runFlags) output(a *app) (*loop.Output, error) {
 	if f.schema != "" {
 		var err error
 		if o.Schema, err = os.ReadFile(a.path(f.schema)); err != nil {
-			return nil, usagef("--output-schema: %v", err)
+			return nil, exit.Usagef("--output-schema: %v", err)
 		}
 	}
 	return o, nil

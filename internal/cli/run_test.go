@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // readFrom tells of the first Read.
@@ -47,7 +49,7 @@ func TestRunShowsStandardError(t *testing.T) {
 	got := m.run(t, nil, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions", "--agent=command", "--agent-command="+filepath.Join(script, "agent"))
 	_, end, found := strings.Cut(got.stderr, "the end of its standard error:\n")
 	lines := strings.Split(end, "\n")
-	if !found || got.status == exitOK || len(lines) < 50 || lines[0] != "12" || lines[48] != "60" || !strings.HasPrefix(lines[49], "no ") || strings.Contains(end, "\x1b") {
+	if !found || got.status == exit.OK || len(lines) < 50 || lines[0] != "12" || lines[48] != "60" || !strings.HasPrefix(lines[49], "no ") || strings.Contains(end, "\x1b") {
 		t.Errorf("status %d, it shows %q", got.status, got.stderr)
 	}
 }
@@ -59,7 +61,7 @@ func TestRunTakesItsAgentAndNotThatOfAttempts(t *testing.T) {
 	m.write(t, "f", "x")
 	m.commit(t)
 	got := m.run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_ATTEMPTS=codex") }, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions", "--agent-command=echo '<promise>COMPLETE</promise>'")
-	if got.status != exitOK {
+	if got.status != exit.OK {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -73,7 +75,7 @@ func TestRunRefusesAnAgentBeforeItReadsThePrompt(t *testing.T) {
 	got := m.run(t, func(h *Host) {
 		h.Stdin = readFrom{strings.NewReader("hi"), func() { asked = true }}
 	}, "run", "--prompt-file=-", "--sandbox=none", "--agent-command=true", "--fallback=no-such")
-	if got.status != exitUsage || asked {
+	if got.status != exit.Usage || asked {
 		t.Errorf("got %+v, the prompt was read: %v", got, asked)
 	}
 }

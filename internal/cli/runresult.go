@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
@@ -31,12 +32,12 @@ func jobVerdict(r journal.Record, unavailable error) error {
 	case journal.Succeeded, journal.NoChange:
 		return nil
 	case journal.Interrupted:
-		return errInterrupted
+		return exit.ErrInterrupted
 	case journal.AgentUnavailable, journal.EnvironmentUnavailable:
-		return &exitError{status: exitParked, err: why, hint: hint.Sandbox(unavailable)}
+		return &exit.Error{Status: exit.Parked, Err: why, Hint: hint.Sandbox(unavailable)}
 	}
 	if r.Facts.End == loop.EndPrompt {
-		return &exitError{status: exitUsage, err: why}
+		return &exit.Error{Status: exit.Usage, Err: why}
 	}
 	if r.Verdict.Reason.Code == "" {
 		why = fmt.Errorf("the run ended: %s", r.Verdict.Outcome)
@@ -48,7 +49,7 @@ func jobVerdict(r journal.Record, unavailable error) error {
 	if r.Verdict.Reason.Code == journal.ReasonConflict {
 		hint = fmt.Sprintf("the work is kept on %s; get it with: %s", r.Branch, report.GitCommand("merge", r.Branch))
 	}
-	return &exitError{status: exitIncomplete, err: why, hint: hint}
+	return &exit.Error{Status: exit.Incomplete, Err: why, Hint: hint}
 }
 
 // printJob prints what the run came to.
@@ -175,7 +176,7 @@ func (a *app) jobLog(f runFlags, secrets *redact.Secrets) (*jobLog, error) {
 	var err error
 	l.file, err = os.OpenFile(a.path(f.logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, usagef("--log-file: %v", err)
+		return nil, exit.Usagef("--log-file: %v", err)
 	}
 	l.print("run started at %s", time.Now().Format(time.RFC3339))
 	return l, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attack"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/job"
@@ -40,7 +41,7 @@ func newSandboxExecCommand(a *app) *cobra.Command {
 		Example: "  ralph sandbox exec -- sh -c 'id; ls /'\n  ralph sandbox exec --sandbox docker --image ralph:app -- make test",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("%s needs a command after --", cmd.CommandPath())
+				return exit.Usagef("%s needs a command after --", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -89,11 +90,11 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
 	case r.Facts.Exit != nil && *r.Facts.Exit == 0:
 		return nil
 	case r.Facts.Exit != nil && r.Facts.EndDetail != "":
-		return &exitError{status: *r.Facts.Exit, err: errors.New(r.Facts.EndDetail)}
+		return &exit.Error{Status: *r.Facts.Exit, Err: errors.New(r.Facts.EndDetail)}
 	case r.Facts.Exit != nil:
-		return &exitError{status: *r.Facts.Exit, err: fmt.Errorf("the command ended with status %d", *r.Facts.Exit)}
+		return &exit.Error{Status: *r.Facts.Exit, Err: fmt.Errorf("the command ended with status %d", *r.Facts.Exit)}
 	case r.Verdict.Outcome == journal.Interrupted:
-		return errInterrupted
+		return exit.ErrInterrupted
 	}
 	return errors.New(report.Reason(r.Verdict.Reason))
 }
@@ -105,7 +106,7 @@ func newSandboxCheckCommand(a *app) *cobra.Command {
 			"Then try, inside the chosen one and with what comes out of it, what must not be possible. Exit status 1 when an attack\n" +
 			"succeeds, or cannot be made.",
 		Example: "  ralph sandbox check\n  ralph sandbox check --sandbox docker --image ralph:app --json",
-		Args:    noArgs,
+		Args:    exit.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSandboxCheck(cmd, a) },
 	}
 	a.addJSON(cmd)
@@ -224,9 +225,9 @@ func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probe
 
 func verdictOf(provider sandboxes.Provider, probes []probe) error {
 	if !provider.Capabilities().Isolated() {
-		return &exitError{
-			status: exitFailed, err: fmt.Errorf("%s isolates nothing, so nothing was tried", provider.Name()),
-			hint: "choose " + strongerThan(provider.Name()),
+		return &exit.Error{
+			Status: exit.Failed, Err: fmt.Errorf("%s isolates nothing, so nothing was tried", provider.Name()),
+			Hint: "choose " + strongerThan(provider.Name()),
 		}
 	}
 	var broken, untried []string
@@ -239,9 +240,9 @@ func verdictOf(provider sandboxes.Provider, probes []probe) error {
 	}
 	switch {
 	case len(broken) > 0:
-		return &exitError{status: exitFailed, err: fmt.Errorf("%s succeeded: %s", screen.Plural(len(broken), "attack"), strings.Join(broken, "; "))}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s succeeded: %s", screen.Plural(len(broken), "attack"), strings.Join(broken, "; "))}
 	case len(untried) > 0:
-		return &exitError{status: exitFailed, err: fmt.Errorf("%s could not be made: %s", screen.Plural(len(untried), "attack"), strings.Join(untried, "; "))}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s could not be made: %s", screen.Plural(len(untried), "attack"), strings.Join(untried, "; "))}
 	}
 	return nil
 }

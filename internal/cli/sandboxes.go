@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/trace"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -71,7 +72,7 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 	}
 	provider, err := registry.Lookup(name)
 	if err != nil {
-		return nil, &exitError{status: exitUsage, err: err}
+		return nil, &exit.Error{Status: exit.Usage, Err: err}
 	}
 	if showsHost(provider) {
 		for _, path := range p.SandboxShow {
@@ -95,8 +96,8 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 	}
 	if p.Sandbox == "auto" {
 		if err := provider.Check(ctx); err != nil {
-			return nil, &exitError{status: exitUsage, err: fmt.Errorf("no sandbox: native: %w", err),
-				hint: "choose --sandbox docker, podman or sbx, or landlock, which is weaker; --sandbox none runs agents on this host without isolation"}
+			return nil, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("no sandbox: native: %w", err),
+				Hint: "choose --sandbox docker, podman or sbx, or landlock, which is weaker; --sandbox none runs agents on this host without isolation"}
 		}
 	}
 	return provider, nil
@@ -106,13 +107,13 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 func (a *app) network(c config.Config) (gateway.Network, error) {
 	prices, err := ledger.ParseOwn(c.Prices)
 	if err != nil {
-		return gateway.Network{}, &exitError{status: exitUsage, err: fmt.Errorf("prices: %w", err)}
+		return gateway.Network{}, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("prices: %w", err)}
 	}
 	n := gateway.Network{User: a.user(), Upstream: c.AgentUpstream, Prices: prices}
 	for i, s := range slices.Concat(c.Allow, c.AllowPrivate) {
 		r, err := egress.ParseRule(s)
 		if err != nil {
-			return n, &exitError{status: exitUsage, err: fmt.Errorf("allow: %w", err)}
+			return n, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("allow: %w", err)}
 		}
 		r.AllowPrivate = i >= len(c.Allow)
 		n.Allow = append(n.Allow, r)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
@@ -94,7 +95,7 @@ func newSandboxLoginCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "login [SERVICE]", Short: "Give sbx the secret of a service, or log in to it", Long: sandboxLoginLong,
 		Example: "  ralph sandbox login --oauth openai\n  pass show anthropic | ralph sandbox login --stdin anthropic",
-		Args:    atMostOne("service"),
+		Args:    exit.AtMostOne("service"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runSandboxLogin(cmd, a, f, args) },
 	}
 	cmd.Flags().BoolVar(&f.oauth, "oauth", false, "log in in the browser, for services that have such a login")
@@ -115,7 +116,7 @@ func runSandboxLogin(cmd *cobra.Command, a *app, f loginFlags, args []string) er
 	case len(args) == 1:
 		service = args[0]
 	case service == "":
-		return usagef("the agent %q has no service that sbx knows: name one, as in: ralph sandbox login openai", loaded.Config.Agent)
+		return exit.Usagef("the agent %q has no service that sbx knows: name one, as in: ralph sandbox login openai", loaded.Config.Agent)
 	}
 	need := sbx.Need{Service: service, OAuth: f.oauth, Refresh: f.refresh}
 	for _, agent := range a.agents().All() {
@@ -144,9 +145,9 @@ func readSecret(in io.Reader) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("read the secret from standard input: %w", err)
 	case secret == "":
-		return "", usagef("there is no secret on standard input; pipe it in, or leave --stdin out")
+		return "", exit.Usagef("there is no secret on standard input; pipe it in, or leave --stdin out")
 	case len(text) > maxSecret || strings.ContainsAny(secret, "\r\n\x00"):
-		return "", usagef("what is on standard input is no secret: it has more than one line, or more than %d bytes", maxSecret)
+		return "", exit.Usagef("what is on standard input is no secret: it has more than one line, or more than %d bytes", maxSecret)
 	}
 	return secret, nil
 }

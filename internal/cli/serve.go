@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web"
@@ -42,7 +43,7 @@ func newServeCommand(a *app) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a dashboard", Long: serveLong, Example: serveExample,
-		GroupID: groupWork, Args: atMostOne("CONFIG"),
+		GroupID: groupWork, Args: exit.AtMostOne("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := &serving{app: a, cmd: cmd, serveOptions: o, views: map[string]*workView{}}
 			if len(args) > 0 {
@@ -95,7 +96,7 @@ type serving struct {
 
 func (s *serving) run() error {
 	if s.repo != "" && s.file != "" {
-		return usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
+		return exit.Usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
 	}
 	top := ""
 	if s.file == "" { // a bad configuration of the only project ends the command, at its start
@@ -174,14 +175,14 @@ func (a *app) listenToken(file string) (string, error) {
 		path := a.expand(a.host.Dir, file)
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return "", usagef("--listen-token-file: %w", err)
+			return "", exit.Usagef("--listen-token-file: %w", err)
 		}
 		a.warnOfOpen("listen-token-file", path)
 		text, from = string(data), "--listen-token-file: "+path
 	}
 	token := strings.TrimSpace(text)
 	if len(token) < minToken && (file != "" || token != "") {
-		return "", usagef("%s holds fewer than %d characters; make one with: openssl rand -hex 32", from, minToken)
+		return "", exit.Usagef("%s holds fewer than %d characters; make one with: openssl rand -hex 32", from, minToken)
 	}
 	return token, nil
 }
@@ -200,10 +201,10 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	}
 	listener, err := listen(ctx, s.listen, token)
 	if errors.Is(err, web.ErrNeedsToken) {
-		return usagef("--listen %w; give --listen-token-file FILE or %s, or use 127.0.0.1 or unix:PATH", err, config.ListenTokenVariable)
+		return exit.Usagef("--listen %w; give --listen-token-file FILE or %s, or use 127.0.0.1 or unix:PATH", err, config.ListenTokenVariable)
 	}
 	if err != nil {
-		return &exitError{status: exitUsage, err: fmt.Errorf("--listen: %w", err), hint: "choose another with --listen HOST:PORT, or --listen none"}
+		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("--listen: %w", err), Hint: "choose another with --listen HOST:PORT, or --listen none"}
 	}
 	queue, err := s.queue(ctx)
 	if err != nil {
@@ -310,7 +311,7 @@ func (s *serving) explained(err error) error {
 	if err == nil {
 		return nil
 	}
-	p := asProblem(s.cmd.Context(), s.cmd.Root(), err)
+	p := exit.ProblemOf(s.cmd.Context(), s.cmd.Root(), err)
 	line := service.OneLine(errors.New(p.Message))
 	if p.Hint != "" {
 		line += "; " + p.Hint

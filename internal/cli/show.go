@@ -15,6 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -28,7 +29,7 @@ func newShowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show an issue's runs, where its commits are, and what to do next",
 		Example: "  ralph show fix-login\n  ralph show fix-login --json",
-		GroupID: groupLook, Args: oneIssue, ValidArgsFunction: a.completeWorked,
+		GroupID: groupLook, Args: exit.OneIssue, ValidArgsFunction: a.completeWorked,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.show(ctx, p, known(args[0])) }),
 	}
 	a.addJSON(cmd)

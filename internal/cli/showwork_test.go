@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestShowFindsTheBranch: `ralph show` names the branch, whatever its prefix, and the commit where the branch is gone.
@@ -24,7 +26,7 @@ func TestShowFindsTheBranch(t *testing.T) {
 	agent := m.program(t, "agent", "echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
 	identity := func(h *Host) { h.Env = append(h.Env, "RALPH_COMMIT_AUTHOR=a <a@b>") }
 	work := []string{"work", "--sandbox=none", "--skip-permissions", "--agent-command=" + filepath.Join(agent, "agent"), "--gate=true", "--branch-prefix=bots/"}
-	if got := m.run(t, identity, work...); got.status != exitOK {
+	if got := m.run(t, identity, work...); got.status != exit.OK {
 		t.Fatalf("%+v", got)
 	}
 	got := m.run(t, nil, "show", "one")
@@ -67,7 +69,7 @@ func TestShowSuggestsWhatWorks(t *testing.T) {
 			m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
 			agent := m.program(t, "agent", "echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
 			own := []string{"--sandbox=none", "--commit-author=a <a@b>"}
-			if got := m.run(t, nil, append(own, "work", "--skip-permissions", "--agent-command="+agent+"/agent", "--gate=true")...); got.status != exitOK {
+			if got := m.run(t, nil, append(own, "work", "--skip-permissions", "--agent-command="+agent+"/agent", "--gate=true")...); got.status != exit.OK {
 				t.Fatalf("%+v", got)
 			}
 			person := exec.CommandContext(t.Context(), "sh", "-ec", c.by)
@@ -95,7 +97,7 @@ func TestShowSuggestsWhatWorks(t *testing.T) {
 			}
 			for _, line := range next {
 				if args, ok := strings.CutPrefix(line, "ralph "); ok {
-					if got := m.run(t, nil, strings.Fields(args)...); got.status != exitOK {
+					if got := m.run(t, nil, strings.Fields(args)...); got.status != exit.OK {
 						t.Errorf("%s: %+v", line, got)
 					}
 				}
@@ -130,7 +132,7 @@ git init -q --bare "$BARE"; git remote add origin "$BARE"; git push -q origin ma
 git push -q origin ralph/one ralph/two; git push -q --force origin "$(git commit-tree -p master -m x 'master^{tree}'):refs/heads/ralph/two"`)
 	got := m.run(t, nil, "clean")
 	_, command, ok := strings.Cut(strings.TrimSpace(got.stderr), "no request needs it: ")
-	if !ok || strings.Contains(got.stderr, "ralph/two") || got.status != exitOK {
+	if !ok || strings.Contains(got.stderr, "ralph/two") || got.status != exit.OK {
 		t.Fatalf("%+v", got)
 	}
 	shell(command)
@@ -147,13 +149,13 @@ func TestNoCommitsOfItsOwn(t *testing.T) {
 	m.commit(t)
 	agent := m.program(t, "agent", "echo '<promise>COMPLETE</promise>'\n")
 	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=a <a@b>", "--skip-permissions", "--agent-command="+agent+"/agent", "--gate=true")
-	if got.status != exitIncomplete {
+	if got.status != exit.Incomplete {
 		t.Fatalf("%+v", got)
 	}
 	if got := m.run(t, nil, "show", "one"); !strings.Contains(got.stdout, "\n  ralph/one has no commits of its own\n") || !strings.Contains(got.stdout, "  commits     none, from master\n") {
 		t.Errorf("show: %+v", got)
 	}
-	if got := m.run(t, nil, "merge", "one", "--sandbox=none"); got.status != exitFailed || !strings.Contains(got.stderr, "ralph/one has no change that master lacks") {
+	if got := m.run(t, nil, "merge", "one", "--sandbox=none"); got.status != exit.Failed || !strings.Contains(got.stderr, "ralph/one has no change that master lacks") {
 		t.Errorf("merge: %+v", got)
 	}
 	if got := m.run(t, nil, "clean"); !strings.Contains(got.stdout, "no commits of its own") {

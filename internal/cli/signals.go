@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"sync"
@@ -11,13 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
-
-// errInterrupted is the cause of everything that ends because the user asked for it.
-var errInterrupted = errors.New("interrupted")
-
-// errKilled is the cause after the second request.
-var errKilled = errors.New("interrupted twice")
 
 // watchSignals turns SIGINT, SIGTERM and SIGHUP into the two requests to stop: the first closes interrupt, the second
 // ends ctx. The third is left to the system, which ends ralph where it stands. For SIGHUP see Host.Hangup.
@@ -50,7 +45,7 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 		if next() {
 			close(asked)
 			if next() {
-				cancel(errKilled)
+				cancel(exit.ErrKilled)
 			}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
@@ -29,7 +30,7 @@ func newStatusCommand(a *app) *cobra.Command {
 		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
 			"With the database of a fleet the totals that --json prints are those of all its machines.",
 		Example: "  ralph status\n  ralph status --json\n  ralph status fix-login",
-		GroupID: groupLook, Args: atMostOne("KEY"), ValidArgsFunction: a.completeWorked,
+		GroupID: groupLook, Args: exit.AtMostOne("KEY"), ValidArgsFunction: a.completeWorked,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
 			if len(args) > 0 {
 				return a.issueStatus(ctx, p, args[0])

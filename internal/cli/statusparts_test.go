@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 	"github.com/ralph-pool/ralph/pool/parking"
@@ -24,7 +25,7 @@ func TestStatusOfLimits(t *testing.T) {
 	status := func(args ...string) string {
 		t.Helper()
 		got := m.run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_BUDGET_USD_DAY=5") }, append([]string{"status", "--state-dir=" + state}, args...)...)
-		if got.status != exitOK {
+		if got.status != exit.OK {
 			t.Errorf("%+v", got)
 		}
 		return got.stdout

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -23,7 +24,7 @@ func newStopCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,
 		Example: "  ralph stop fix-login\n  ralph stop --database-file ~/.config/ralph/database fix-login",
-		GroupID: groupWork, Args: oneIssue, ValidArgsFunction: a.completeKeys,
+		GroupID: groupWork, Args: exit.OneIssue, ValidArgsFunction: a.completeKeys,
 		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.stop(ctx, p, o, known(args[0])) }),
 	}
 	o.flags(cmd)

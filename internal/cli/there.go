@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
@@ -52,7 +53,7 @@ func (a *app) service(address, tokenFile string) (*attach.Service, error) {
 	}
 	s, err := attach.NewService(address, token)
 	if err != nil {
-		return nil, usagef("%w; give HOST:PORT, http://HOST:PORT or unix:PATH", err)
+		return nil, exit.Usagef("%w; give HOST:PORT, http://HOST:PORT or unix:PATH", err)
 	}
 	return s, nil
 }
@@ -65,7 +66,7 @@ func (a *app) refused(err error) error {
 	}
 	answer.Detail = screen.CleanLine(answer.Detail)
 	if answer.Code == http.StatusUnauthorized {
-		return &exitError{status: exitUsage, err: err, hint: "give --listen-token-file FILE or " + config.ListenTokenVariable}
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: "give --listen-token-file FILE or " + config.ListenTokenVariable}
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // A service that asks for a token is asked by both commands in the same way.
@@ -28,7 +30,7 @@ func TestServiceWantsToken(t *testing.T) {
 	}
 	for _, args := range [][]string{{"projects", "list", "--listen=" + address}, {"projects", "pause", "repo", "--listen=" + address}, {"top", address}} {
 		got := m.run(t, nil, args...)
-		if got.status != exitUsage || !strings.Contains(got.stderr, "the service answers 401 Unauthorized: no") || !strings.Contains(got.stderr, "--listen-token-file") || strings.Contains(got.stderr, "\x1b") {
+		if got.status != exit.Usage || !strings.Contains(got.stderr, "the service answers 401 Unauthorized: no") || !strings.Contains(got.stderr, "--listen-token-file") || strings.Contains(got.stderr, "\x1b") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}

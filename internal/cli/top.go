@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/worktree"
@@ -25,7 +26,7 @@ func newTopCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "top [ADDRESS]", Short: "Watch what is being worked", Long: topLong,
 		Example: "  ralph top\n  ralph top unix:/run/ralph/api.sock\n  ralph top --plain >> runs.log",
-		GroupID: groupLook, Args: atMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
+		GroupID: groupLook, Args: exit.AtMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.app, t.cmd, t.views = a, cmd, map[string]*workView{}
 			if len(args) > 0 {
@@ -39,7 +40,7 @@ func newTopCommand(a *app) *cobra.Command {
 			t.address = serviceHere()
 			err := t.run()
 			if errors.Is(err, attach.ErrNoService) {
-				return usagef("%w; and %w", outside, err)
+				return exit.Usagef("%w; and %w", outside, err)
 			}
 			return err
 		},

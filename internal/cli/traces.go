@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/trace"
 )
 
@@ -12,7 +13,7 @@ func (a *app) tracer(p *parts, project string) (*trace.Tracer, error) {
 	p.secrets.Add(trace.Secrets(a.host.Env)...)
 	t, err := trace.New(trace.Config{Project: project, Env: a.host.Env, Version: buildVersion().Version, Log: p.log})
 	if err != nil {
-		return nil, usagef("traces: %w", err)
+		return nil, exit.Usagef("traces: %w", err)
 	}
 	return t, nil
 }

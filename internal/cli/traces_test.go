@@ -13,6 +13,8 @@ import (
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // receiver is a collector that keeps what it gets.
@@ -85,11 +87,11 @@ func TestTracesRefused(t *testing.T) {
 	m.write(t, "README", "hello\n")
 	m.commit(t)
 	got := m.run(t, func(h *Host) { h.Env = append(h.Env, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc") }, "work", "--sandbox=none", "--agent-command=true", "--traces=otlp")
-	if got.status != exitUsage || !strings.Contains(got.stderr, `traces: OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not supported`) {
+	if got.status != exit.Usage || !strings.Contains(got.stderr, `traces: OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not supported`) {
 		t.Errorf("%+v", got)
 	}
 	m.write(t, ".ralph/config.yaml", "traces: otlp\n")
-	if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got.status != exitUsage || !strings.Contains(got.stderr, "a repository may not set it") {
+	if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got.status != exit.Usage || !strings.Contains(got.stderr, "a repository may not set it") {
 		t.Errorf("%+v", got)
 	}
 }

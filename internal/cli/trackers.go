@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github"
@@ -67,9 +68,9 @@ func (a *app) tracker(ctx context.Context, p *parts) (tracker.Tracker, error) {
 		key := map[tracker.Option]string{tracker.OptionApp: "github-app-id"}[unsupported.Option]
 		return nil, p.wrong(cmp.Or(key, string(unsupported.Option)), fmt.Errorf("%w; remove it", err))
 	case err != nil && kind.Takes(tracker.OptionProject):
-		return nil, &exitError{status: exitUsage, err: err, hint: "name the project: --project " + kind.Service + "/OWNER/NAME"}
+		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: "name the project: --project " + kind.Service + "/OWNER/NAME"}
 	case err != nil:
-		return nil, &exitError{status: exitUsage, err: err}
+		return nil, &exit.Error{Status: exit.Usage, Err: err}
 	}
 	return t, nil
 }
@@ -236,11 +237,11 @@ func (p *parts) projectOn(ctx context.Context, kind tracker.Descriptor) (string,
 		}
 		return cmp.Or(host, kind.Service) + "/" + project, nil
 	case project == "" && p.Remote == "none":
-		return "", usagef("tracker %s: with --remote none the project is unknown; name it: --project OWNER/NAME", kind.Name)
+		return "", exit.Usagef("tracker %s: with --remote none the project is unknown; name it: --project OWNER/NAME", kind.Name)
 	case project == "":
-		return "", usagef("tracker %s: this repository has no remote that names the project; add one: git remote add origin URL, or name the project: --project OWNER/NAME", kind.Name)
+		return "", exit.Usagef("tracker %s: this repository has no remote that names the project; add one: git remote add origin URL, or name the project: --project OWNER/NAME", kind.Name)
 	case localPath(project):
-		return "", usagef("tracker %s: the remote is a local path, which names no project; name it: --project OWNER/NAME", kind.Name)
+		return "", exit.Usagef("tracker %s: the remote is a local path, which names no project; name it: --project OWNER/NAME", kind.Name)
 	}
 	return project, nil
 }

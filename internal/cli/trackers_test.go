@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -272,7 +273,7 @@ func TestAutoMergeNeedsAForge(t *testing.T) {
 	m.write(t, ".ralph/backlog/a.md", "---\nlabels: [no-human]\n---\n# A\n")
 	m.commit(t)
 	got := m.run(t, nil, "work", "--dry-run", "--agent-command=true", "--publish=auto-merge")
-	if got.status != exitUsage || !strings.Contains(got.stderr, "--publish: auto-merge needs a forge that merges requests, and tracker local is none; use merge") {
+	if got.status != exit.Usage || !strings.Contains(got.stderr, "--publish: auto-merge needs a forge that merges requests, and tracker local is none; use merge") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -22,7 +23,7 @@ func newTreeCommand(a *app) *cobra.Command {
 		GroupID: groupLook, ValidArgsFunction: a.completeKeys,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return usagef("%s takes a KEY and perhaps a DIR", cmd.CommandPath())
+				return exit.Usagef("%s takes a KEY and perhaps a DIR", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -43,7 +44,7 @@ func (a *app) tree(ctx context.Context, p *parts, args []string) error {
 		dir = a.path(args[1])
 	}
 	if _, err := os.Lstat(dir); err == nil {
-		return usagef("%s is there already; name another folder: ralph tree %s DIR, or remove that one: git worktree remove %s",
+		return exit.Usagef("%s is there already; name another folder: ralph tree %s DIR, or remove that one: git worktree remove %s",
 			screen.CleanLine(dir), screen.CleanLine(key), screen.CleanLine(git.Quote(dir)))
 	}
 	if err := p.repo.Git().AddPlain(ctx, dir, w.tip); err != nil {

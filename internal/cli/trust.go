@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/trust"
 )
@@ -24,7 +25,7 @@ func newTrustCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trust", Short: "Accept what a repository's configuration does outside the sandbox", Long: trustLong,
 		Example: "  ralph trust\n  ralph trust --yes\n  RALPH_TRUST=$(ralph trust --hash)\n  ralph trust --revoke",
-		GroupID: groupSetUp, Args: noArgs,
+		GroupID: groupSetUp, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrust(cmd, a, f) },
 	}
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "accept without a question")
@@ -37,7 +38,7 @@ type trustFlags struct{ yes, hash, revoke bool }
 
 func runTrust(cmd *cobra.Command, a *app, f trustFlags) error {
 	if f.yes && f.hash || f.yes && f.revoke || f.hash && f.revoke {
-		return usagef("--yes, --hash and --revoke exclude each other; choose one")
+		return exit.Usagef("--yes, --hash and --revoke exclude each other; choose one")
 	}
 	if err := a.checkRepo(); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (a *app) consent(cmd *cobra.Command, f trustFlags) error {
 		return nil
 	}
 	if !a.host.Interactive {
-		return usagef("there is no terminal to ask on; if you have read this and want it, accept it with: ralph trust --yes")
+		return exit.Usagef("there is no terminal to ask on; if you have read this and want it, accept it with: ralph trust --yes")
 	}
 	ctx := cmd.Context()
 	yes, err := newAsker(ctx, a.ui, a.host.Stdin).yes(ctx, "Do you accept this?", "it acts on this host, with your rights")
@@ -103,7 +104,7 @@ func (a *app) consent(cmd *cobra.Command, f trustFlags) error {
 		return fmt.Errorf("%w; nothing was accepted", err)
 	}
 	if !yes {
-		return &exitError{status: exitFailed, err: fmt.Errorf("nothing was accepted")}
+		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("nothing was accepted")}
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ func (a *app) printGuarded(title string, before, values trust.Values) {
 func (a *app) trustStore() (trust.Store, error) {
 	state := a.stateHome()
 	if state == "" {
-		return trust.Store{}, usagef("no place for what you accept: HOME is not set; set it, or RALPH_TRUST to a hash")
+		return trust.Store{}, exit.Usagef("no place for what you accept: HOME is not set; set it, or RALPH_TRUST to a hash")
 	}
 	return trust.Store{Dir: filepath.Join(state, "trust")}, nil
 }

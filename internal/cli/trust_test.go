@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestUntrustedConfiguration attacks a user by way of a repository's file: nothing runs, nothing is read and nothing is sent
@@ -64,7 +66,7 @@ func TestUntrustedConfiguration(t *testing.T) {
 					strings.HasSuffix(got.stderr, "with: ralph trust\n")
 				if without := saysWithout(got); without {
 					looked = true
-				} else if got.status != exitUsage || got.stdout != "" || !line {
+				} else if got.status != exit.Usage || got.stdout != "" || !line {
 					t.Errorf("%v: %+v", args, got)
 				}
 			}
@@ -117,7 +119,7 @@ func TestLooksWithoutTrust(t *testing.T) {
 	}
 	got := m.run(t, nil, "doctor")
 	text := strings.Join(strings.Fields(got.stdout), " ")
-	if got.status != exitFailed || !strings.Contains(text, "fail trust ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it") ||
+	if got.status != exit.Failed || !strings.Contains(text, "fail trust ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it") ||
 		!strings.Contains(text, "fix: ralph trust ok repository") || strings.Contains(text, "two") || strings.Contains(got.stderr, "warning") {
 		t.Errorf("doctor: %+v", got)
 	}
@@ -162,7 +164,7 @@ func TestEveryCommandAsksForTrust(t *testing.T) {
 			}
 			line := append(strings.Fields(sub.CommandPath())[1:], args[sub.Name()]...)
 			got := m.run(t, endsOnceItSpeaks, line...)
-			refuses := got.status == exitUsage && got.stdout == "" && strings.Count(got.stderr, "\n") == 1 && strings.HasSuffix(got.stderr, "with: ralph trust\n")
+			refuses := got.status == exit.Usage && got.stdout == "" && strings.Count(got.stderr, "\n") == 1 && strings.HasSuffix(got.stderr, "with: ralph trust\n")
 			if warns := slices.Contains(looks, strings.Join(line[:1], "")); warns && !saysWithout(got) || !warns && !refuses {
 				t.Errorf("%v: %+v", line, got)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -35,14 +36,14 @@ func TestEstimateEndsARun(t *testing.T) {
 	}
 	const said = "nobody counts what agent command uses: each of its iterations counts as 100 tokens (estimate-tokens)"
 	has(m.run(t, nil, append([]string{"doctor"}, common...)...).stdout, "warn  metering", "each of its iterations counts as 100 tokens")
-	got := do(exitIncomplete, append([]string{"work", "--commit-author=Ada <a@example.invalid>"}, common...)...)
+	got := do(exit.Incomplete, append([]string{"work", "--commit-author=Ada <a@example.invalid>"}, common...)...)
 	has(got.stderr, said)
 	has(got.stdout, "over-budget", "~300 tok")
-	has(do(exitOK, "show", "one").stdout, "over-budget", "300 tokens spent of 250 (an estimate for 300 tokens)",
+	has(do(exit.OK, "show", "one").stdout, "over-budget", "300 tokens spent of 250 (an estimate for 300 tokens)",
 		"cost unknown; 300 tokens in, 0 from cache, 0 out; 300 of the tokens, or their cost, are an estimate")
-	has(do(exitOK, "cost").stdout, "300 tokens of these, or their cost, are an estimate", "estimate-tokens")
-	has(do(exitOK, "cost", "--csv").stdout, "cost_usd,estimated,unpriced\n", ",1,300,0,0,0,,300,300\n")
-	has(do(exitOK, "show", "--json", "one").stdout, `"estimated": 300`, `"unpriced": 300`)
+	has(do(exit.OK, "cost").stdout, "300 tokens of these, or their cost, are an estimate", "estimate-tokens")
+	has(do(exit.OK, "cost", "--csv").stdout, "cost_usd,estimated,unpriced\n", ",1,300,0,0,0,,300,300\n")
+	has(do(exit.OK, "show", "--json", "one").stdout, `"estimated": 300`, `"unpriced": 300`)
 
 	got = m.run(t, nil, "run", "--sandbox=none", "--agent-command=true", "--prompt=hi", "--budget-usd=3", "--max-iterations=5", "--skip-permissions")
 	has(got.stderr, "200000 tokens (estimate-tokens) and $2.00 (estimate-usd)", "$4.00 spent of $3.00 (an estimate for 400000 tokens)")

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestUnendedOperation: a merge or the like that is half done in the checkout would end up in commits of ralph's. It is
@@ -53,7 +55,7 @@ func TestUnendedOperation(t *testing.T) {
 				{"run", "--prompt=hi", "--branch-strategy=branch", "--branch=x"}, {"work", "--publish=merge"}, {"merge", "one"},
 			} {
 				got := m.run(t, agent, append(args, "--sandbox=none")...)
-				if got.status != exitUsage || got.stderr != want {
+				if got.status != exit.Usage || got.stderr != want {
 					t.Errorf("%v: %+v, want %q\ngit said %s", args, got, want, said)
 				}
 			}

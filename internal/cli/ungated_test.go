@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // A success that no gate has checked is told, at the end of a sweep and of a merge.
@@ -37,7 +39,7 @@ func TestNamedIssueInReview(t *testing.T) {
 	m.commit(t)
 	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions"}
 	got := m.run(t, nil, append([]string{"work", "one"}, own...)...)
-	if got.status != exitIncomplete || !strings.Contains(got.stderr, "one is left out: is in review (label in-review); `ralph retry one` puts it back") {
+	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "one is left out: is in review (label in-review); `ralph retry one` puts it back") {
 		t.Errorf("%+v", got)
 	}
 	if got = m.run(t, nil, "retry", "one"); got.status != 0 {
@@ -67,7 +69,7 @@ func TestAgentThatIsAPathToNothing(t *testing.T) {
 	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
 	m.commit(t)
 	got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command="+m.root+"/nope", "--skip-permissions")
-	if got.status != exitParked || !strings.Contains(got.stderr, "ROOT/nope: not found; install it") || strings.Contains(got.stderr, "started") {
+	if got.status != exit.Parked || !strings.Contains(got.stderr, "ROOT/nope: not found; install it") || strings.Contains(got.stderr, "started") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -97,7 +99,7 @@ func TestDryRunSaysWhatIsRefused(t *testing.T) {
 	m.commit(t)
 	args := []string{"work", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent-command=true", "--skip-permissions", "--parallel=100000000"}
 	got, dry := m.run(t, nil, args...), m.run(t, nil, append(args, "--dry-run")...)
-	if got.status != exitUsage || !strings.Contains(got.stderr, "open files") || dry.status != 0 || !strings.Contains(dry.stderr, "warning: --parallel 100000000 needs") {
+	if got.status != exit.Usage || !strings.Contains(got.stderr, "open files") || dry.status != 0 || !strings.Contains(dry.stderr, "warning: --parallel 100000000 needs") {
 		t.Errorf("%+v\n%+v", got, dry)
 	}
 }
@@ -117,7 +119,7 @@ func TestBranchWithoutRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"show", "diff", "logs"} {
-		if got := m.run(t, nil, command, "one"); got.status != exitFailed || !strings.Contains(got.stderr, "but ralph/one has 1 commit; look with: git log ") {
+		if got := m.run(t, nil, command, "one"); got.status != exit.Failed || !strings.Contains(got.stderr, "but ralph/one has 1 commit; look with: git log ") {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}

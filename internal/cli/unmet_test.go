@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestRequestsThatASandboxCannotMeet fail, wherever they come from.
@@ -40,7 +42,7 @@ func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 		name, _, _ := strings.Cut(c.flag, "=")
 		_, err := os.Lstat(mark)
 		want := "ralph: " + name + ": " + c.want + rest
-		if c.want != "" && (got.status != exitUsage || got.stderr != want || err == nil) {
+		if c.want != "" && (got.status != exit.Usage || got.stderr != want || err == nil) {
 			t.Errorf("%s: %+v, want %s", c.flag, got, want)
 		}
 		if c.want == "" && (got.status != 0 || err != nil) {
@@ -52,7 +54,7 @@ func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 	m.write(t, ".ralph/config.yaml", "limit: 1\nmemory-mb: 512\n")
 	want := "ralph: ROOT/repo/.ralph/config.yaml:2: memory-mb: " + none + rest
 	got := m.run(t, nil, "run", "--prompt=x", "--agent-command=true", "--sandbox=none")
-	if got.status != exitUsage || got.stderr != want {
+	if got.status != exit.Usage || got.stderr != want {
 		t.Errorf("in a file: %+v", got)
 	}
 	m.write(t, ".ralph/config.yaml", "sandbox: native\nallow-private: [goproxy.example.com]\n")

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // commit makes the repository's first commit, of all that is there.
@@ -91,7 +93,7 @@ func TestUpstreamThatCannotBe(t *testing.T) {
 			m.commit(t)
 			args := append([]string{"run", "--prompt=hi", "--sandbox=none", "--agent-upstream=http://127.0.0.1:9"}, c.args...)
 			got := m.run(t, func(h *Host) { h.Env = append(h.Env, c.env) }, args...)
-			if got.status != exitUsage || !strings.Contains(got.stderr, "agent-upstream: ") || !strings.Contains(got.stderr, c.want) || strings.Count(got.stderr, "\n") != 1 {
+			if got.status != exit.Usage || !strings.Contains(got.stderr, "agent-upstream: ") || !strings.Contains(got.stderr, c.want) || strings.Count(got.stderr, "\n") != 1 {
 				t.Errorf("got %+v", got)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/proof"
@@ -43,7 +44,7 @@ func newVerifyCommand(a *app) *cobra.Command {
 		GroupID: groupLook, ValidArgsFunction: a.completeKeys,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("%s takes one branch, commit, KEY or number of a request", cmd.CommandPath())
+				return exit.Usagef("%s takes one branch, commit, KEY or number of a request", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -90,15 +91,15 @@ func runVerify(cmd *cobra.Command, a *app, typed, file string) (err error) {
 		a.showProof(data)
 	}
 	if !data.Proved {
-		err = errors.Join(err, &exitError{status: exitFailed, err: fmt.Errorf("%s is not proved", typed)})
+		err = errors.Join(err, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s is not proved", typed)})
 	}
 	return err
 }
 
 // away says of a remote that cannot be used that nothing could be done.
 func away(err error) error {
-	if isAway(err) {
-		return &exitError{status: exitParked, err: err, hint: hint.Remote}
+	if exit.IsAway(err) {
+		return &exit.Error{Status: exit.Parked, Err: err, Hint: hint.Remote}
 	}
 	return err
 }
@@ -108,12 +109,12 @@ func (a *app) trusted(p *parts, file string) ([]proof.PublicKey, error) {
 	if file != "" {
 		keys, err := proof.ReadPublicKeys(a.expand(a.host.Dir, file))
 		if err != nil {
-			return nil, usagef("--key: %w", err)
+			return nil, exit.Usagef("--key: %w", err)
 		}
 		return keys, nil
 	}
 	if p.ProofKey == "" {
-		return nil, usagef("no key to trust; give the public key of whoever ran ralph: --key FILE")
+		return nil, exit.Usagef("no key to trust; give the public key of whoever ran ralph: --key FILE")
 	}
 	key, err := proof.ReadKey(p.ProofKey)
 	if err != nil {
@@ -142,7 +143,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		places, err := v.places(ctx, typed)
 		for _, at := range places {
 			if at != typed && err == nil {
-				err = usagef("%s is a commit, and the name of a branch elsewhere; say %s%[1]s if you mean the branch", typed, git.Heads)
+				err = exit.Usagef("%s is a commit, and the name of a branch elsewhere; say %s%[1]s if you mean the branch", typed, git.Heads)
 			}
 		}
 		if err != nil {
@@ -170,7 +171,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		}
 	}
 	if whole {
-		return usagef("%s is no branch here or on the remote", typed)
+		return exit.Usagef("%s is no branch here or on the remote", typed)
 	}
 	if number, err := strconv.ParseUint(strings.TrimLeft(typed, "#!"), 10, 31); err == nil && v.repo.Remote() != "" {
 		heads := []string{fmt.Sprintf("refs/pull/%d/head", number), fmt.Sprintf("refs/merge-requests/%d/head", number)}
@@ -186,7 +187,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 	}
 	out, err := v.repo.Git().Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", typed+"^{commit}")
 	if git.Failed(err) {
-		return usagef("%s is no branch, commit, issue or request that is known here", typed)
+		return exit.Usagef("%s is no branch, commit, issue or request that is known here", typed)
 	}
 	v.commit = out
 	return err

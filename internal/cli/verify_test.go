@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // What this clone began before another did the work does not hide what stands on the remote.
@@ -37,7 +39,7 @@ func TestVerifyLooksAtTheRemoteFirst(t *testing.T) {
 	command("git", "update-ref", "refs/heads/ralph/a", tip+"^")
 	for range 8 { // it was either by chance
 		got := m.run(t, nil, "verify", "a")
-		if got.status != exitFailed || !strings.Contains(got.stdout, tip) || !strings.Contains(got.stdout, "the branch here is at") {
+		if got.status != exit.Failed || !strings.Contains(got.stdout, tip) || !strings.Contains(got.stdout, "the branch here is at") {
 			t.Fatalf("%+v", got)
 		}
 	}

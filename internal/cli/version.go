@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // Set by the linker (see Makefile). A build without it falls back to what Go recorded.
@@ -56,7 +58,7 @@ func newVersionCommand(a *app) *cobra.Command {
 		Short:   "Print the version",
 		Example: "  ralph version\n  ralph version --json",
 		GroupID: groupSetUp,
-		Args:    noArgs,
+		Args:    exit.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				return a.ui.JSON(buildVersion())

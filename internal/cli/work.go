@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -88,7 +89,7 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.event(inNames(view.name, e)); traces.Observe(e) }, a.host.Observe, people.Ended
 	workers, err := pool.New(c)
 	if err != nil {
-		return &exitError{status: exitUsage, err: err}
+		return &exit.Error{Status: exit.Usage, Err: err}
 	}
 	for i, key := range args {
 		args[i] = p.key(ctx, key)
@@ -133,18 +134,18 @@ func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool
 // workEnded says how a sweep has ended, failed if it did.
 func (a *app) workEnded(ctx context.Context, s pool.Summary, view *workView, named bool, failed error) error {
 	if failed != nil && len(s.Runs) == 0 {
-		return asUsage(failed)
+		return exit.AsUsage(failed)
 	}
 	if err := a.summary(s, view, named); err != nil {
 		return err
 	}
 	if failed != nil {
-		return asUsage(failed)
+		return exit.AsUsage(failed)
 	}
 	err := verdict(ctx, s)
 	_, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable)
-	if why, ok := errors.AsType[*exitError](err); ok && setUp && view.told[why.Error()] != "" { // it is long, and said once
-		why.err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", view.told[why.Error()])
+	if why, ok := errors.AsType[*exit.Error](err); ok && setUp && view.told[why.Error()] != "" { // it is long, and said once
+		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", view.told[why.Error()])
 	}
 	if err != nil || !named {
 		return err
@@ -176,7 +177,7 @@ func (p *parts) sweepable(ctx context.Context, publish journal.Publish) error {
 		return err
 	}
 	if publish == journal.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
-		return usagef("--publish merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
+		return exit.Usagef("--publish merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
 	}
 	return nil
 }
@@ -196,7 +197,7 @@ func (p *parts) prefixFree(ctx context.Context) error {
 	for _, ref := range folders {
 		if refs[ref] != "" {
 			name := strings.TrimPrefix(ref, git.Heads)
-			return usagef("a branch is called %s, and ralph's are called %s…; rename it with: git branch -m %s OTHER, or set branch-prefix", name, p.BranchPrefix, git.Quote(name))
+			return exit.Usagef("a branch is called %s, and ralph's are called %s…; rename it with: git branch -m %s OTHER, or set branch-prefix", name, p.BranchPrefix, git.Quote(name))
 		}
 	}
 	return err
@@ -221,7 +222,7 @@ func leftOut(s pool.Summary) error {
 	if n == 0 {
 		return nil
 	}
-	return &exitError{status: exitIncomplete, err: fmt.Errorf("%s not worked", screen.Plural(n, "named issue"))}
+	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s not worked", screen.Plural(n, "named issue"))}
 }
 
 // enoughFiles refuses a number of workers that would run out of open files.
@@ -230,7 +231,7 @@ func enoughFiles(parallel int) error {
 	if err != nil || parallel <= parking.Fits(limit) {
 		return err
 	}
-	return usagef("--parallel %d needs %d open files and %d are allowed; use --parallel %d, or allow more with: ulimit -Hn %d",
+	return exit.Usagef("--parallel %d needs %d open files and %d are allowed; use --parallel %d, or allow more with: ulimit -Hn %d",
 		parallel, parking.Files(parallel), limit, parking.Fits(limit), parking.Files(parallel)+1)
 }
 
@@ -252,7 +253,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 	bad := len(failed)
 	switch {
 	case s.Interrupted:
-		return errInterrupted
+		return exit.ErrInterrupted
 	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
 		fix := hint.For(s.Unavailable)
 		if e, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
@@ -264,26 +265,26 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		if !s.ParkedUntil.IsZero() {
 			fix = "the next sweep goes on; the agent is expected back at " + s.ParkedUntil.Local().Format(time.DateTime)
 		}
-		return &exitError{status: exitParked, err: errors.New(unavailableText(s.Unavailable)), hint: fix, told: stillParked(s)}
+		return &exit.Error{Status: exit.Parked, Err: errors.New(unavailableText(s.Unavailable)), Hint: fix, Told: stillParked(s)}
 	case unfinished > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %s not published or reported yet", unfinished, screen.Plural(len(s.Runs), "issue")),
-			hint: "the next `ralph work` goes on from there, without the agent"}
+		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s not published or reported yet", unfinished, screen.Plural(len(s.Runs), "issue")),
+			Hint: "the next `ralph work` goes on from there, without the agent"}
 	case bad > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
-			hint: "`ralph show " + onlyKey(failed) + "` says why and what to type next"}
+		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
+			Hint: "`ralph show " + onlyKey(failed) + "` says why and what to type next"}
 	case s.Unavailable != nil:
-		return &exitError{status: exitIncomplete, err: errors.New(unavailableText(s.Unavailable))}
+		return &exit.Error{Status: exit.Incomplete, Err: errors.New(unavailableText(s.Unavailable))}
 	case len(s.Broken) > 0: // each has been told
-		status := exitIncomplete
+		status := exit.Incomplete
 		if len(s.Runs) == 0 {
-			status = exitFailed
+			status = exit.Failed
 		}
-		return &exitError{status: status, err: fmt.Errorf("%s could not be worked", screen.Plural(len(s.Broken), "issue"))}
+		return &exit.Error{Status: status, Err: fmt.Errorf("%s could not be worked", screen.Plural(len(s.Broken), "issue"))}
 	case untold > 0:
-		return &exitError{status: exitIncomplete, err: fmt.Errorf("the report or the labels of %s could not be written", screen.Plural(untold, "issue")),
-			hint: "`ralph show KEY` says why"}
+		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("the report or the labels of %s could not be written", screen.Plural(untold, "issue")),
+			Hint: "`ralph show KEY` says why"}
 	case brokenText(s) != "":
-		return &exitError{status: exitIncomplete, err: errors.New(brokenText(s))}
+		return &exit.Error{Status: exit.Incomplete, Err: errors.New(brokenText(s))}
 	}
 	return nil
 }

@@ -1,4 +1,6 @@
-package cli
+// Package exit decides how a command line ends: its exit status, and the error that people or programs read. It also words the
+// errors of wrong command lines.
+package exit
 
 import (
 	"cmp"
@@ -24,34 +26,34 @@ import (
 
 // The exit statuses. They are part of the interface, and stand in the help of ralph.
 const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitIncomplete  = 3 // some issues did not succeed
-	exitParked      = 4 // nothing could be done: agent, sandbox or tracker unavailable
-	exitInterrupted = 130
+	OK          = 0
+	Failed      = 1
+	Usage       = 2
+	Incomplete  = 3 // some issues did not succeed
+	Parked      = 4 // nothing could be done: agent, sandbox or tracker unavailable
+	Interrupted = 130
 )
 
-// exitError is an error that decides the exit status itself.
-type exitError struct {
-	status int
-	err    error
-	hint   string // what to type next; may be empty
-	told   bool   // an earlier call has said it: --quiet does not say it again
+// Error is an error that decides the exit status itself.
+type Error struct {
+	Status int    // the exit status
+	Err    error  // what is told
+	Hint   string // what to type next; may be empty
+	Told   bool   // an earlier call has said it: --quiet does not say it again
 }
 
-func (e *exitError) Error() string { return e.err.Error() }
+func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap gives the error itself.
-func (e *exitError) Unwrap() error { return e.err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// usagef is the error of a wrong command line.
-func usagef(format string, args ...any) error {
-	return &exitError{status: exitUsage, err: fmt.Errorf(format, args...)}
+// Usagef is the error of a wrong command line.
+func Usagef(format string, args ...any) error {
+	return &Error{Status: Usage, Err: fmt.Errorf(format, args...)}
 }
 
-// problem is how a command line ended, as it is shown: nil when it ended well.
-type problem struct {
+// Problem is how a command line ended, as it is shown: nil when it ended well.
+type Problem struct {
 	Status   int              `json:"exit_status"`
 	Message  string           `json:"message"`
 	Hint     string           `json:"hint,omitempty"`
@@ -59,40 +61,40 @@ type problem struct {
 	Told     bool             `json:"-"`                  // an earlier call has said it: --quiet does not say it again
 }
 
-// asProblem is the one place where an error becomes an exit status and a hint.
-func asProblem(ctx context.Context, root *cobra.Command, err error) *problem {
+// ProblemOf is the one place where an error becomes an exit status and a hint.
+func ProblemOf(ctx context.Context, root *cobra.Command, err error) *Problem {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, errInterrupted) || errors.Is(err, errKilled) ||
+	if errors.Is(err, ErrInterrupted) || errors.Is(err, ErrKilled) ||
 		errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		message := err.Error()
 		if errors.Is(err, context.Canceled) {
 			message = context.Cause(ctx).Error()
 		}
-		return &problem{Status: exitInterrupted, Message: message}
+		return &Problem{Status: Interrupted, Message: message}
 	}
 	var (
-		decided   *exitError
+		decided   *Error
 		invalid   config.Problems
 		untrusted *config.UntrustedError
 	)
 	switch {
 	case errors.As(err, &decided):
-		return &problem{Status: decided.status, Message: err.Error(), Hint: cmp.Or(decided.hint, hint.For(err)), Told: decided.told}
+		return &Problem{Status: decided.Status, Message: err.Error(), Hint: cmp.Or(decided.Hint, hint.For(err)), Told: decided.Told}
 	case errors.As(err, &invalid):
-		return &problem{Status: exitUsage, Message: invalid.Error(), Problems: invalid}
+		return &Problem{Status: Usage, Message: invalid.Error(), Problems: invalid}
 	}
 	if errors.As(err, &untrusted) || errors.Is(err, worktree.ErrUnended) || errors.Is(err, git.ErrNoRemote) {
-		return &problem{Status: exitUsage, Message: err.Error()}
+		return &Problem{Status: Usage, Message: err.Error()}
 	}
 	if errors.Is(err, local.ErrNoFolder) {
-		return &problem{Status: exitUsage, Message: err.Error(), Hint: hint.Init}
+		return &Problem{Status: Usage, Message: err.Error(), Hint: hint.Init}
 	}
 	if message, unknown := unknownCommand(root, err); unknown {
-		return &problem{Status: exitUsage, Message: message}
+		return &Problem{Status: Usage, Message: message}
 	}
-	return &problem{Status: exitFailed, Message: err.Error(), Hint: hint.For(err)}
+	return &Problem{Status: Failed, Message: err.Error(), Hint: hint.For(err)}
 }
 
 // unknownCommand rewords cobra's error for a command that does not exist, which has no type of its own.
@@ -106,20 +108,21 @@ func unknownCommand(root *cobra.Command, err error) (message string, ok bool) {
 		return "", false
 	}
 	name, _ := strconv.Unquote(quoted)
-	return fmt.Sprintf("unknown command %q%s", name, suggest(name, commandNames(root), "", "`ralph help` lists the commands")), true
+	return fmt.Sprintf("unknown command %q%s", name, Suggest(name, CommandNames(root), "", "`ralph help` lists the commands")), true
 }
 
-// unknownSubcommand is the error of a name that a command does not have below it, or that stands behind one that has none.
-func unknownSubcommand(cmd *cobra.Command, name string) error {
+// UnknownSubcommand is the error of a name that a command does not have below it, or that stands behind one that has none.
+func UnknownSubcommand(cmd *cobra.Command, name string) error {
 	if !cmd.HasSubCommands() {
 		return fmt.Errorf("unknown command %q", name)
 	}
 	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	return usagef("unknown command %q%s", path+" "+name,
-		suggest(name, commandNames(cmd), "", fmt.Sprintf("`%s --help` lists the commands", cmd.CommandPath())))
+	return Usagef("unknown command %q%s", path+" "+name,
+		Suggest(name, CommandNames(cmd), "", fmt.Sprintf("`%s --help` lists the commands", cmd.CommandPath())))
 }
 
-func commandNames(c *cobra.Command) []string {
+// CommandNames are the commands below another, without hidden ones.
+func CommandNames(c *cobra.Command) []string {
 	var names []string
 	for _, sub := range c.Commands() {
 		if !sub.Hidden {
@@ -129,13 +132,13 @@ func commandNames(c *cobra.Command) []string {
 	return names
 }
 
-// suggest is the end of an error line about a name that does not exist.
-func suggest(name string, candidates []string, before, otherwise string) string {
+// Suggest is the end of an error line about a name that does not exist.
+func Suggest(name string, candidates []string, before, otherwise string) string {
 	return cmp.Or(config.DidYouMean(name, before, candidates), "; "+otherwise)
 }
 
-// flagError rewords pflag's errors: one line, the flag first, and the nearest flag for one that does not exist.
-func flagError(cmd *cobra.Command, err error) error {
+// FlagError rewords pflag's errors: one line, the flag first, and the nearest flag for one that does not exist.
+func FlagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
 		missing *pflag.ValueRequiredError
@@ -144,18 +147,18 @@ func flagError(cmd *cobra.Command, err error) error {
 	help := fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath())
 	switch {
 	case cmd.HasParent() && cmd.HasSubCommands() && cmd.Flags().NArg() > 0: // the flag is one of a command that does not exist
-		return unknownSubcommand(cmd, cmd.Flags().Arg(0))
+		return UnknownSubcommand(cmd, cmd.Flags().Arg(0))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		return usagef("unknown flag -%s; %s", unknown.GetSpecifiedName(), help)
+		return Usagef("unknown flag -%s; %s", unknown.GetSpecifiedName(), help)
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedName()
-		return usagef("unknown flag --%s%s", name, suggest(name, flagNames(cmd), "--", help))
+		return Usagef("unknown flag --%s%s", name, Suggest(name, flagNames(cmd), "--", help))
 	case errors.As(err, &missing):
-		return usagef("--%s needs a value", missing.GetFlag().Name)
+		return Usagef("--%s needs a value", missing.GetFlag().Name)
 	case errors.As(err, &invalid):
-		return usagef("--%s: %s", invalid.GetFlag().Name, flagCause(invalid))
+		return Usagef("--%s: %s", invalid.GetFlag().Name, flagCause(invalid))
 	}
-	return usagef("%s; %s", err, help)
+	return Usagef("%s; %s", err, help)
 }
 
 // flagCause says what is wrong with a flag's value; the errors of pflag's own types name a Go function.
@@ -184,36 +187,36 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// noArgs refuses arguments, for commands that take none.
-func noArgs(cmd *cobra.Command, args []string) error {
+// NoArgs refuses arguments, for commands that take none.
+func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0])
+		return Usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0])
 	}
 	return nil
 }
 
-// atMostOne refuses a second argument.
-func atMostOne(what string) cobra.PositionalArgs {
+// AtMostOne refuses a second argument.
+func AtMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return usagef("%s takes one %s, not %d", cmd.CommandPath(), what, len(args))
+			return Usagef("%s takes one %s, not %d", cmd.CommandPath(), what, len(args))
 		}
 		return nil
 	}
 }
 
-// oneIssue asks for the key of one issue.
-func oneIssue(cmd *cobra.Command, args []string) error {
+// OneIssue asks for the key of one issue.
+func OneIssue(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usagef("%s takes one KEY; type %s KEY", cmd.CommandPath(), cmd.CommandPath())
+		return Usagef("%s takes one KEY; type %s KEY", cmd.CommandPath(), cmd.CommandPath())
 	}
 	return nil
 }
 
-// end prints how the command line ended, if it did not end well, and returns the exit status.
-func end(p *screen.Printer, problem *problem, asJSON bool) int {
+// Tell prints how the command line ended, if it did not end well, and returns the exit status.
+func Tell(p *screen.Printer, problem *Problem, asJSON bool) int {
 	if problem == nil {
-		return exitOK
+		return OK
 	}
 	if p.Quiet && problem.Told {
 		return problem.Status
@@ -231,8 +234,8 @@ func end(p *screen.Printer, problem *problem, asJSON bool) int {
 	return problem.Status
 }
 
-// isAway reports that the tracker or the remote cannot be used now, or not with this token.
-func isAway(err error) bool {
+// IsAway reports that the tracker or the remote cannot be used now, or not with this token.
+func IsAway(err error) bool {
 	var (
 		away    *tracker.UnavailableError
 		refused *tracker.RefusedError
@@ -240,16 +243,22 @@ func isAway(err error) bool {
 	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
 }
 
-// asUsage marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
-func asUsage(err error) error {
+// AsUsage marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
+func AsUsage(err error) error {
 	var unknown *pool.UnknownKeyError
 	switch {
 	case errors.As(err, &unknown) && unknown.Nearest != "":
-		return usagef("%w; did you mean %s?", err, unknown.Nearest)
+		return Usagef("%w; did you mean %s?", err, unknown.Nearest)
 	case errors.As(err, &unknown):
-		return usagef("%w; `ralph work --dry-run` lists them", err)
-	case isAway(err):
-		return &exitError{status: exitParked, err: err}
+		return Usagef("%w; `ralph work --dry-run` lists them", err)
+	case IsAway(err):
+		return &Error{Status: Parked, Err: err}
 	}
 	return err
 }
+
+// ErrInterrupted is the cause of everything that ends because the user asked for it.
+var ErrInterrupted = errors.New("interrupted")
+
+// ErrKilled is the cause after the second request.
+var ErrKilled = errors.New("interrupted twice")
