@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ralph-pool/ralph/internal/cli"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -42,7 +43,7 @@ func strict(t *testing.T, path string, into any) {
 func flags(t *testing.T, path string, args []string) {
 	t.Helper()
 	var help bytes.Buffer
-	cli.Run(t.Context(), []string{"serve", "--help-all"}, cli.Host{Stdin: strings.NewReader(""), Stdout: &help, Stderr: &help, Dir: t.TempDir()})
+	cli.Run(t.Context(), []string{"serve", "--help-all"}, compose.Host{Stdin: strings.NewReader(""), Stdout: &help, Stderr: &help, Dir: t.TempDir()})
 	for _, arg := range args {
 		if name, _, _ := strings.Cut(arg, "="); strings.HasPrefix(name, "--") && len(name) > 2 && !strings.Contains(help.String(), name+" ") {
 			t.Errorf("%s: ralph serve has no flag %s", path, name)
@@ -118,8 +119,8 @@ func equal(a, b map[string]string) bool {
 	return len(a) > 0
 }
 
-// compose is a file of services.
-type compose struct {
+// composeFile is a file of services.
+type composeFile struct {
 	Machine  any `json:"x-machine"` // what services have in common
 	Services map[string]struct {
 		Build struct {
@@ -159,7 +160,7 @@ type compose struct {
 
 func TestContainer(t *testing.T) {
 	t.Parallel()
-	var file compose
+	var file composeFile
 	strict(t, "container/compose.yaml", &file)
 	s := file.Services["ralph"]
 	if _, err := os.Stat(filepath.Join("container", s.Build.Context, s.Build.Dockerfile)); err != nil {

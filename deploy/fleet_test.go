@@ -114,7 +114,7 @@ func pick(from, keys map[string]string) map[string]string {
 func TestFleetInContainers(t *testing.T) {
 	t.Parallel()
 	const path = "fleet/compose.yaml"
-	var file compose
+	var file composeFile
 	strict(t, path, &file)
 	for name, s := range file.Services {
 		for _, secret := range s.Secrets {

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/cli"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // spendthrift is an agent whose program asks its model again and again, until it is refused, or SPENDTHRIFT_ASKS times.
@@ -42,7 +42,7 @@ func (a spendthrift) Invocation(r agents.Request) (agents.Invocation, error) {
 }
 
 // withSpendthrift adds the agent to ralph where RALPH_TEST_SPENDTHRIFT is set.
-func withSpendthrift(h *cli.Host) {
+func withSpendthrift(h *compose.Host) {
 	if os.Getenv("RALPH_TEST_SPENDTHRIFT") != "" {
 		h.Agents = append(agents.Builtin(), spendthrift{})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/e2e/scripted"
 	"github.com/ralph-pool/ralph/internal/cli"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 // crashing makes ralph kill itself where RALPH_TEST_CRASH_AT says: when this step stands in the journal.
-func crashing(h *cli.Host) {
+func crashing(h *compose.Host) {
 	h.FleetLife, _ = time.ParseDuration(os.Getenv("RALPH_TEST_FLEET_LIFE"))
 	at := journal.Stage(os.Getenv("RALPH_TEST_CRASH_AT"))
 	if at == "" {

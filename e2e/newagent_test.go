@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/cli"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // newAgent is an agent that ralph does not know: all there is to adding one.
@@ -38,7 +38,7 @@ func (n newAgent) Invocation(r agents.Request) (agents.Invocation, error) {
 }
 
 // withNewAgent adds the agent to ralph where RALPH_TEST_NEW_AGENT is set.
-func withNewAgent(h *cli.Host) {
+func withNewAgent(h *compose.Host) {
 	if os.Getenv("RALPH_TEST_NEW_AGENT") != "" {
 		h.Agents = append(agents.Builtin(), newAgent{})
 	}

@@ -35,6 +35,7 @@ var floors = map[string]int{
 	"internal/cli":               composer,
 	"internal/cli/config":        composer,
 	"internal/cli/config/access": composer,
+	"internal/cli/compose":       composer,
 	"internal/cli/exit":          composer,
 	"internal/cli/hint":          composer,
 	"internal/cli/scaffold":      composer,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
@@ -74,12 +75,12 @@ func TestNothingToStartFrom(t *testing.T) {
 		}
 	}
 	for _, args := range append(commands, []string{"init", "--agent=codex", "--sandbox=none"}) {
-		got := m.run(t, func(h *Host) { h.Dir = m.home }, args...)
+		got := m.run(t, func(h *compose.Host) { h.Dir = m.home }, args...)
 		if got.status != exit.Usage || !strings.Contains(got.stderr, "is not in a git repository; make one with") {
 			t.Errorf("no repository, %v: %+v", args, got)
 		}
 	}
-	top := m.run(t, func(h *Host) { h.Dir = m.home }, "top")
+	top := m.run(t, func(h *compose.Host) { h.Dir = m.home }, "top")
 	if top.status != exit.Usage || !strings.Contains(top.stderr, "is not in a git repository; make one with") || strings.Contains(top.stderr, "dial") {
 		t.Errorf("top: %+v", top)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // threeAgents are the agents that the expected lines name, whichever else are built in.
@@ -110,7 +111,7 @@ func TestBadInput(t *testing.T) {
 			if c.file != "" {
 				m.write(t, ".ralph/config.yaml", c.file)
 			}
-			got := m.run(t, func(h *Host) { h.Env, h.Agents = append(h.Env, c.env), threeAgents() }, c.args...)
+			got := m.run(t, func(h *compose.Host) { h.Env, h.Agents = append(h.Env, c.env), threeAgents() }, c.args...)
 			if diff := cmp.Diff(ran{status: c.status, stderr: "ralph: " + c.want + "\n"}, got, cmp.AllowUnexported(ran{})); diff != "" {
 				t.Error(diff)
 			}

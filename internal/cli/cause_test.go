@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -36,7 +37,7 @@ func TestSameWordsForACause(t *testing.T) {
 			if c.codex {
 				path = "PATH=" + m.program(t, "codex", "echo 1\n") + ":" + bin
 			}
-			with := func(h *Host) { h.Env = []string{"HOME=" + m.home, path, "GIT_CONFIG_NOSYSTEM=1"} }
+			with := func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, path, "GIT_CONFIG_NOSYSTEM=1"} }
 			m.write(t, "README", "x\n")
 			m.commit(t)
 			agent := []string{"--agent=codex", "--sandbox=" + c.sandbox}

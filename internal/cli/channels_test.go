@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/notify"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
@@ -42,7 +43,7 @@ func TestWorkNotifies(t *testing.T) {
 	m.commit(t)
 	file := filepath.Join(m.root, "told")
 	m.own(t, fmt.Sprintf("notify-on: [succeeded]\nnotify-command: [sh, -c, 'cat > %s; env >> %[1]s; find %s -path \"*/outbox/*.json\" > %[1]s.kept']\n", file, m.root))
-	got := m.run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_WEBHOOK_SECRET=for-nobody-else") },
+	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_WEBHOOK_SECRET=for-nobody-else") },
 		"work", "--sandbox=none", "--commit-author=Ada <a@example.invalid>", "--agent-command="+committing)
 	if got.status != 0 {
 		t.Fatalf("%+v", got)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -13,20 +14,20 @@ import (
 
 // noteUncommitted says that runs know nothing of what is changed in the checkout and not committed. Ralph reads its own folder there,
 // and writes into the backlog. Git's trouble with the files is no reason not to work.
-func (a *app) noteUncommitted(ctx context.Context, p *parts) {
-	if a.quiet {
+func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
+	if a.Quiet {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := p.repo.Git().In(p.top).Run(ctx, "", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "HEAD", "--")
+	out, err := p.Repo.Git().In(p.Top).Run(ctx, "", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "HEAD", "--")
 	if err != nil {
 		return
 	}
-	backlog, _ := filepath.Rel(p.top, p.LocalDir)
+	backlog, _ := filepath.Rel(p.Top, p.LocalDir)
 	for file := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
 		if file != "" && !strings.HasPrefix(file, scaffold.Dir+"/") && !strings.HasPrefix(file, filepath.ToSlash(backlog)+"/") {
-			a.ui.Note("uncommitted changes in your checkout, such as %s, are not part of the work: runs begin at a commit", screen.CleanLine(file))
+			a.UI.Note("uncommitted changes in your checkout, such as %s, are not part of the work: runs begin at a commit", screen.CleanLine(file))
 			return
 		}
 	}
@@ -43,15 +44,15 @@ func pushed(runs []journal.Record, remote string) (list []string) {
 }
 
 // noteUnpushed says that the base branch, which has got commits, is ahead of its remote one.
-func (a *app) noteUnpushed(ctx context.Context, p *parts) {
-	base, err := p.base(ctx)
+func noteUnpushed(ctx context.Context, a *compose.App, p *compose.Parts) {
+	base, err := p.FindBase(ctx)
 	if err != nil {
 		return
 	}
-	_ = p.repo.Git().Lines(ctx, func(line []byte) {
+	_ = p.Repo.Git().Lines(ctx, func(line []byte) {
 		name, rest, _ := strings.Cut(string(line), " ")
 		if upstream, track, _ := strings.Cut(rest, " "); strings.HasPrefix(track, "ahead ") {
-			a.ui.Note("%s is ahead of %s, and ralph does not push it; when it is right: git push", screen.CleanLine(name), screen.CleanLine(upstream))
+			a.UI.Note("%s is ahead of %s, and ralph does not push it; when it is right: git push", screen.CleanLine(name), screen.CleanLine(upstream))
 		}
 	}, "for-each-ref", "--format=%(refname:short) %(upstream:short) %(upstream:track,nobracket)", base.Ref)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -37,12 +38,12 @@ const cleanExample = `  ralph clean --dry-run
   ralph clean --discard 'run-shell-*'
   ralph clean --repair`
 
-func newCleanCommand(a *app) *cobra.Command {
+func newCleanCommand(a *compose.App) *cobra.Command {
 	var dry, discard, caches, repair bool
 	cmd := &cobra.Command{
 		Use: "clean [KEY...]", Short: "Remove worktrees and branches that are safe to remove", Long: cleanLong,
 		Example: cleanExample,
-		GroupID: groupWork, ValidArgsFunction: a.completeKeys,
+		GroupID: compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case discard && len(args) == 0:
@@ -54,19 +55,19 @@ func newCleanCommand(a *app) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			if repair {
-				return a.repair(ctx, p, dry)
+				return repairAll(ctx, a, p, dry)
 			}
-			return a.clean(ctx, p, args, dry, discard, caches)
+			return clean(ctx, a, p, args, dry, discard, caches)
 		}),
 	}
 	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be removed; change nothing")
 	cmd.Flags().BoolVar(&discard, "discard", false, "remove what the KEYs name, with the work that is nowhere else")
 	cmd.Flags().BoolVar(&caches, "caches", false, "also remove checkouts and homes that runs share and none uses now")
 	cmd.Flags().BoolVar(&repair, "repair", false, "remove what killed processes and damage have left")
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForIssue, "base")
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 
@@ -79,20 +80,20 @@ type cleaned struct {
 	drop    bool   // --discard removes what is kept
 }
 
-func (a *app) clean(ctx context.Context, p *parts, args []string, dry, discard, caches bool) (err error) {
+func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string, dry, discard, caches bool) (err error) {
 	c := cleaner{p: p, dry: dry, discard: discard, gone: map[string]string{}}
-	if c.base, err = p.foreignBase(ctx); err != nil {
+	if c.base, err = p.ForeignBase(ctx); err != nil {
 		return err
 	}
-	if c.local, err = worktree.Open(ctx, p.top, p.repository()); err != nil {
+	if c.local, err = worktree.Open(ctx, p.Top, p.Repository()); err != nil {
 		return err
 	}
 	if !dry && !discard {
-		if err := a.recoverJobs(ctx, p); err != nil {
+		if err := recoverJobs(ctx, a, p); err != nil {
 			return err
 		}
 	}
-	if err := a.closeMerged(ctx, p, c.base, args, dry); err != nil {
+	if err := closeMerged(ctx, a, p, c.base, args, dry); err != nil {
 		return err
 	}
 	// What is there comes first: whoever has made it since then holds its claim by now.
@@ -111,46 +112,46 @@ func (a *app) clean(ctx context.Context, p *parts, args []string, dry, discard, 
 		results = append(results, c.clean(ctx, l)...)
 	}
 	if caches {
-		err = c.layers(ctx, a.ui)
+		err = c.layers(ctx, a.UI)
 	}
-	err = errors.Join(a.printCleaned(results, p.names(ctx), dry), c.broken, err)
+	err = errors.Join(printCleaned(a, results, p.Names(ctx), dry), c.broken, err)
 	if n := countIf(results, func(r cleaned) bool { return !r.Removed }); discard && n > 0 && err == nil {
 		err = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d not removed", n, len(results))}
 	}
 	for _, command := range c.onRemote(ctx) {
-		a.ui.Note("still on %s; once %s is there and no request needs it: %s", screen.CleanLine(p.repo.Remote()), screen.CleanLine(c.base.Name), command)
+		a.UI.Note("still on %s; once %s is there and no request needs it: %s", screen.CleanLine(p.Repo.Remote()), screen.CleanLine(c.base.Name), command)
 	}
 	return err
 }
 
 // closeMerged closes the issues whose branches a person has merged: the branches are about to go.
-func (a *app) closeMerged(ctx context.Context, p *parts, base worktree.Base, args []string, dry bool) error {
-	b := review.Backlog{Repo: p.repo, Tracker: p.tracker, Store: p.journal, Labels: p.labels(), Claims: p.repo.Claims}
+func closeMerged(ctx context.Context, a *compose.App, p *compose.Parts, base worktree.Base, args []string, dry bool) error {
+	b := review.Backlog{Repo: p.Repo, Tracker: p.Backlog, Store: p.Journal, Labels: p.StateLabels(), Claims: p.Repo.Claims}
 	if len(p.Labels) > 0 {
 		b.PickUp = p.Labels[0]
 	}
 	for _, arg := range args {
-		b.Keys = append(b.Keys, p.key(ctx, arg))
+		b.Keys = append(b.Keys, p.Key(ctx, arg))
 	}
 	merged, err := b.Merged(ctx, base)
 	if err != nil {
 		return err
 	}
-	name := p.names(ctx)
+	name := p.Names(ctx)
 	for _, i := range merged {
 		what := "closed"
 		if dry {
 			what = "would be closed"
-		} else if err := p.tracker.Change(ctx, i.Key, b.Change()); err != nil {
+		} else if err := p.Backlog.Change(ctx, i.Key, b.Change()); err != nil {
 			return err
 		}
-		a.ui.Note("%s %s: its commits are in %s", screen.CleanLine(name(i.Key)), what, screen.CleanLine(base.Name))
+		a.UI.Note("%s %s: its commits are in %s", screen.CleanLine(name(i.Key)), what, screen.CleanLine(base.Name))
 	}
 	return nil
 }
 
 // named keeps what the arguments name: by key, by the name of its issue or branch, or by a pattern.
-func named(ctx context.Context, p *parts, left []leftover, args []string) ([]leftover, error) {
+func named(ctx context.Context, p *compose.Parts, left []leftover, args []string) ([]leftover, error) {
 	if len(args) == 0 {
 		return left, nil
 	}
@@ -162,7 +163,7 @@ func named(ctx context.Context, p *parts, left []leftover, args []string) ([]lef
 		found := false
 		for _, l := range left {
 			matches, _ := path.Match(arg, l.key) // checked above
-			if !matches && l.key != p.key(ctx, arg) && l.key != tracker.Key(known(arg)) {
+			if !matches && l.key != p.Key(ctx, arg) && l.key != tracker.Key(compose.Known(arg)) {
 				continue
 			}
 			found = true
@@ -177,16 +178,16 @@ func named(ctx context.Context, p *parts, left []leftover, args []string) ([]lef
 	return out, nil
 }
 
-func (a *app) printCleaned(results []cleaned, name func(key string) string, dry bool) error {
+func printCleaned(a *compose.App, results []cleaned, name func(key string) string, dry bool) error {
 	rows := [][]string{{"ISSUE", "STATE", "WHY"}}
 	for _, r := range results {
 		rows = append(rows, []string{name(r.Issue), removal(r.Removed && !dry, r.Removed), r.Why})
 	}
-	if err := a.printRemoved(results, rows, "Nothing to clean."); err != nil || a.json {
+	if err := printRemoved(a, results, rows, "Nothing to clean."); err != nil || a.JSON {
 		return err
 	}
 	if slices.ContainsFunc(results, func(r cleaned) bool { return r.drop }) {
-		a.ui.Printf("To look: git show ID; to drop what is kept: ralph clean --discard KEY\n")
+		a.UI.Printf("To look: git show ID; to drop what is kept: ralph clean --discard KEY\n")
 	}
 	return nil
 }
@@ -203,14 +204,14 @@ func removal(removed, would bool) string {
 }
 
 // printRemoved prints what became of what can be removed: as JSON, or as a table.
-func (a *app) printRemoved(results any, rows [][]string, none string) error {
+func printRemoved(a *compose.App, results any, rows [][]string, none string) error {
 	switch {
-	case a.json:
-		return a.ui.JSON(results)
+	case a.JSON:
+		return a.UI.JSON(results)
 	case len(rows) > 1:
-		a.ui.Table(rows)
-	case !a.quiet:
-		a.ui.Printf("%s\n", none)
+		a.UI.Table(rows)
+	case !a.Quiet:
+		a.UI.Printf("%s\n", none)
 	}
 	return nil
 }

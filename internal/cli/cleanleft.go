@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -38,7 +39,7 @@ func (l leftover) name() string {
 
 // cleaner removes what is left. Whatever a dry one says, the other does.
 type cleaner struct {
-	p            *parts
+	p            *compose.Parts
 	local        *worktree.Repo // for the claims of jobs, which are on this machine only
 	base         worktree.Base
 	dry, discard bool
@@ -60,16 +61,16 @@ func (c *cleaner) unreadable(err error) error {
 
 // layers removes what runs share and none uses now. The next run makes it anew.
 func (c *cleaner) layers(ctx context.Context, ui *screen.Printer) error {
-	homes := workspace.Homes{Dir: filepath.Join(c.p.state, "homes"), Log: c.p.log}
+	homes := workspace.Homes{Dir: filepath.Join(c.p.State, "homes"), Log: c.p.Log}
 	size := func() int64 {
-		return disk.Measure(ctx, c.p.state, homes.Dir, filepath.Join(c.p.state, "layers")).Bytes
+		return disk.Measure(ctx, c.p.State, homes.Dir, filepath.Join(c.p.State, "layers")).Bytes
 	}
 	before, what := size(), "removed"
 	if c.dry {
 		what = "would remove, as far as no run uses it,"
 	} else {
 		homes.Prune(ctx, 0)
-		if err := c.p.repo.PruneLayers(ctx, 0); err != nil {
+		if err := c.p.Repo.PruneLayers(ctx, 0); err != nil {
 			return err
 		}
 		before -= size()
@@ -89,7 +90,7 @@ func (c *cleaner) find(ctx context.Context) ([]leftover, error) {
 		}
 		return byKey[key]
 	}
-	trees, err := c.p.repo.Trees(ctx)
+	trees, err := c.p.Repo.Trees(ctx)
 	if err := c.unreadable(err); err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (c *cleaner) find(ctx context.Context) ([]leftover, error) {
 		l := of(t.Spec().Key)
 		l.trees = append(l.trees, t)
 	}
-	branches, err := c.p.repo.Branches(ctx, c.base)
+	branches, err := c.p.Repo.Branches(ctx, c.base)
 	if err := c.unreadable(err); err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (c *cleaner) find(ctx context.Context) ([]leftover, error) {
 // look finds out what is being worked.
 func (c *cleaner) look(ctx context.Context) error {
 	var err error
-	if c.held, err = c.p.repo.Claims(ctx); err != nil {
+	if c.held, err = c.p.Repo.Claims(ctx); err != nil {
 		return err
 	}
 	jobs, err := c.local.Claims(ctx)
@@ -128,7 +129,7 @@ func (c *cleaner) look(ctx context.Context) error {
 			c.held[key] = state
 		}
 	}
-	open, err := c.p.journal.Find(ctx, journal.Query{Open: true})
+	open, err := c.p.Journal.Find(ctx, journal.Query{Open: true})
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (c *cleaner) look(ctx context.Context) error {
 	for _, r := range open {
 		c.open[r.ID] = r
 	}
-	last, err := c.p.journal.Find(ctx, journal.Query{Latest: true})
+	last, err := c.p.Journal.Find(ctx, journal.Query{Latest: true})
 	if err != nil {
 		return err
 	}
@@ -209,7 +210,7 @@ func (c *cleaner) tree(ctx context.Context, t *worktree.Tree) (why string) {
 	}
 	if err == nil {
 		r.Ended = time.Now()
-		err = c.p.journal.Save(ctx, r)
+		err = c.p.Journal.Save(ctx, r)
 	}
 	return reasonText(errors.Join(err, claim.Release(context.WithoutCancel(ctx))))
 }
@@ -257,7 +258,7 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 		why += "; its saved changes were " + screen.ShortSHA(b.WIP)
 	}
 	if !c.dry {
-		if err := c.p.repo.Drop(ctx, l.key, b.Tip); err != nil {
+		if err := c.p.Repo.Drop(ctx, l.key, b.Tip); err != nil {
 			return keep("%v", err)
 		}
 	}
@@ -270,13 +271,13 @@ func (c *cleaner) branch(ctx context.Context, l leftover) cleaned {
 // onRemote are the commands that delete on the remote, too, what was removed here and is there as it was. A request may need it,
 // or the base may not be there yet: that is for a person to see.
 func (c *cleaner) onRemote(ctx context.Context) []string {
-	remote := c.p.repo.Remote()
+	remote := c.p.Repo.Remote()
 	if remote == "" || len(c.gone) == 0 {
 		return nil
 	}
-	there, err := c.p.repo.RemoteBranches(ctx, c.p.BranchPrefix)
+	there, err := c.p.Repo.RemoteBranches(ctx, c.p.BranchPrefix)
 	if err != nil {
-		c.p.log.Debug("branches on the remote not listed", "error", err)
+		c.p.Log.Debug("branches on the remote not listed", "error", err)
 	}
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(c.gone)) {

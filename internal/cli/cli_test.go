@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
@@ -30,8 +31,8 @@ func TestVersion(t *testing.T) {
 	if flag := m.run(t, nil, "--version"); flag != line {
 		t.Errorf("--version: %+v, version: %+v", flag, line)
 	}
-	var b build
-	if err := json.Unmarshal([]byte(m.run(t, nil, "version", "--json").stdout), &b); err != nil || b != buildVersion() {
+	var b compose.Build
+	if err := json.Unmarshal([]byte(m.run(t, nil, "version", "--json").stdout), &b); err != nil || b != compose.New(compose.Host{}).Build() {
 		t.Errorf("got %+v, %v", b, err)
 	}
 }
@@ -73,7 +74,7 @@ func TestConfigElsewhere(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.write(t, ".ralph/config.yaml", "parallel: 7\n")
-	outside := func(h *Host) { h.Dir = m.home }
+	outside := func(h *compose.Host) { h.Dir = m.home }
 	if got := m.run(t, outside, "config", "parallel"); got.stdout != "4\n" || !strings.Contains(got.stderr, "only your own configuration is read: ROOT/home is not in a git repository") {
 		t.Errorf("outside a repository: %+v", got)
 	}
@@ -81,7 +82,7 @@ func TestConfigElsewhere(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "git", "init", "--quiet", "--bare", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	bare := func(h *Host) { h.Dir = dir }
+	bare := func(h *compose.Host) { h.Dir = dir }
 	if got := m.run(t, bare, "config", "parallel"); got.stdout != "4\n" || !strings.Contains(got.stderr, "is a bare repository") {
 		t.Errorf("in a bare repository: %+v", got)
 	}
@@ -101,13 +102,13 @@ func TestConfigElsewhere(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	got := newMachine(t).run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_PARALEL=3") }, "config", "parallel")
+	got := newMachine(t).run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_PARALEL=3") }, "config", "parallel")
 	want := ran{stdout: "4\n", stderr: "ralph: warning: unknown variable RALPH_PARALEL; did you mean RALPH_PARALLEL?\n"}
 	if got != want {
 		t.Errorf("got %+v", got)
 	}
 	// What all variables begin with makes none the nearer.
-	got = newMachine(t).run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_BOGUS=3") }, "config", "parallel")
+	got = newMachine(t).run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_BOGUS=3") }, "config", "parallel")
 	if want := "ralph: warning: unknown variable RALPH_BOGUS\n"; got.stderr != want {
 		t.Errorf("got %q", got.stderr)
 	}
@@ -118,7 +119,7 @@ func TestEveryHelp(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	var stdout, stderr bytes.Buffer
-	root := newRoot(newApp(m.host(&stdout, &stderr)))
+	root := newRoot(compose.New(m.host(&stdout, &stderr)))
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			continue // cobra's own
@@ -152,7 +153,7 @@ func TestCompletion(t *testing.T) {
 		{"help ver", "verify\nversion\n"},
 		{"version --color ", "auto\nalways\nnever\n"},
 	} {
-		got := m.run(t, func(h *Host) { h.Agents = threeAgents() }, append([]string{"__completeNoDesc"}, strings.Split(c.args, " ")...)...)
+		got := m.run(t, func(h *compose.Host) { h.Agents = threeAgents() }, append([]string{"__completeNoDesc"}, strings.Split(c.args, " ")...)...)
 		list, _, _ := strings.Cut(got.stdout, ":")
 		var matching strings.Builder // the shell filters by prefix
 		for word := range strings.Lines(list) {
@@ -176,17 +177,17 @@ func TestCompleteKeys(t *testing.T) {
 	m.write(t, ".ralph/backlog/fix-done.md", "---\ntitle: Done\nstate: closed\n---\n")
 	m.write(t, ".ralph/backlog/other.md", "---\ntitle: Other\n---\n")
 	var stdout, stderr bytes.Buffer
-	a := newApp(m.host(&stdout, &stderr))
+	a := compose.New(m.host(&stdout, &stderr))
 	cmd := &cobra.Command{}
 	cmd.SetContext(t.Context())
-	got, _ := a.completeKeys(cmd, nil, "fix")
+	got, _ := a.CompleteKeys(cmd, nil, "fix")
 	if diff := cmp.Diff([]string{"fix-login\tFix \"the login\""}, got); diff != "" {
 		t.Error(diff)
 	}
-	if got, _ = a.completeKeys(cmd, []string{"fix-login"}, ""); len(got) != 1 {
+	if got, _ = a.CompleteKeys(cmd, []string{"fix-login"}, ""); len(got) != 1 {
 		t.Errorf("what is typed is offered again: %q", got)
 	}
-	if got, _ = a.completeClosed(cmd, nil, ""); !slices.Equal(got, []string{"fix-done\tDone"}) {
+	if got, _ = a.CompleteClosed(cmd, nil, ""); !slices.Equal(got, []string{"fix-done\tDone"}) {
 		t.Errorf("of closed issues %q is offered", got)
 	}
 }
@@ -198,7 +199,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestUnwritableOutputIsAFailure(t *testing.T) {
 	t.Parallel()
-	got := newMachine(t).run(t, func(h *Host) { h.Stdout = fullDisk{} }, "config")
+	got := newMachine(t).run(t, func(h *compose.Host) { h.Stdout = fullDisk{} }, "config")
 	if want := (ran{status: 1, stderr: "ralph: write standard output: no space left on device\n"}); got != want {
 		t.Errorf("got %+v", got)
 	}
@@ -237,8 +238,8 @@ func TestStateDir(t *testing.T) {
 		{env: []string{"HOME=/h"}, flag: "/d", want: "/d"},
 		{want: ""},
 	} {
-		a := newApp(Host{Env: c.env})
-		got, err := a.stateDir(config.Config{StateDir: c.flag})
+		a := compose.New(compose.Host{Env: c.env})
+		got, err := a.StateDir(config.Config{StateDir: c.flag})
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%v %s: %s, %v", c.env, c.flag, got, err)
 		}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // The documentation lists every command, and none that does not exist.
@@ -23,7 +25,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	root := newRoot(newApp(Host{}))
+	root := newRoot(compose.New(compose.Host{}))
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if !c.Hidden && !listed[c.Name()] {

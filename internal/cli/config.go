@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -18,13 +19,13 @@ Flags are stronger than RALPH_* variables, these than .ralph/config.yaml in the 
 (~/.config/ralph/config.yaml), and that than the defaults. What the repository's file sets outside the sandbox needs your
 consent (ralph trust). Any flag of a setting may be given, to see what it does.`
 
-func newConfigCommand(a *app) *cobra.Command {
+func newConfigCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config [KEY]",
 		Short:   "Print the settings, and where each comes from",
 		Long:    configLong,
 		Example: "  ralph config\n  ralph config gate\n  RALPH_PARALLEL=8 ralph config --json parallel",
-		GroupID: groupSetUp,
+		GroupID: compose.GroupSetUp,
 		Args:    exit.AtMostOne("KEY"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -34,12 +35,12 @@ func newConfigCommand(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runConfig(cmd, a, args) },
 	}
-	a.addJSON(cmd)
-	a.bind(cmd, 0)
+	a.AddJSON(cmd)
+	a.Bind(cmd, 0)
 	return cmd
 }
 
-func runConfig(cmd *cobra.Command, a *app, args []string) error {
+func runConfig(cmd *cobra.Command, a *compose.App, args []string) error {
 	var only string
 	if len(args) == 1 {
 		only = args[0]
@@ -47,7 +48,7 @@ func runConfig(cmd *cobra.Command, a *app, args []string) error {
 			return exit.Usagef("unknown key %q%s", only, exit.Suggest(only, config.KeyNames(), "", "`ralph config` lists the keys"))
 		}
 	}
-	loaded, err := a.config(cmd)
+	loaded, err := a.Config(cmd)
 	if err != nil {
 		return err
 	}
@@ -55,36 +56,36 @@ func runConfig(cmd *cobra.Command, a *app, args []string) error {
 	if only != "" {
 		for _, e := range entries {
 			if e.Key == only {
-				return a.printSetting(e)
+				return printSetting(a, e)
 			}
 		}
 	}
-	if a.json {
-		return a.ui.JSON(entries)
+	if a.JSON {
+		return a.UI.JSON(entries)
 	}
 	longest := math.MaxInt
-	if a.ui.Width() > 0 {
+	if a.UI.Width() > 0 {
 		longest = 60
 	}
 	rows := [][]string{{"KEY", "VALUE", "FROM"}}
 	for _, e := range entries {
 		rows = append(rows, []string{e.Key, showSetting(e.Value, longest), e.Origin.String()})
 	}
-	a.ui.Table(rows)
+	a.UI.Table(rows)
 	return nil
 }
 
-func (a *app) printSetting(e config.Entry) error {
-	if a.json {
-		return a.ui.JSON(e)
+func printSetting(a *compose.App, e config.Entry) error {
+	if a.JSON {
+		return a.UI.JSON(e)
 	}
 	if items, ok := e.Value.([]string); ok {
 		for _, item := range items {
-			a.ui.Printf("%s\n", screen.Clean(item))
+			a.UI.Printf("%s\n", screen.Clean(item))
 		}
 		return nil
 	}
-	a.ui.Printf("%s\n", screen.Clean(fmt.Sprint(e.Value)))
+	a.UI.Printf("%s\n", screen.Clean(fmt.Sprint(e.Value)))
 	return nil
 }
 

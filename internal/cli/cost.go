@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -134,19 +135,19 @@ func split(r journal.Record, by string) []journal.Record {
 	return parts
 }
 
-func newCostCommand(a *app) *cobra.Command {
+func newCostCommand(a *compose.App) *cobra.Command {
 	var o memberOptions
 	var by, since string
 	var asCSV bool
 	cmd := &cobra.Command{
 		Use: "cost", Short: "Add up what runs have cost", Long: costLong,
 		Example: "  ralph cost\n  ralph cost --by issue --since 7d\n  ralph cost --by model --since 2026-11-01 --csv",
-		GroupID: groupLook, Args: exit.NoArgs,
+		GroupID: compose.GroupLook, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(costGroupings(), by) {
 				return exit.Usagef("--by: %q is not one of %s", by, strings.Join(costGroupings(), ", "))
 			}
-			if a.json && asCSV {
+			if a.JSON && asCSV {
 				return exit.Usagef("--json and --csv exclude each other; choose one")
 			}
 			from, err := parseSince(since, time.Now())
@@ -162,8 +163,8 @@ func newCostCommand(a *app) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(costGroupings(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("since", cobra.NoFileCompletions)
 	o.flags(cmd)
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForIssue)
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForIssue)
 	return cmd
 }
 
@@ -192,14 +193,14 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, exit.Usagef("--since: %q is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01", text)
 }
 
-func runCost(cmd *cobra.Command, a *app, o memberOptions, by string, since time.Time, asCSV bool) (err error) {
-	p, err := a.open(cmd)
+func runCost(cmd *cobra.Command, a *compose.App, o memberOptions, by string, since time.Time, asCSV bool) (err error) {
+	p, err := a.Open(cmd)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	all := journal.Store(p.journal)
-	database, name, err := a.member(cmd.Context(), p, o)
+	defer func() { err = errors.Join(err, p.Close()) }()
+	all := journal.Store(p.Journal)
+	database, name, err := member(cmd.Context(), a, p, o)
 	if err != nil {
 		return err
 	}
@@ -214,21 +215,21 @@ func runCost(cmd *cobra.Command, a *app, o memberOptions, by string, since time.
 	sums := addUp(runs, by)
 	sums.Since = since
 	switch {
-	case a.json:
-		return a.ui.JSON(sums)
+	case a.JSON:
+		return a.UI.JSON(sums)
 	case asCSV:
-		return costCSV(a.ui, sums.Groups)
+		return costCSV(a.UI, sums.Groups)
 	case len(runs) == 0:
-		a.ui.Printf("No run is on record%s.\n", map[bool]string{false: " since then"}[since.IsZero()])
+		a.UI.Printf("No run is on record%s.\n", map[bool]string{false: " since then"}[since.IsZero()])
 		return nil
 	}
 	if by == "issue" {
-		name := p.names(cmd.Context())
+		name := p.Names(cmd.Context())
 		for i, g := range sums.Groups {
 			sums.Groups[i].Group = name(g.Group)
 		}
 	}
-	costTable(a.ui, sums)
+	costTable(a.UI, sums)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
@@ -385,11 +386,11 @@ func TestSummaryCost(t *testing.T) {
 		},
 	} {
 		var out strings.Builder
-		a := newApp(Host{Stdout: &out})
+		a := compose.New(compose.Host{Stdout: &out})
 		for i := range c.runs {
 			c.runs[i].Settings.Checks.Gate = []loop.Command{{Line: "true"}}
 		}
-		if err := a.summary(pool.Summary{Runs: c.runs}, &workView{ui: a.ui, name: func(key string) string { return key }}, false); err != nil {
+		if err := summary(a, pool.Summary{Runs: c.runs}, &workView{ui: a.UI, name: func(key string) string { return key }}, false); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); !strings.HasPrefix(got, c.table) || !strings.HasSuffix(got, c.end) {

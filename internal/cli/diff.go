@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -19,62 +20,64 @@ import (
 const diffLong = `Show what an issue's branch changes, as ` + "`git diff BASE...BRANCH`" + ` does: with your pager, your colours and your settings.
 Changes that a run saved without a commit are not in it; ralph show says where they are.`
 
-func newDiffCommand(a *app) *cobra.Command {
+func newDiffCommand(a *compose.App) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
 		Use: "diff KEY", Short: "Show what an issue's branch changes", Long: diffLong,
 		Example: "  ralph diff fix-login\n  ralph diff --stat fix-login",
-		GroupID: groupLook, Args: exit.OneIssue, ValidArgsFunction: a.completeWorked,
-		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.diff(ctx, p, args[0], stat) }),
+		GroupID: compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
+			return diff(ctx, a, p, args[0], stat)
+		}),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "only name the files, with the lines added and removed")
-	a.bind(cmd, config.ForIssue, "base")
+	a.Bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 
-func (a *app) diff(ctx context.Context, p *parts, key string, stat bool) error {
-	w, err := p.left(ctx, key)
+func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, stat bool) error {
+	w, err := left(ctx, p, key)
 	if err != nil {
 		return err
 	}
 	switch {
 	case w.running:
-		a.ui.Note("%s is being worked; this is what has been imported so far", screen.CleanLine(key))
+		a.UI.Note("%s is being worked; this is what has been imported so far", screen.CleanLine(key))
 	case w.Merged && w.Ahead == 0:
-		a.ui.Note("nothing differs: %s contains %s; see what it changed with: %s", screen.CleanLine(w.Base), screen.ShortSHA(w.tip), w.was)
+		a.UI.Note("nothing differs: %s contains %s; see what it changed with: %s", screen.CleanLine(w.Base), screen.ShortSHA(w.tip), w.was)
 		return nil
 	case w.Merged:
-		a.ui.Note("%s has these changes", screen.CleanLine(w.Base))
+		a.UI.Note("%s has these changes", screen.CleanLine(w.Base))
 	}
-	pager, err := a.throughPager(p.top, "diff")
+	pager, err := throughPager(a, p.Top, "diff")
 	if err != nil {
 		return err
 	}
 	// The attributes that choose a program are the agent's.
-	argv := slices.Concat([]string{"git", "-C", p.top}, pager, []string{"diff", "--no-ext-diff", "--no-textconv"})
+	argv := slices.Concat([]string{"git", "-C", p.Top}, pager, []string{"diff", "--no-ext-diff", "--no-textconv"})
 	if stat {
 		argv = append(argv, "--stat")
 	}
-	if a.color != "auto" {
-		argv = append(argv, "--color="+a.color)
+	if a.Color != "auto" {
+		argv = append(argv, "--color="+a.Color)
 	}
-	return a.foreground(append(argv, w.base+"..."+w.tip, "--")...)
+	return foreground(a, append(argv, w.base+"..."+w.tip, "--")...)
 }
 
 // left is where the work of an issue's runs is now. It fails where there is none.
-func (p *parts) left(ctx context.Context, key string) (workData, error) {
-	runs, err := p.runsOf(ctx, key)
+func left(ctx context.Context, p *compose.Parts, key string) (workData, error) {
+	runs, err := p.RunsOf(ctx, key)
 	if err != nil {
 		return workData{}, err
 	}
 	last := runs[len(runs)-1]
-	w, err := p.work(ctx, stateOf(last))
+	w, err := workOf(ctx, p, stateOf(last))
 	if err != nil {
 		return w, err
 	}
 	w.tip = cmp.Or(w.tip, last.Tip)
 	if w.tip != "" && w.Ahead == 0 && !w.running {
-		if w.Merged, err = p.repo.Git().Holds(ctx, w.base, w.tip); err != nil {
+		if w.Merged, err = p.Repo.Git().Holds(ctx, w.base, w.tip); err != nil {
 			return w, err
 		}
 		w.was = report.GitCommand("show", screen.ShortSHA(w.tip))
@@ -92,9 +95,9 @@ func (p *parts) left(ctx context.Context, key string) (workData, error) {
 }
 
 // foreground runs a program that talks to the person at the terminal.
-func (a *app) foreground(argv ...string) error {
-	exit, err := proc.Foreground(a.hard, proc.Spec{
-		Argv: argv, Dir: a.host.Dir, Env: a.host.Env, Stdin: a.host.Stdin, Stdout: a.host.Stdout, Stderr: a.host.Stderr,
+func foreground(a *compose.App, argv ...string) error {
+	exit, err := proc.Foreground(a.Hard, proc.Spec{
+		Argv: argv, Dir: a.Host.Dir, Env: a.Host.Env, Stdin: a.Host.Stdin, Stdout: a.Host.Stdout, Stderr: a.Host.Stderr,
 	})
 	if err == nil && exit.Code != 0 && exit.Signal != syscall.SIGPIPE { // who leaves a pager has seen enough
 		err = fmt.Errorf("%s ended with status %d", argv[0], exit.Code)

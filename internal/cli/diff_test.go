@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -36,7 +37,7 @@ func TestDiffOfARunThatIsOn(t *testing.T) {
 		echo new >> x; git add x; git -c user.name=a -c user.email=a@b commit -qm x`+"\n")
 	ended := make(chan ran, 1)
 	go func() {
-		ended <- m.run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_COMMIT_AUTHOR=a <a@b>") },
+		ended <- m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_COMMIT_AUTHOR=a <a@b>") },
 			"work", "--sandbox=none", "--skip-permissions", "--agent-command="+filepath.Join(agent, "agent"), "--gate=true", "--publish=none")
 		if _, err := at.WriteString("ended\n"); err != nil {
 			t.Error(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -25,25 +26,25 @@ fixes it. It changes nothing but one claim, which it takes and releases, and, wi
 
 Exit status: 0 when nothing fails, 1 when something does.`
 
-func newDoctorCommand(a *app) *cobra.Command {
+func newDoctorCommand(a *compose.App) *cobra.Command {
 	var create bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check what ralph needs to work", Long: doctorLong,
 		Example: "  ralph doctor\n  ralph doctor --create-labels\n  ralph doctor --json",
-		GroupID: groupSetUp, Args: exit.NoArgs,
+		GroupID: compose.GroupSetUp, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, a, create) },
 	}
 	cmd.Flags().BoolVar(&create, "create-labels", false, "create labels that ralph needs and the tracker does not have")
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForWork)
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForWork)
 	return cmd
 }
 
-func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
+func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 	d := &doctor{app: a}
-	d.ok("ralph", buildVersion().line())
-	p, err := a.open(cmd)
-	if u := a.untrusted; u != nil {
+	d.ok("ralph", d.app.Build().Line())
+	p, err := a.Open(cmd)
+	if u := a.Untrusted; u != nil {
 		d.fail("trust", u.What()+"; the rest is checked without", u.Command)
 	}
 	if err != nil {
@@ -52,9 +53,9 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 		}
 		return d.tell()
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	ctx := cmd.Context()
-	d.ok("repository", p.top)
+	d.ok("repository", p.Top)
 	d.configuration(p)
 	d.base(ctx, p)
 	d.identity(ctx, p)
@@ -74,7 +75,7 @@ func runDoctor(cmd *cobra.Command, a *app, create bool) (err error) {
 
 // doctor collects what is found.
 type doctor struct {
-	app       *app
+	app       *compose.App
 	findings  []tracker.Finding
 	tokenless bool // that the forge's token is missing has been said
 }
@@ -89,13 +90,13 @@ func (d *doctor) fail(what, detail, fix string) { d.add(what, tracker.Fail, deta
 
 // tell prints the findings. That something fails is the command's result, and its exit status.
 func (d *doctor) tell() error {
-	ui, failed := d.app.ui, 0
+	ui, failed := d.app.UI, 0
 	for _, f := range d.findings {
 		if f.Severity == tracker.Fail {
 			failed++
 		}
 	}
-	if d.app.json {
+	if d.app.JSON {
 		if err := ui.JSON(findingsJSON(d.findings)); err != nil {
 			return err
 		}
@@ -125,17 +126,17 @@ func fixLine(fix string, width int) string {
 }
 
 // configuration warns where neither file says what is to be done.
-func (d *doctor) configuration(p *parts) {
-	_, none := os.Stat(config.UserFile(d.app.host.Env))
-	if none != nil && !scaffold.Configured(p.top) {
+func (d *doctor) configuration(p *compose.Parts) {
+	_, none := os.Stat(config.UserFile(d.app.Host.Env))
+	if none != nil && !scaffold.Configured(p.Top) {
 		d.warn("config", "there is no "+config.File+", nor a file of your own: every key has its default", "ralph init")
 	}
 }
 
-func (d *doctor) base(ctx context.Context, p *parts) {
-	base, err := p.foreignBase(ctx)
+func (d *doctor) base(ctx context.Context, p *compose.Parts) {
+	base, err := p.ForeignBase(ctx)
 	if err == nil {
-		err = p.prefixFree(ctx)
+		err = prefixFree(ctx, p)
 	}
 	if err != nil {
 		d.fail("base", err.Error(), hint.For(err))
@@ -145,12 +146,12 @@ func (d *doctor) base(ctx context.Context, p *parts) {
 }
 
 // claims tries what every run begins with.
-func (d *doctor) claims(ctx context.Context, p *parts) {
+func (d *doctor) claims(ctx context.Context, p *compose.Parts) {
 	where := "in this repository (no remote)"
-	if r := p.repo.Remote(); r != "" {
+	if r := p.Repo.Remote(); r != "" {
 		where = "on remote " + r
 	}
-	claim, err := p.repo.Claim(ctx, "ralph-doctor", worktree.Holder{Owner: "ralph doctor", Run: "doctor"}, time.Minute)
+	claim, err := p.Repo.Claim(ctx, "ralph-doctor", worktree.Holder{Owner: "ralph doctor", Run: "doctor"}, time.Minute)
 	if err == nil {
 		err = claim.Release(ctx)
 	}
@@ -165,13 +166,13 @@ func (d *doctor) claims(ctx context.Context, p *parts) {
 }
 
 // lacksToken reports that something fails for want of the forge's token, which is one finding whatever asks for it.
-func (d *doctor) lacksToken(ctx context.Context, p *parts, err error) bool {
-	kind, _ := d.app.trackers.Lookup(p.tracker.Name()) // the registry opened it
+func (d *doctor) lacksToken(ctx context.Context, p *compose.Parts, err error) bool {
+	kind, _ := d.app.Trackers.Lookup(p.Backlog.Name()) // the registry opened it
 	if !errors.Is(err, token.ErrNone) || !kind.Takes(tracker.OptionProject) {
 		return false
 	}
 	if !d.tokenless {
-		project, unknown := p.projectOn(ctx, kind)
+		project, unknown := p.ProjectOn(ctx, kind)
 		if unknown != nil {
 			project = kind.Title
 		}
@@ -182,16 +183,16 @@ func (d *doctor) lacksToken(ctx context.Context, p *parts, err error) bool {
 	return true
 }
 
-func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
-	kind, _ := d.app.trackers.Lookup(p.tracker.Name())
-	if both := p.passing(); both != "" {
-		d.warn("tracker", both, p.passingFix())
+func (d *doctor) tracker(ctx context.Context, p *compose.Parts, create bool) {
+	kind, _ := d.app.Trackers.Lookup(p.Backlog.Name())
+	if both := p.Passing(); both != "" {
+		d.warn("tracker", both, p.PassingFix())
 	}
-	list, err := p.tracker.List(ctx, tracker.Query{Labels: p.Labels})
+	list, err := p.Backlog.List(ctx, tracker.Query{Labels: p.Labels})
 	if d.lacksToken(ctx, p, err) {
 		return
 	}
-	if inspector, ok := tracker.As[tracker.Inspector](p.tracker); ok {
+	if inspector, ok := tracker.As[tracker.Inspector](p.Backlog); ok {
 		labels := append([]string{}, p.Labels...)
 		labels = append(labels, p.ReviewLabel, p.NeedsHumanLabel, p.NeedsInfoLabel)
 		if create {
@@ -221,13 +222,13 @@ func (d *doctor) tracker(ctx context.Context, p *parts, create bool) {
 			ready++
 		}
 	}
-	d.ok("backlog", fmt.Sprintf("%s: %s with label %s", p.tracker.Name(), screen.Plural(ready, "open issue"), strings.Join(p.Labels, ", ")))
+	d.ok("backlog", fmt.Sprintf("%s: %s with label %s", p.Backlog.Name(), screen.Plural(ready, "open issue"), strings.Join(p.Labels, ", ")))
 	for _, pr := range list.Problems {
 		d.warn("backlog", pr.Error(), "")
 	}
 }
 
-func (d *doctor) gate(ctx context.Context, p *parts) {
+func (d *doctor) gate(ctx context.Context, p *compose.Parts) {
 	if len(p.AgentCommand) > 0 {
 		d.programs(ctx, p, "agent-command", p.AgentCommand[:1])
 	}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -17,22 +20,25 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
 // versionTime is how long a CLI may take to tell its version.
 const versionTime = 20 * time.Second
 
 // agent looks whether the agent's program is there, and whether it seems to be logged in.
-func (d *doctor) agent(ctx context.Context, p *parts) {
-	provider, err := d.app.sandbox(ctx, p)
+func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
+	provider, err := d.app.Sandbox(ctx, p)
 	if err != nil {
-		provider = sandboxes.NewNone(sandboxes.NoneConfig{Env: d.app.host.Env, Deny: d.app.trackers.SecretVars()}) // its own line says what is wrong
+		provider = sandboxes.NewNone(sandboxes.NoneConfig{Env: d.app.Host.Env, Deny: d.app.Trackers.SecretVars()}) // its own line says what is wrong
 	}
-	agent, options, _, err := d.app.agent(p.Config, provider)
+	agent, options, _, err := d.app.Agent(p.Config, provider)
 	if err == nil {
 		err = agents.Check(agent, options)
 	}
@@ -47,18 +53,18 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 	}
 	if agent.Describe().Program == "" {
 		program := options.Command[0]
-		if !strings.Contains(program, "/") && d.app.lookPath(program) == "" {
+		if !strings.Contains(program, "/") && d.app.LookPath(program) == "" {
 			d.fail("agent", agents.NotFound(program), hint.Agent)
 			return
 		}
-		if _, err := os.Stat(d.app.expand(p.top, program)); err != nil && strings.Contains(program, "/") {
+		if _, err := os.Stat(d.app.Expand(p.Top, program)); err != nil && strings.Contains(program, "/") {
 			d.fail("agent", agent.Name()+": "+err.Error(), "commit it, or name it with its whole path: --agent-command")
 			return
 		}
 		d.ok("agent", agent.Name()+" "+strings.Join(options.Command, " "))
 		return
 	}
-	if d.app.lookPath(inv.Argv[0]) == "" {
+	if d.app.LookPath(inv.Argv[0]) == "" {
 		d.fail("agent", agents.NotFound(inv.Argv[0]), hint.Agent)
 		return
 	}
@@ -66,7 +72,7 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 	limit, cancel := context.WithTimeoutCause(ctx, versionTime, errors.New("no answer in time"))
 	defer cancel()
 	exit, err := proc.Run(limit, proc.Spec{
-		Argv: []string{inv.Argv[0], "--version"}, Dir: p.top, Env: d.app.host.Env, Stdout: out, Stderr: out,
+		Argv: []string{inv.Argv[0], "--version"}, Dir: p.Top, Env: d.app.Host.Env, Stdout: out, Stderr: out,
 	})
 	switch {
 	case err != nil:
@@ -84,8 +90,8 @@ func (d *doctor) agent(ctx context.Context, p *parts) {
 
 // login looks for a key and for the agent's own login. Only a call could tell whether it is good: the latest one is in the journal. Where
 // ralph itself has to give it to the agent's service, nothing can run without; alone says that no other agent takes over.
-func (d *doctor) login(ctx context.Context, p *parts, agent agents.Agent, provider sandboxes.Provider, alone bool) {
-	found, trouble := d.app.agentLogin(agent)
+func (d *doctor) login(ctx context.Context, p *compose.Parts, agent agents.Agent, provider sandboxes.Provider, alone bool) {
+	found, trouble := agentLogin(d.app, agent)
 	refused := d.refused(ctx, p, agent.Name())
 	switch {
 	case trouble == "" && refused != nil:
@@ -100,8 +106,8 @@ func (d *doctor) login(ctx context.Context, p *parts, agent agents.Agent, provid
 }
 
 // refused is how the agent's latest use on this host failed, if its login was refused or its account had no credit.
-func (d *doctor) refused(ctx context.Context, p *parts, agent string) *agents.Failure {
-	runs, _ := p.journal.Find(ctx, journal.Query{Latest: true}) // without the journal nothing is known of it
+func (d *doctor) refused(ctx context.Context, p *compose.Parts, agent string) *agents.Failure {
+	runs, _ := p.Journal.Find(ctx, journal.Query{Latest: true}) // without the journal nothing is known of it
 	var last loop.Iteration
 	for _, r := range runs {
 		for _, it := range r.Facts.Iterations {
@@ -118,14 +124,14 @@ func (d *doctor) refused(ctx context.Context, p *parts, agent string) *agents.Fa
 
 // agentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent
 // that needs none that ralph knows of.
-func (a *app) agentLogin(agent agents.Agent) (found, trouble string) {
+func agentLogin(a *compose.App, agent agents.Agent) (found, trouble string) {
 	login := agent.Describe().Login
 	for _, key := range login.Keys {
-		if a.host.getenv(key.Env) != "" {
+		if a.Host.Getenv(key.Env) != "" {
 			return key.Env + " is set", ""
 		}
 	}
-	path := login.Path(a.user())
+	path := login.Path(a.User())
 	if path == "" && len(login.Keys) == 0 {
 		return "", ""
 	}
@@ -139,15 +145,15 @@ func (a *app) agentLogin(agent agents.Agent) (found, trouble string) {
 	return path, ""
 }
 
-func (d *doctor) sandboxes(ctx context.Context, p *parts) {
-	reg := d.app.sandboxRegistry(p)
+func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
+	reg := d.app.SandboxRegistry(p)
 	chosenName := p.Sandbox
 	if chosenName == "auto" {
 		chosenName = "native"
 	}
 	provider, err := reg.Lookup(chosenName)
 	if err == nil {
-		err = d.app.preflight(ctx, p, provider)
+		err = preflight(ctx, d.app, p, provider)
 	}
 	switch {
 	case err != nil:
@@ -163,24 +169,24 @@ func (d *doctor) sandboxes(ctx context.Context, p *parts) {
 		d.worktrees(ctx, p, provider)
 	}
 	if s, ok := provider.(*sbx.Provider); ok && err == nil {
-		d.sbxLogin(ctx, s, d.app.about(p.Agent).Sbx)
+		d.sbxLogin(ctx, s, d.app.About(p.Agent).Sbx)
 	}
 }
 
 // metering says who counts what the agents use.
-func (d *doctor) metering(ctx context.Context, p *parts) {
-	provider, err := d.app.sandbox(ctx, p)
+func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
+	provider, err := d.app.Sandbox(ctx, p)
 	if err != nil {
 		return // its own line says what is wrong
 	}
 	c := run.Config{Sandboxes: provider}
-	if c.Network, err = d.app.network(p.Config); err != nil {
+	if c.Network, err = d.app.Network(p.Config); err != nil {
 		return
 	}
-	if err := d.app.withAgent(p, &c); err != nil {
+	if err := d.app.WithAgent(p, &c); err != nil {
 		return
 	}
-	c.Review, _ = d.app.reviewer(p.Config, provider) // its own line says what is wrong
+	c.Review, _ = d.app.Reviewer(p.Config, provider) // its own line says what is wrong
 	uncounted, unpriced := uncounted(c), unpriced(c)
 	if uncounted != "" {
 		fix := "an agent of which ralph knows what it uses: --agent"
@@ -202,14 +208,14 @@ func (d *doctor) metering(ctx context.Context, p *parts) {
 }
 
 // worktrees says how the files of a run are made.
-func (d *doctor) worktrees(ctx context.Context, p *parts, provider sandboxes.Provider) {
+func (d *doctor) worktrees(ctx context.Context, p *compose.Parts, provider sandboxes.Provider) {
 	layers, ok := sandboxes.As[sandboxes.Layerer](provider)
 	why := fmt.Errorf("sandbox %s has nothing else", provider.Name())
 	switch {
 	case ok && p.LayerMaxMB == 0:
 		why = errors.New("layer-max-mb is 0")
 	case ok:
-		why = layers.Layers(ctx, p.repo.Temp())
+		why = layers.Layers(ctx, p.Repo.Temp())
 	}
 	if why != nil {
 		d.ok("worktrees", "each is a checkout of its own: "+strings.ReplaceAll(why.Error(), "\n", "; "))
@@ -226,9 +232,9 @@ func strongerThan(chosen string) string {
 }
 
 // journal looks for damage, which no command need have met yet.
-func (d *doctor) journal(ctx context.Context, p *parts) {
-	path := p.journalFile()
-	if err := p.journal.Check(ctx); err != nil {
+func (d *doctor) journal(ctx context.Context, p *compose.Parts) {
+	path := p.JournalFile()
+	if err := p.Journal.Check(ctx); err != nil {
 		d.fail("journal", err.Error(), "mv "+git.Quote(path)+" "+git.Quote(path+".damaged"))
 		return
 	}
@@ -236,15 +242,15 @@ func (d *doctor) journal(ctx context.Context, p *parts) {
 }
 
 // disk looks whether a sweep would start anything. Twice the floor is little to work with.
-func (d *doctor) disk(p *parts) {
-	room, err := disk.RoomAt(p.state)
+func (d *doctor) disk(p *compose.Parts) {
+	room, err := disk.RoomAt(p.State)
 	if err != nil {
 		d.warn("disk", err.Error(), "")
 		return
 	}
-	guard := disk.Guard{Place: p.state, Floor: minFree(p.Config)}
-	twice := disk.Guard{Place: p.state, Floor: 2 * minFree(p.Config)}
-	text := fmt.Sprintf("%s free for worktrees in %s, %d MiB of them kept free (min-free-mb)", disk.Size(room.Bytes), p.state, p.MinFreeMB)
+	guard := disk.Guard{Place: p.State, Floor: compose.MinFree(p.Config)}
+	twice := disk.Guard{Place: p.State, Floor: 2 * compose.MinFree(p.Config)}
+	text := fmt.Sprintf("%s free for worktrees in %s, %d MiB of them kept free (min-free-mb)", disk.Size(room.Bytes), p.State, p.MinFreeMB)
 	const hint = "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb"
 	switch {
 	case guard.Short() != nil:
@@ -252,8 +258,110 @@ func (d *doctor) disk(p *parts) {
 	case twice.Short() != nil:
 		d.warn("disk", text, hint)
 	case p.MinFreeMB == 0:
-		d.warn("disk", disk.Size(room.Bytes)+" free for worktrees in "+p.state+", and nothing keeps a run from filling it (min-free-mb is 0)", "--min-free-mb 1024")
+		d.warn("disk", disk.Size(room.Bytes)+" free for worktrees in "+p.State+", and nothing keeps a run from filling it (min-free-mb is 0)", "--min-free-mb 1024")
 	default:
 		d.ok("disk", text)
+	}
+}
+
+// reviewer looks whether the reviewer's program is there, and whether it seems to be logged in.
+func (d *doctor) reviewer(ctx context.Context, p *compose.Parts) {
+	provider, err := d.app.Sandbox(ctx, p)
+	if err != nil || p.Review == "" {
+		return // its own line says what is wrong
+	}
+	r, err := d.app.Reviewer(p.Config, provider)
+	if err != nil {
+		d.fail("reviewer", err.Error(), "")
+		return
+	}
+	program := r.Agent.Describe().Program
+	if program == "" {
+		program = r.Options.Command[0]
+	}
+	if !strings.Contains(program, "/") && d.app.LookPath(program) == "" {
+		d.fail("reviewer", agents.NotFound(program), agents.InstallHint+", or choose another with --review")
+		return
+	}
+	d.ok("reviewer", r.Settings().Agent)
+	d.login(ctx, p, r.Agent, provider, true)
+}
+
+// identity looks whether commits can be made as asked.
+func (d *doctor) identity(ctx context.Context, p *compose.Parts) {
+	var environ []string
+	if p.Sandbox == "none" {
+		environ = os.Environ()
+	}
+	who, err := publish.Author(ctx, p.Identity(), p.Backlog)
+	if err == nil {
+		err = p.Repo.CheckIdentity(ctx, who, environ)
+	}
+	if err != nil {
+		d.fail("identity", err.Error(), hint.Identity(err))
+		return
+	}
+	if who.Author == (identity.Ident{}) {
+		if who.Author, err = p.Repo.User(ctx); err != nil {
+			d.warn("identity", fmt.Sprintf("%v; commits are of %s", err, who.Author), hint.Identity(err))
+			return
+		}
+	}
+	text := "commits are of " + who.Author.String()
+	if who.Sign != "" {
+		text += ", signed with " + string(who.Sign)
+	}
+	d.ok("identity", text)
+}
+
+// sbxLogin warns when sbx will not have the credential of the agent's service: it uses none of the agent's own logins.
+func (d *doctor) sbxLogin(ctx context.Context, p *sbx.Provider, agent agents.Sbx) {
+	if agent.Service == "" || d.app.Host.Getenv(agent.Key) != "" {
+		return
+	}
+	has, err := p.HasSecret(ctx, agent.Service)
+	switch {
+	case err != nil:
+		d.warn("sandbox", "sbx: "+err.Error(), "sbx secret ls")
+	case !has:
+		d.warn("sandbox", "sbx holds no secret for "+agent.Service+", and "+agent.Key+" is not set",
+			"ralph sandbox login --oauth "+agent.Service+", or with a key: ralph sandbox login --stdin "+agent.Service)
+	}
+}
+
+// leftovers says what is left, and how to be rid of it.
+func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
+	found, err := leftovers(ctx, p)
+	if d.lacksToken(ctx, p, err) {
+		return
+	}
+	if err != nil {
+		d.fail("leftovers", err.Error(), "")
+		return
+	}
+	for _, l := range found {
+		severity, fix := tracker.Fail, hint.Repair
+		if l.Safe {
+			severity = tracker.Warn
+		}
+		if l.Remove == nil {
+			fix = ""
+		}
+		text := string(l.Kind) + ": " + l.Where
+		if l.Detail != "" {
+			text += " (" + l.Detail + ")"
+		}
+		d.add("leftovers", severity, text, fix)
+	}
+	dir := filepath.Join(p.State, "kept")
+	kept, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.fail("leftovers", err.Error(), "")
+		return
+	}
+	if len(kept) > 0 {
+		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s", screen.Plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
+	} else if len(found) == 0 {
+		d.ok("leftovers", "none")
 	}
 }

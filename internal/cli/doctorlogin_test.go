@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
@@ -25,7 +26,7 @@ func TestDoctorNamesARefusedLogin(t *testing.T) {
 	env := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=x"}
 	login := func(want ...string) {
 		t.Helper()
-		got := m.run(t, func(h *Host) { h.Env = append(h.Env, env...) }, "doctor", "--sandbox=none", "--agent=claude-code")
+		got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, env...) }, "doctor", "--sandbox=none", "--agent=claude-code")
 		for _, text := range want {
 			if !strings.Contains(got.stdout, text) {
 				t.Errorf("it does not say %q:\n%s", text, got.stdout)

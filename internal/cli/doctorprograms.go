@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/toolchain"
@@ -20,8 +21,8 @@ import (
 
 // programs looks for the scripts of the repository that commands start with: a worktree has what is committed, and what
 // is copied or made into it.
-func (d *doctor) programs(ctx context.Context, p *parts, what string, commands []string) {
-	base, err := p.repo.Base(ctx, p.Base)
+func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, commands []string) {
+	base, err := p.Repo.Base(ctx, p.Base)
 	if err != nil {
 		return // said before
 	}
@@ -30,8 +31,8 @@ func (d *doctor) programs(ctx context.Context, p *parts, what string, commands [
 		if script == "" || slices.Contains(p.Copy, script) {
 			continue
 		}
-		there, err := p.repo.Has(ctx, base.Commit, script)
-		_, missing := os.Stat(filepath.Join(p.top, script))
+		there, err := p.Repo.Has(ctx, base.Commit, script)
+		_, missing := os.Stat(filepath.Join(p.Top, script))
 		switch {
 		case err != nil:
 			d.warn(what, err.Error(), "")
@@ -48,14 +49,14 @@ func (d *doctor) programs(ctx context.Context, p *parts, what string, commands [
 }
 
 // tools looks for the programs that setup and gate begin with. What is in an image only the gate itself can tell.
-func (d *doctor) tools(p *parts) {
-	provider, err := d.app.sandboxRegistry(p).Lookup(strings.Replace(p.Sandbox, "auto", "native", 1))
-	if err != nil || provider.Capabilities().Isolated() && !showsHost(provider) {
+func (d *doctor) tools(p *compose.Parts) {
+	provider, err := d.app.SandboxRegistry(p).Lookup(strings.Replace(p.Sandbox, "auto", "native", 1))
+	if err != nil || provider.Capabilities().Isolated() && !compose.ShowsHost(provider) {
 		return
 	}
 	lines := slices.Concat(p.Setup, p.Gate)
 	for _, program := range toolchain.Programs(lines) {
-		if d.app.lookPath(program) != "" {
+		if d.app.LookPath(program) != "" {
 			continue
 		}
 		severity := tracker.Fail
@@ -64,19 +65,19 @@ func (d *doctor) tools(p *parts) {
 		}
 		d.add("tools", severity, program+" is not in PATH, and setup or gate needs it", "install it, or correct the command")
 	}
-	if !showsHost(provider) {
+	if !compose.ShowsHost(provider) {
 		return
 	}
-	if hidden := d.app.hiddenTools(p.Config, lines); len(hidden) > 0 {
+	if hidden := hiddenTools(d.app, p.Config, lines); len(hidden) > 0 {
 		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs", "sandbox-show: "+config.YAML(hidden)+" in your configuration")
 	}
 }
 
 // sources looks whether the project's tools may fetch from where they are configured to.
-func (d *doctor) sources(ctx context.Context, p *parts) {
-	proposals, err := toolchain.Propose(p.top)
-	network, bad := d.app.network(p.Config)
-	provider, unknown := d.app.sandboxRegistry(p).Lookup(strings.Replace(p.Sandbox, "auto", "native", 1))
+func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
+	proposals, err := toolchain.Propose(p.Top)
+	network, bad := d.app.Network(p.Config)
+	provider, unknown := d.app.SandboxRegistry(p).Lookup(strings.Replace(p.Sandbox, "auto", "native", 1))
 	if err != nil || bad != nil || unknown != nil || len(p.Setup) == 0 || !provider.Capabilities().Egress && !provider.Capabilities().OwnEgress {
 		return
 	}
@@ -86,7 +87,7 @@ func (d *doctor) sources(ctx context.Context, p *parts) {
 			continue
 		}
 		asked[proposal.Tool] = true
-		for _, address := range proposal.Source(ctx, d.app.host.Env).Hosts {
+		for _, address := range proposal.Source(ctx, d.app.Host.Env).Hosts {
 			host, port := address, 443
 			if r, err := egress.ParseRule(address); err == nil && len(r.Ports) > 0 {
 				host, port = r.Host, r.Ports[0]
@@ -102,8 +103,8 @@ func (d *doctor) sources(ctx context.Context, p *parts) {
 }
 
 // submodules warns of folders that will be empty: a worktree has what the repository's own commits have.
-func (d *doctor) submodules(ctx context.Context, p *parts) {
-	switch there, brought, err := p.submodules(ctx); {
+func (d *doctor) submodules(ctx context.Context, p *compose.Parts) {
+	switch there, brought, err := submodules(ctx, p); {
 	case err != nil:
 		d.warn("submodules", err.Error(), "")
 	case !there:
@@ -121,25 +122,25 @@ const (
 )
 
 // submodules reports whether the base has any, and whether a command brings their files.
-func (p *parts) submodules(ctx context.Context) (there, brought bool, err error) {
-	base, err := p.repo.Base(ctx, p.Base)
+func submodules(ctx context.Context, p *compose.Parts) (there, brought bool, err error) {
+	base, err := p.Repo.Base(ctx, p.Base)
 	if err != nil {
 		return false, false, nil //nolint:nilerr // said before
 	}
-	there, err = p.repo.Has(ctx, base.Commit, ".gitmodules")
+	there, err = p.Repo.Has(ctx, base.Commit, ".gitmodules")
 	named := func(line string) bool { return strings.Contains(line, "submodule") }
 	return there, slices.ContainsFunc(p.Setup, named) || slices.ContainsFunc(p.Before, named), err
 }
 
 // lackOnBase says once what setup or gate may lack on the base, where one of them fails there; empty: nothing that is known of.
-func (p *parts) lackOnBase(ctx context.Context) func() string {
+func lackOnBase(ctx context.Context, p *compose.Parts) func() string {
 	said := false
 	return func() string {
 		if said {
 			return ""
 		}
 		said = true
-		if there, brought, err := p.submodules(ctx); err != nil || !there || brought {
+		if there, brought, err := submodules(ctx, p); err != nil || !there || brought {
 			return ""
 		}
 		return "submodules: " + emptySubmodules + "; " + submodulesFix

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -71,7 +72,7 @@ func TestDoctorSeesTools(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	path := func(h *Host) { h.Env = append(slices.Clone(h.Env), "PATH="+bin+":/usr/bin:/bin") }
+	path := func(h *compose.Host) { h.Env = append(slices.Clone(h.Env), "PATH="+bin+":/usr/bin:/bin") }
 	args := []string{"doctor", "--sandbox=native", "--agent-command=true", "--setup", "go mod download", "--gate", "no-such-program --all"}
 	lines := []string{
 		"warn  tools         no-such-program is not in PATH, and setup or gate needs it",

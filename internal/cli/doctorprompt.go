@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/loop/prompt"
 )
 
 // prompt looks whether the template can be filled in, and tells the agent what it has to know.
-func (d *doctor) prompt(ctx context.Context, p *parts) {
-	own, err := p.prompt(ctx)
+func (d *doctor) prompt(ctx context.Context, p *compose.Parts) {
+	own, err := p.Prompt(ctx)
 	if err == nil && own.Template == "" {
 		d.ok("prompt", "the built-in one; your own would be .ralph/prompt.md")
 		return

@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // TestDotEnv: keys that ralph looks for by name are read; others are not, and a file that the repository brings is refused.
@@ -18,7 +20,7 @@ func TestDotEnv(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	m.write(t, ".ralph/.env", "# mine\nexport ANTHROPIC_API_KEY='sk-secret'\nMINE=yes\nRALPH_SANDBOX=docker\nPATH=/nowhere\n")
-	got := m.run(t, func(h *Host) { h.Env = append(h.Env, "PATH=/usr/bin:/bin") }, args...)
+	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "PATH=/usr/bin:/bin") }, args...)
 	if strings.Contains(got.stdout, "MINE is not set") || !strings.Contains(got.stdout, "sandbox       none:") || strings.Contains(got.stdout, "sk-secret") {
 		t.Errorf("got %+v", got)
 	}

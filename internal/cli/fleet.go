@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -52,15 +53,15 @@ func (o *memberOptions) flags(cmd *cobra.Command) {
 }
 
 // member opens the fleet's database for the repository; nil: none is named.
-func (a *app) member(ctx context.Context, p *parts, o memberOptions) (*fleet.Database, string, error) {
-	d, err := a.database(ctx, o.databaseOptions)
+func member(ctx context.Context, a *compose.App, p *compose.Parts, o memberOptions) (*fleet.Database, string, error) {
+	d, err := database(ctx, a, o.databaseOptions)
 	if err == nil && d != nil {
 		if err = migrated(d.Check(ctx)); err != nil {
 			d.Close()
 			d = nil
 		}
 	}
-	return d, cmp.Or(o.name, filepath.Base(p.top)), err
+	return d, cmp.Or(o.name, filepath.Base(p.Top)), err
 }
 
 // fleetOptions are what `ralph serve` takes for a fleet.
@@ -80,19 +81,19 @@ func (o *fleetOptions) flags(cmd *cobra.Command) {
 func roleNames() []string { return []string{"planner", "worker", "web"} }
 
 // address is the database's address; empty: there is none.
-func (a *app) address(o databaseOptions) (string, error) {
+func address(a *compose.App, o databaseOptions) (string, error) {
 	if o.file == "" {
-		return cmp.Or(o.url, a.host.getenv(config.DatabaseVariable)), nil
+		return cmp.Or(o.url, a.Host.Getenv(config.DatabaseVariable)), nil
 	}
 	if o.url != "" {
 		return "", exit.Usagef("--database and --database-file exclude each other")
 	}
-	path := a.expand(a.host.Dir, o.file)
+	path := a.Expand(a.Host.Dir, o.file)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", exit.Usagef("--database-file: %w", err)
 	}
-	a.warnOfOpen("database-file", path)
+	a.WarnOfOpen("database-file", path)
 	if strings.TrimSpace(string(text)) == "" {
 		return "", exit.Usagef("--database-file: %s is empty; it has to hold postgres://USER@HOST/NAME", path)
 	}
@@ -100,8 +101,8 @@ func (a *app) address(o databaseOptions) (string, error) {
 }
 
 // database opens the fleet's database; nil: none is named.
-func (a *app) database(ctx context.Context, o databaseOptions) (*fleet.Database, error) {
-	where, err := a.address(o)
+func database(ctx context.Context, a *compose.App, o databaseOptions) (*fleet.Database, error) {
+	where, err := address(a, o)
 	if err != nil || where == "" {
 		return nil, err
 	}
@@ -112,23 +113,23 @@ func (a *app) database(ctx context.Context, o databaseOptions) (*fleet.Database,
 	return d, nil
 }
 
-func newFleetCommand(a *app) *cobra.Command {
+func newFleetCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "fleet", Short: "Prepare the database of a fleet, and look at its machines", Long: fleetLong,
-		Example: "  ralph fleet migrate --database postgres://ralph@db.example.com/ralph\n  ralph fleet status", GroupID: groupSetUp,
+		Example: "  ralph fleet migrate --database postgres://ralph@db.example.com/ralph\n  ralph fleet status", GroupID: compose.GroupSetUp,
 	}
 	var migrate, status databaseOptions
 	m := &cobra.Command{
 		Use: "migrate", Short: "Make or update the tables in the database", Args: exit.NoArgs,
 		Long:    "Make or update the tables in the database: those of the queue, and ralph's own. It may be repeated, also while machines work.",
 		Example: "  ralph fleet migrate --database-file ~/.config/ralph/database",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.migrateFleet(cmd.Context(), migrate) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return migrateFleet(cmd.Context(), a, migrate) },
 	}
 	s := &cobra.Command{
 		Use: "status", Short: "Show the machines, and the issues that they work or will work next", Args: exit.NoArgs,
 		Long:    "Show the machines that live, and the rows of the queue: issues that are being worked, or will be next.",
 		Example: "  ralph fleet status --database postgres://ralph@db.example.com/ralph",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.showFleet(cmd.Context(), status) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return showFleet(cmd.Context(), a, status) },
 	}
 	migrate.flags(m)
 	status.flags(s)
@@ -137,32 +138,32 @@ func newFleetCommand(a *app) *cobra.Command {
 }
 
 // fleetDatabase opens the database for a command that needs one.
-func (a *app) fleetDatabase(ctx context.Context, o databaseOptions) (*fleet.Database, error) {
-	d, err := a.database(ctx, o)
+func fleetDatabase(ctx context.Context, a *compose.App, o databaseOptions) (*fleet.Database, error) {
+	d, err := database(ctx, a, o)
 	if err == nil && d == nil {
 		err = exit.Usagef("no database is named; give --database URL, --database-file FILE or %s", config.DatabaseVariable)
 	}
 	return d, err
 }
 
-func (a *app) migrateFleet(ctx context.Context, o databaseOptions) error {
-	d, err := a.fleetDatabase(ctx, o)
+func migrateFleet(ctx context.Context, a *compose.App, o databaseOptions) error {
+	d, err := fleetDatabase(ctx, a, o)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	done, err := d.Migrate(ctx)
 	for _, line := range done {
-		a.ui.Printf("%s\n", screen.CleanLine(line))
+		a.UI.Printf("%s\n", screen.CleanLine(line))
 	}
 	if err == nil && len(done) == 0 {
-		a.ui.Printf("The database is up to date.\n")
+		a.UI.Printf("The database is up to date.\n")
 	}
 	return err
 }
 
-func (a *app) showFleet(ctx context.Context, o databaseOptions) error {
-	d, err := a.fleetDatabase(ctx, o)
+func showFleet(ctx context.Context, a *compose.App, o databaseOptions) error {
+	d, err := fleetDatabase(ctx, a, o)
 	if err != nil {
 		return err
 	}
@@ -186,15 +187,15 @@ func (a *app) showFleet(ctx context.Context, o databaseOptions) error {
 		machines = append(machines, []string{m.Name, cmp.Or(strings.Join(works, ", "), "-")})
 	}
 	if len(look.Machines) == 0 {
-		a.ui.Printf("No machine is there.\n")
+		a.UI.Printf("No machine is there.\n")
 	} else {
-		a.ui.Table(machines)
+		a.UI.Table(machines)
 	}
 	if len(look.Paused) > 0 {
-		a.ui.Printf("Paused: %s.\n", screen.CleanLine(strings.Join(look.Paused, ", ")))
+		a.UI.Printf("Paused: %s.\n", screen.CleanLine(strings.Join(look.Paused, ", ")))
 	}
 	if len(look.Issues) == 0 {
-		a.ui.Printf("No issue is being worked or waits for a machine.\n")
+		a.UI.Printf("No issue is being worked or waits for a machine.\n")
 		return nil
 	}
 	rows := [][]string{{"PROJECT", "ISSUE", "STATE", "MACHINE"}}
@@ -208,7 +209,7 @@ func (a *app) showFleet(ctx context.Context, o databaseOptions) error {
 		}
 		rows = append(rows, []string{i.Project, i.Key, state, cmp.Or(where, "-")})
 	}
-	a.ui.Table(rows)
+	a.UI.Table(rows)
 	return nil
 }
 
@@ -228,7 +229,7 @@ type joined struct {
 }
 
 // join joins the fleet whose database is named; nil: none is.
-func (a *app) join(ctx context.Context, o fleetOptions, log *slog.Logger) (*joined, error) {
+func join(ctx context.Context, a *compose.App, o fleetOptions, log *slog.Logger) (*joined, error) {
 	roles := map[string]bool{}
 	for _, r := range o.roles {
 		if !slices.Contains(roleNames(), r) {
@@ -236,7 +237,7 @@ func (a *app) join(ctx context.Context, o fleetOptions, log *slog.Logger) (*join
 		}
 		roles[r] = true
 	}
-	d, err := a.database(ctx, o.databaseOptions)
+	d, err := database(ctx, a, o.databaseOptions)
 	switch {
 	case err != nil:
 		return nil, err
@@ -247,7 +248,7 @@ func (a *app) join(ctx context.Context, o fleetOptions, log *slog.Logger) (*join
 	case d == nil:
 		return nil, nil //nolint:nilnil // nil is no fleet
 	}
-	f, err := fleet.Start(ctx, fleet.Config{Database: d, Plan: roles["planner"], Work: roles["worker"], TTL: a.host.FleetLife, Log: log})
+	f, err := fleet.Start(ctx, fleet.Config{Database: d, Plan: roles["planner"], Work: roles["worker"], TTL: a.Host.FleetLife, Log: log})
 	if err != nil {
 		d.Close()
 		return nil, migrated(err)

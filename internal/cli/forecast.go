@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -30,8 +31,8 @@ type forecastData struct {
 	All  agents.Usage `json:"all"`
 }
 
-// forecast is what working so many issues may cost; nil where nothing is known.
-func (a *app) forecast(ctx context.Context, c run.Config, issues int) (*forecastData, error) {
+// expected is what working so many issues may cost; nil where nothing is known.
+func expected(ctx context.Context, a *compose.App, c run.Config, issues int) (*forecastData, error) {
 	chain := c.Chain(1)
 	if len(chain) == 0 || issues == 0 {
 		return nil, nil //nolint:nilnil // nothing to say

@@ -3,16 +3,17 @@ package cli
 import (
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
 
 // onFullDisk adds to an error which disk is full, where it is about that and has no path.
-func (p *parts) onFullDisk(err error) error {
+func onFullDisk(p *compose.Parts, err error) error {
 	if err == nil || hint.For(err) != "" {
 		return err
 	}
-	if said := hint.DiskFull(err.Error(), p.state); said != "" {
+	if said := hint.DiskFull(err.Error(), p.State); said != "" {
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: said}
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -44,7 +45,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 		"--state-dir=" + m.smallDisk(t, "12") + "/state",
 	}
 	const want = "the disk of ROOT/small is full; `ralph clean` frees what ended runs have left, and with min-free-mb runs end before a disk is full\n"
-	noFloor := func(h *Host) { h.Env = append(h.Env, "RALPH_MIN_FREE_MB=0") }
+	noFloor := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_MIN_FREE_MB=0") }
 	got := m.run(t, noFloor, append([]string{"work"}, args...)...)
 	if got.status != exit.Incomplete || strings.Count(got.stderr, want) != 1 || strings.Count(got.stderr, "journal not written") > 1 || strings.Contains(got.stderr, "{") {
 		t.Errorf("work: %+v", got)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
@@ -24,14 +25,11 @@ func mostUsed() []string {
 	}
 }
 
-// sweeps marks a command whose help lists the exit statuses of runs.
-const sweeps = "sweeps"
-
 // allHelp is the value of --help-all.
-type allHelp struct{ app *app }
+type allHelp struct{ app *compose.App }
 
 // Set implements pflag.Value. The error ends the parsing of the command line: nothing but the help is wanted.
-func (h allHelp) Set(string) error { h.app.helpAll = true; return pflag.ErrHelp }
+func (h allHelp) Set(string) error { h.app.HelpAll = true; return pflag.ErrHelp }
 
 // String implements pflag.Value.
 func (allHelp) String() string { return "" }
@@ -40,9 +38,9 @@ func (allHelp) String() string { return "" }
 func (allHelp) Type() string { return "bool" }
 
 // help is the text of a command's help, wrapped between words.
-func (a *app) help(cmd *cobra.Command) string {
+func help(a *compose.App, cmd *cobra.Command) string {
 	var b strings.Builder
-	width := a.ui.HelpWidth()
+	width := a.UI.HelpWidth()
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short
@@ -56,12 +54,12 @@ func (a *app) help(cmd *cobra.Command) string {
 	if cmd.Example != "" {
 		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
 	}
-	a.helpCommands(&b, cmd, width)
-	a.helpFlags(&b, cmd, width)
+	helpCommands(a, &b, cmd, width)
+	helpFlags(a, &b, cmd, width)
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n`%s COMMAND --help` explains a command.\n", cmd.CommandPath())
 	}
-	if !cmd.HasParent() || cmd.Annotations[sweeps] != "" {
+	if !cmd.HasParent() || cmd.Annotations[compose.Sweeps] != "" {
 		b.WriteString("\n" + screen.Wrap(exitHelp, width) + "\n")
 	}
 	return b.String()
@@ -80,7 +78,7 @@ func helped(cmd *cobra.Command, args []string) *cobra.Command {
 }
 
 // helpCommands lists the commands below a command by their groups.
-func (a *app) helpCommands(b *strings.Builder, cmd *cobra.Command, width int) {
+func helpCommands(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int) {
 	groups := append([]*cobra.Group{{Title: "Commands:"}}, cmd.Groups()...)
 	for _, g := range groups {
 		var rows [][2]string
@@ -94,7 +92,7 @@ func (a *app) helpCommands(b *strings.Builder, cmd *cobra.Command, width int) {
 }
 
 // helpFlags lists a command's flags: its own and the most used keys, or all of them by what they are about.
-func (a *app) helpFlags(b *strings.Builder, cmd *cobra.Command, width int) {
+func helpFlags(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int) {
 	var own []*pflag.Flag
 	group := map[string][]*pflag.Flag{}
 	var titles []string
@@ -115,7 +113,7 @@ func (a *app) helpFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 	switch {
 	case few:
 		section(b, "Flags:", flagRows(own), width)
-	case a.helpAll:
+	case a.HelpAll:
 		section(b, "Flags:", flagRows(group[""]), width)
 		for _, title := range titles {
 			section(b, title+":", flagRows(group[title]), width)

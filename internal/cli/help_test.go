@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // eachCommand calls f for every command, with the words that start it.
@@ -25,7 +27,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	m := newMachine(t)
 	var out, errs bytes.Buffer
 	commands := 0
-	root := newRoot(newApp(m.host(&out, &errs)))
+	root := newRoot(compose.New(m.host(&out, &errs)))
 	eachCommand(root, func(words []string, c *cobra.Command) {
 		if len(words) == 2 && words[0] == "completion" {
 			return // cobra's own
@@ -34,7 +36,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 		var wide []string
 		for _, width := range []string{"120", "80"} {
 			for _, flag := range []string{"--help-all", "--help"} {
-				got := m.run(t, func(h *Host) { h.Env = append(h.Env, "COLUMNS="+width) }, append(slices.Clone(words), flag)...)
+				got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "COLUMNS="+width) }, append(slices.Clone(words), flag)...)
 				if got.status != 0 || got.stderr != "" {
 					t.Fatalf("%v %s: %+v", words, flag, got)
 				}
@@ -115,7 +117,7 @@ func TestHelpShowsFewFlags(t *testing.T) {
 // Commands have no flag that changes nothing of what they do.
 func TestFlagsHaveAMeaning(t *testing.T) {
 	t.Parallel()
-	root := newRoot(newApp(Host{}))
+	root := newRoot(compose.New(compose.Host{}))
 	if completion, _, err := root.Find([]string{"completion"}); err != nil || !strings.Contains(completion.Long, "the package bash-completion") {
 		t.Errorf("completion does not say what bash needs: %v", err)
 	}
@@ -141,7 +143,7 @@ func TestFlagsHaveAMeaning(t *testing.T) {
 // A command that is made alone, because the command line begins with it, is the same as among all others.
 func TestCommandsAlone(t *testing.T) {
 	t.Parallel()
-	a := newApp(Host{})
+	a := compose.New(compose.Host{})
 	whole := newRoot(a)
 	for name := range constructors() {
 		alone, _, err := newRoot(a, name).Find([]string{name})
@@ -150,7 +152,7 @@ func TestCommandsAlone(t *testing.T) {
 			continue
 		}
 		among, _, err := whole.Find([]string{name})
-		if err != nil || a.help(alone) != a.help(among) {
+		if err != nil || help(a, alone) != help(a, among) {
 			t.Errorf("the help of %s differs: %v", name, err)
 		}
 		if n := len(newRoot(a, name).Commands()); n > 2 { // it and help

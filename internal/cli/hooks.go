@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -29,8 +30,8 @@ func (s *serving) hooks() *webhook.Handler {
 }
 
 // webhook checks deliveries for an open project; nil: it takes none, because its tracker sends none or there is no secret.
-func (s *serving) webhook(ctx context.Context, a *app, p *parts) (func(tracker.Delivery) (tracker.Notice, error), error) {
-	kind, err := a.kind(ctx, p)
+func (s *serving) webhook(ctx context.Context, a *compose.App, p *compose.Parts) (func(tracker.Delivery) (tracker.Notice, error), error) {
+	kind, err := a.Kind(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -38,26 +39,26 @@ func (s *serving) webhook(ctx context.Context, a *app, p *parts) (func(tracker.D
 	if p.WebhookSecretFile != "" {
 		text, err := os.ReadFile(p.WebhookSecretFile)
 		if err != nil {
-			return nil, p.wrong("webhook-secret-file", err)
+			return nil, p.Wrong("webhook-secret-file", err)
 		}
-		a.warnOfOpen("webhook-secret-file", p.WebhookSecretFile)
+		a.WarnOfOpen("webhook-secret-file", p.WebhookSecretFile)
 		secret = strings.TrimSpace(string(text))
 	}
 	if p.WebhookSecretFile == "" && (secret == "" || kind.Webhook == nil) {
 		return nil, nil
 	}
 	if kind.Webhook == nil {
-		return nil, p.wrong("webhook-secret-file", fmt.Errorf("tracker %s sends no webhooks; remove it", kind.Name))
+		return nil, p.Wrong("webhook-secret-file", fmt.Errorf("tracker %s sends no webhooks; remove it", kind.Name))
 	}
-	if len(secret) < minToken {
-		short := fmt.Errorf("the secret has fewer than %d characters; make one with: openssl rand -hex 32", minToken)
+	if len(secret) < compose.MinToken {
+		short := fmt.Errorf("the secret has fewer than %d characters; make one with: openssl rand -hex 32", compose.MinToken)
 		if p.WebhookSecretFile == "" {
 			return nil, exit.Usagef("%s: %w", config.WebhookSecretVariable, short)
 		}
-		return nil, p.wrong("webhook-secret-file", short)
+		return nil, p.Wrong("webhook-secret-file", short)
 	}
-	p.redact(secret)
-	project, err := p.projectOn(ctx, kind)
+	p.Redact(secret)
+	project, err := p.ProjectOn(ctx, kind)
 	if err != nil {
 		return nil, err
 	}

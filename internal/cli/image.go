@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -21,9 +22,6 @@ import (
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
-
-// engines are the programs that build images and run containers.
-func engines() []string { return []string{"docker", "podman"} }
 
 // imageFlags are what building and removing an image take.
 type imageFlags struct {
@@ -35,10 +33,10 @@ type imageFlags struct {
 	pull    bool
 }
 
-func newImageCommand(a *app) *cobra.Command {
+func newImageCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "image", Short: "Build and remove the image that agents run in",
-		Example: "  ralph image build\n  ralph image build --engine podman\n  ralph image remove", GroupID: groupSetUp,
+		Example: "  ralph image build\n  ralph image build --engine podman\n  ralph image remove", GroupID: compose.GroupSetUp,
 	}
 	build, remove := imageFlags{}, imageFlags{}
 	b := newBuildCommand(a, "build", &build)
@@ -48,24 +46,24 @@ func newImageCommand(a *app) *cobra.Command {
 		f   *imageFlags
 	}{{b, &build}, {r, &remove}} {
 		c.cmd.Flags().StringVar(&c.f.engine, "engine", "", "the `engine`: docker or podman (default: the configured sandbox's, else docker)")
-		_ = c.cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines(), cobra.ShellCompDirectiveNoFileComp))
+		_ = c.cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(compose.Engines(), cobra.ShellCompDirectiveNoFileComp))
 	}
 	cmd.AddCommand(b, r)
 	return cmd
 }
 
 // newEngineCommand is the same by the engine's name: `ralph docker build-image`.
-func newEngineCommand(a *app, engine string) *cobra.Command {
+func newEngineCommand(a *compose.App, engine string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: engine, Short: "Build and remove images with " + engine,
-		Example: "  ralph " + engine + " build-image\n  ralph " + engine + " remove-image", GroupID: groupSetUp,
+		Example: "  ralph " + engine + " build-image\n  ralph " + engine + " remove-image", GroupID: compose.GroupSetUp,
 	}
 	build, remove := imageFlags{engine: engine}, imageFlags{engine: engine}
 	cmd.AddCommand(newBuildCommand(a, "build-image", &build), newRemoveCommand(a, "remove-image", &remove))
 	return cmd
 }
 
-func newBuildCommand(a *app, use string, f *imageFlags) *cobra.Command {
+func newBuildCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: "Build the image",
 		Long: "Build the image from the Dockerfile (Containerfile for podman) in .ralph, or from the one that --file names. The build can\n" +
@@ -74,7 +72,7 @@ func newBuildCommand(a *app, use string, f *imageFlags) *cobra.Command {
 		Example: "  ralph image build\n  ralph image build --file build/Dockerfile --build-arg NODE=24",
 		Args:    exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.buildImage(cmd, *f)
+			return buildImage(a, cmd, *f)
 		},
 	}
 	flags := cmd.Flags()
@@ -86,7 +84,7 @@ func newBuildCommand(a *app, use string, f *imageFlags) *cobra.Command {
 	return cmd
 }
 
-func (a *app) buildImage(cmd *cobra.Command, f imageFlags) error {
+func buildImage(a *compose.App, cmd *cobra.Command, f imageFlags) error {
 	return runImage(cmd, a, f, func(ctx context.Context, e image.Engine, file, tag string, args []string) error {
 		files, remove, err := buildContext(ctx, filepath.Dir(file))
 		if err != nil {
@@ -96,12 +94,12 @@ func (a *app) buildImage(cmd *cobra.Command, f imageFlags) error {
 		if err := e.Build(ctx, image.Build{File: file, Tag: tag, Context: files, Args: args, NoCache: f.noCache, Pull: f.pull}); err != nil {
 			return err
 		}
-		a.ui.Printf("Built %s from %s\n", screen.CleanLine(tag), screen.CleanLine(file))
+		a.UI.Printf("Built %s from %s\n", screen.CleanLine(tag), screen.CleanLine(file))
 		return nil
 	})
 }
 
-func newRemoveCommand(a *app, use string, f *imageFlags) *cobra.Command {
+func newRemoveCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: "Remove the image", Example: "  ralph image remove\n  ralph image remove --image my-agent:1", Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -109,7 +107,7 @@ func newRemoveCommand(a *app, use string, f *imageFlags) *cobra.Command {
 				if err := e.Remove(ctx, tag); err != nil {
 					return err
 				}
-				a.ui.Printf("Removed %s\n", screen.CleanLine(tag))
+				a.UI.Printf("Removed %s\n", screen.CleanLine(tag))
 				return nil
 			})
 		},
@@ -121,18 +119,18 @@ func newRemoveCommand(a *app, use string, f *imageFlags) *cobra.Command {
 }
 
 func runImage(
-	cmd *cobra.Command, a *app, f imageFlags, do func(ctx context.Context, e image.Engine, file, tag string, args []string) error,
+	cmd *cobra.Command, a *compose.App, f imageFlags, do func(ctx context.Context, e image.Engine, file, tag string, args []string) error,
 ) error {
-	if err := a.checkRepo(); err != nil {
+	if err := a.CheckRepo(); err != nil {
 		return err
 	}
-	top, err := a.top(cmd.Context())
+	top, err := a.Top(cmd.Context())
 	outside := err != nil
-	if f.engine, err = a.engine(cmd, f.engine, top); err != nil {
+	if f.engine, err = engine(a, cmd, f.engine, top); err != nil {
 		return err
 	}
 	if outside {
-		top = a.dir() // an image needs no repository
+		top = a.Dir() // an image needs no repository
 	}
 	args, err := image.Args(f.args)
 	if err != nil {
@@ -144,7 +142,7 @@ func runImage(
 			return &exit.Error{Status: exit.Usage, Err: err, Hint: "write one with: ralph init --sandbox " + f.engine + "; or name yours with --file"}
 		}
 	} else {
-		file = a.path(file)
+		file = a.Path(file)
 	}
 	if tag == "" {
 		if tag, err = image.Tag(top, file, args); err != nil {
@@ -152,12 +150,12 @@ func runImage(
 		}
 	}
 	if f.engine == "docker" { // podman has no daemon
-		if err := container.Answers(cmd.Context(), container.Docker(), a.host.Env); err != nil && !errors.Is(err, exec.ErrNotFound) {
+		if err := container.Answers(cmd.Context(), container.Docker(), a.Host.Env); err != nil && !errors.Is(err, exec.ErrNotFound) {
 			return err
 		}
 	}
 	err = do(cmd.Context(), image.Engine{
-		Name: f.engine, Env: a.host.Env, Stdout: a.ui.Out, Stderr: a.ui.Err, Interrupt: a.host.Interrupt,
+		Name: f.engine, Env: a.Host.Env, Stdout: a.UI.Out, Stderr: a.UI.Err, Interrupt: a.Host.Interrupt,
 	}, file, tag, args)
 	var ended *image.ExitError
 	switch {
@@ -172,42 +170,21 @@ func runImage(
 }
 
 // engine is the engine that was named, or else the one whose containers the configuration chooses.
-func (a *app) engine(cmd *cobra.Command, named, top string) (string, error) {
+func engine(a *compose.App, cmd *cobra.Command, named, top string) (string, error) {
 	if cmd.Flags().Changed("engine") || named != "" {
-		if !slices.Contains(engines(), named) {
+		if !slices.Contains(compose.Engines(), named) {
 			return "", exit.Usagef("--engine: %q is not one of docker, podman", named)
 		}
 		return named, nil
 	}
-	loaded, err := config.Load(a.sources(nil, top))
+	loaded, err := config.Load(a.Sources(nil, top))
 	switch {
 	case err != nil:
 		return "", err
-	case slices.Contains(engines(), loaded.Config.Sandbox):
+	case slices.Contains(compose.Engines(), loaded.Config.Sandbox):
 		return loaded.Config.Sandbox, nil
 	}
-	return engines()[0], nil
-}
-
-// imageOf is the image that the configuration means for an engine: the one named, or the one that `ralph image build`
-// makes of the repository's build file; empty when there is none.
-func imageOf(c config.Config, top, engine string) string {
-	if c.Image != "" || top == "" {
-		return c.Image
-	}
-	file, err := image.File(top, engine)
-	if err != nil {
-		return ""
-	}
-	args, err := image.Args(nil)
-	if err != nil {
-		return ""
-	}
-	tag, err := image.Tag(top, file, args)
-	if err != nil {
-		return ""
-	}
-	return tag
+	return compose.Engines()[0], nil
 }
 
 // buildContext copies what an image may be built from: the files of the folder without secrets, which git ignores, and

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -32,7 +33,7 @@ func TestImageEngine(t *testing.T) {
 			m.write(t, ".ralph/Containerfile", "FROM scratch\n")
 			m.program(t, "docker", "echo docker $1\n")
 			bin := m.program(t, "podman", "echo podman $1\n")
-			got := m.run(t, func(h *Host) {
+			got := m.run(t, func(h *compose.Host) {
 				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), c.env}
 			}, c.args...)
 			if got.status != 0 || !strings.Contains(got.stdout, c.want) {
@@ -51,7 +52,7 @@ func TestImageRemovedTwice(t *testing.T) {
 	} {
 		m := newMachine(t)
 		bin := m.program(t, engine, "[ $1 = info ] && exit; echo '"+says+"' >&2; exit 1\n")
-		got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
+		got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
 			"image", "remove", "--image=ralph:x", "--engine", engine)
 		want := ran{status: exit.Failed, stderr: "ralph: " + engine + " has no image ralph:x: it was removed before, or never built; --image or --engine name another\n"}
 		if got != want {
@@ -67,7 +68,7 @@ func TestImageWithoutADaemon(t *testing.T) {
 	m.write(t, ".ralph/Dockerfile", "FROM scratch\n")
 	bin := m.program(t, "docker", "echo DEPRECATED; echo 'Cannot connect to the Docker daemon' >&2; exit 1\n")
 	for _, args := range [][]string{{"image", "build"}, {"docker", "remove-image"}} {
-		got := m.run(t, func(h *Host) {
+		got := m.run(t, func(h *compose.Host) {
 			h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "DOCKER_HOST=unix://" + m.root + "/none.sock"}
 		}, args...)
 		want := ran{status: exit.Failed, stderr: "ralph: docker's daemon does not run (nobody listens on ROOT/none.sock): start it with " +
@@ -87,7 +88,7 @@ func TestImageHints(t *testing.T) {
 	} {
 		m := newMachine(t)
 		m.write(t, c.file, "FROM scratch\n")
-		got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + m.root} }, "image", "build", "--engine=docker")
+		got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + m.root} }, "image", "build", "--engine=docker")
 		if got.status == exit.OK || !strings.Contains(got.stderr, c.want) || name == "no engine" && !strings.Contains(got.stderr, "install it, or name another engine with --engine") {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -116,7 +117,7 @@ func TestImageContext(t *testing.T) {
 		}
 		seen := filepath.Join(m.home, "seen")
 		bin := m.program(t, "docker", `for dir; do :; done; cd "$dir" && find . -type f -o -type l | sort | tr '\n' ' ' >'`+seen+`'; pwd >>'`+seen+"'\n")
-		got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
+		got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
 			append([]string{"image", "build", "--engine=docker"}, c.args...)...)
 		text, err := os.ReadFile(seen)
 		if err != nil || got.status != exit.OK {
@@ -154,7 +155,7 @@ func TestInitBuildsTheImage(t *testing.T) {
 			m.write(t, "go.mod", "module x\n")
 			m.write(t, "go.sum", "")
 			bin := m.program(t, "docker", "echo docker $1\n")
-			got := m.run(t, func(h *Host) {
+			got := m.run(t, func(h *compose.Host) {
 				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")}
 				if c.answer != "" {
 					h.Interactive, h.Stdin = true, strings.NewReader(c.answer)
@@ -167,7 +168,7 @@ func TestInitBuildsTheImage(t *testing.T) {
 	}
 	m := newMachine(t)
 	bin := m.program(t, "docker", "exit 3\n")
-	got := m.run(t, func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
+	got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
 		"init", "--agent=codex", "--sandbox=docker", "--yes")
 	if got.status == 0 || !strings.Contains(got.stderr, "the files are written, and the image is not built") || !strings.Contains(got.stderr, "ralph image build") {
 		t.Errorf("a build that fails: %+v", got)

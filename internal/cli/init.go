@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -29,9 +30,9 @@ Nothing is ever overwritten: what .ralph has stays as it is, a backlog without a
 init does nothing and exits with status 1.`
 
 // forgeTitles names the trackers that keep issues on a server.
-func (a *app) forgeTitles() string {
+func forgeTitles(a *compose.App) string {
 	var titles []string
-	for _, d := range a.trackers.All() {
+	for _, d := range a.Trackers.All() {
 		if d.Takes(tracker.OptionProject) {
 			titles = append(titles, d.Title)
 		}
@@ -55,31 +56,31 @@ type initOptions struct {
 	build                 *bool // set to whether the image is to be built
 }
 
-func newInitCommand(a *app) *cobra.Command {
+func newInitCommand(a *compose.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Set a repository up for ralph",
-		Long:  fmt.Sprintf(initLong, a.forgeTitles()),
+		Long:  fmt.Sprintf(initLong, forgeTitles(a)),
 		Example: "  ralph init\n" +
 			"  ralph init --yes\n" +
 			"  ralph init --agent claude-code --sandbox none --gate 'go test ./...'\n" +
 			"  ralph init --agent command --agent-command 'my-agent --quiet' --sandbox none",
-		GroupID: groupSetUp,
+		GroupID: compose.GroupSetUp,
 		Args:    exit.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInit(cmd, a, yes) },
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing: take what is proposed")
-	a.bind(cmd, 0, "agent", "model", "fallback", "attempts", "review", "agent-command", "skip-permissions", "sandbox", "setup", "gate", "allow", "allow-private", "tracker")
+	a.Bind(cmd, 0, "agent", "model", "fallback", "attempts", "review", "agent-command", "skip-permissions", "sandbox", "setup", "gate", "allow", "allow-private", "tracker")
 	return cmd
 }
 
-func runInit(cmd *cobra.Command, a *app, yes bool) error {
+func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 	ctx := cmd.Context()
-	if err := a.checkRepo(); err != nil {
+	if err := a.CheckRepo(); err != nil {
 		return err
 	}
-	top, err := a.top(ctx)
+	top, err := a.Top(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 		return err
 	}
 	given.yes, given.build = yes, new(bool)
-	choices, err := a.decide(ctx, top, given)
+	choices, err := decide(ctx, a, top, given)
 	if err != nil {
 		if errors.Is(err, exit.ErrInterrupted) {
 			return fmt.Errorf("%w; nothing was written", err)
@@ -99,8 +100,8 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 		return err
 	}
 	choices.Example = choices.Backlog && !hasBacklog(top)
-	choices.Prompt, choices.About = prompt.Default, a.about(choices.Agent)
-	if choices.Others, err = a.others(choices); err != nil {
+	choices.Prompt, choices.About = prompt.Default, a.About(choices.Agent)
+	if choices.Others, err = otherTools(a, choices); err != nil {
 		return err
 	}
 	files, err := scaffold.Files(choices)
@@ -113,15 +114,15 @@ func runInit(cmd *cobra.Command, a *app, yes bool) error {
 		}
 		return err
 	}
-	if err := a.trustOwn(top); err != nil {
-		a.ui.Warn(err.Error())
+	if err := trustOwn(a, top); err != nil {
+		a.UI.Warn(err.Error())
 	}
-	a.printScaffold(top, choices, files, *given.build)
+	printScaffold(a, top, choices, files, *given.build)
 	if !*given.build {
 		return nil
 	}
-	a.ui.Printf("\n")
-	if err := a.buildImage(cmd, imageFlags{engine: choices.Sandbox}); err != nil {
+	a.UI.Printf("\n")
+	if err := buildImage(a, cmd, imageFlags{engine: choices.Sandbox}); err != nil {
 		return fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
 	}
 	return nil
@@ -136,14 +137,14 @@ func existsAlready(top string) error {
 }
 
 // initFlags reads the flags alone: what files and variables say is no choice for this repository.
-func initFlags(cmd *cobra.Command, a *app) (initOptions, error) {
-	loaded, err := config.Load(config.Sources{Flags: cmd.Flags(), Dir: a.host.Dir, Choices: a.choices(), Commanded: a.commanded(), Partial: true})
+func initFlags(cmd *cobra.Command, a *compose.App) (initOptions, error) {
+	loaded, err := config.Load(config.Sources{Flags: cmd.Flags(), Dir: a.Host.Dir, Choices: a.Choices(), Commanded: a.Commanded(), Partial: true})
 	if err != nil {
 		return initOptions{}, err
 	}
 	c := loaded.Config
-	if program := a.about(c.Agent).Program; program != "" && len(c.AgentCommand) > 0 {
-		return initOptions{}, exit.Usagef("--agent-command needs --agent %s, not %s", strings.Join(a.commanded(), " or "), c.Agent)
+	if program := a.About(c.Agent).Program; program != "" && len(c.AgentCommand) > 0 {
+		return initOptions{}, exit.Usagef("--agent-command needs --agent %s, not %s", strings.Join(a.Commanded(), " or "), c.Agent)
 	}
 	o := initOptions{
 		command: c.AgentCommand, gate: c.Gate, setup: c.Setup, fallback: c.Fallback, attempts: c.Attempts, review: c.Review,
@@ -173,7 +174,7 @@ func initFlags(cmd *cobra.Command, a *app) (initOptions, error) {
 }
 
 // decide fills in what the flags leave open, by asking or by refusing.
-func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.Choices, error) {
+func decide(ctx context.Context, a *compose.App, top string, o initOptions) (scaffold.Choices, error) {
 	c := scaffold.Choices{Label: defaultLabel(), Command: o.command, Setup: o.setup, Gate: o.gate, Allow: o.allow, AllowPrivate: o.private,
 		Fallback: o.fallback, Attempts: o.attempts, Review: o.review}
 	if o.agent != nil {
@@ -188,54 +189,54 @@ func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.C
 	if o.skip != nil {
 		c.SkipPermissions = *o.skip
 	}
-	forge, err := a.place(ctx, o, top, &c)
+	forge, err := place(ctx, a, o, top, &c)
 	if err != nil {
 		return c, err
 	}
 	if o.yes {
-		a.assume(&c)
-		*o.build = slices.Contains(engines(), c.Sandbox)
+		assume(a, &c)
+		*o.build = slices.Contains(compose.Engines(), c.Sandbox)
 	}
-	if !a.host.Interactive || o.yes {
-		if err := a.missing(c, o.yes); err != nil {
+	if !a.Host.Interactive || o.yes {
+		if err := missing(a, c, o.yes); err != nil {
 			return c, err
 		}
-		return c, a.propose(ctx, top, o, &c)
+		return c, propose(ctx, a, top, o, &c)
 	}
-	ask := newAsker(ctx, a.ui, a.host.Stdin)
-	if folder, has := a.trackers.Folder(); has && forge != nil {
+	ask := newAsker(ctx, a.UI, a.Host.Stdin)
+	if folder, has := a.Trackers.Folder(); has && forge != nil {
 		if err := ask.place(ctx, *forge, folder, &c); err != nil {
 			return c, err
 		}
 	}
 	if c.Agent == "" {
-		if c.Agent, err = ask.choose(ctx, "Which agent does the work?", a.agentOptions()); err != nil {
+		if c.Agent, err = ask.choose(ctx, "Which agent does the work?", agentOptions(a)); err != nil {
 			return c, err
 		}
 	}
-	named := a.about(c.Agent).Program == "" // by the user
+	named := a.About(c.Agent).Program == "" // by the user
 	if named && len(c.Command) == 0 {
 		if c.Command, err = ask.words(ctx, "Which program is it?", "it reads the prompt on standard input"); err != nil {
 			return c, err
 		}
 	}
-	if o.model == nil && a.about(c.Agent).Models {
+	if o.model == nil && a.About(c.Agent).Models {
 		if c.Model, err = ask.text(ctx, "Which model?", "Enter: the agent's own default", ""); err != nil {
 			return c, err
 		}
 	}
 	if c.Sandbox == "" {
-		if c.Sandbox, err = ask.choose(ctx, "Where do agents and checks run?", a.sandboxOptions()); err != nil {
+		if c.Sandbox, err = ask.choose(ctx, "Where do agents and checks run?", sandboxOptions(a)); err != nil {
 			return c, err
 		}
 	}
-	if o.skip == nil && !named && !isolates(c.Sandbox) {
+	if o.skip == nil && !named && !compose.Isolates(c.Sandbox) {
 		question := "May the agent act without asking, on this host?"
 		if c.SkipPermissions, err = ask.yes(ctx, question, "it can do little unattended otherwise"); err != nil {
 			return c, err
 		}
 	}
-	if err := a.propose(ctx, top, o, &c); err != nil {
+	if err := propose(ctx, a, top, o, &c); err != nil {
 		return c, err
 	}
 	if len(c.Setup) > 0 && !o.setupGiven {
@@ -248,20 +249,20 @@ func (a *app) decide(ctx context.Context, top string, o initOptions) (scaffold.C
 			return c, err
 		}
 	}
-	if slices.Contains(engines(), c.Sandbox) {
+	if slices.Contains(compose.Engines(), c.Sandbox) {
 		*o.build, err = ask.yes(ctx, "Build the image that agents and checks run in now?", "it downloads a base image and the agent")
 	}
 	return c, err
 }
 
 // missing names the flags that have no default and were not given.
-func (a *app) missing(c scaffold.Choices, yes bool) error {
+func missing(a *compose.App, c scaffold.Choices, yes bool) error {
 	var flags []string
-	choices := a.choices()
+	choices := a.Choices()
 	if c.Agent == "" {
 		flags = append(flags, "--agent ("+strings.Join(choices["agent"], ", ")+")")
 	}
-	if c.Agent != "" && a.about(c.Agent).Program == "" && len(c.Command) == 0 {
+	if c.Agent != "" && a.About(c.Agent).Program == "" && len(c.Command) == 0 {
 		flags = append(flags, "--agent-command ('PROGRAM ARG…')")
 	}
 	if c.Sandbox == "" {
@@ -276,17 +277,17 @@ func (a *app) missing(c scaffold.Choices, yes bool) error {
 	return exit.Usagef("there is no terminal to ask on; give %s, or --yes to take what is proposed", strings.Join(flags, " and "))
 }
 
-func (a *app) agentOptions() []option {
+func agentOptions(a *compose.App) []option {
 	var out []option
-	for _, name := range a.choices()["agent"] {
+	for _, name := range a.Choices()["agent"] {
 		out = append(out, option{name: name})
 	}
 	return out
 }
 
-func (a *app) sandboxOptions() []option {
+func sandboxOptions(a *compose.App) []option {
 	var out []option
-	for _, name := range a.choices()["sandbox"] {
+	for _, name := range a.Choices()["sandbox"] {
 		o := option{name: name}
 		switch {
 		case name == "auto":
@@ -299,7 +300,7 @@ func (a *app) sandboxOptions() []option {
 			o.note = "a microVM of Docker Sandboxes: needs a Docker login"
 		case name == "landlock":
 			o.note = "on this host, below access rules: weaker than the others"
-		case !isolates(name):
+		case !compose.Isolates(name):
 			o.note = "on this host, without isolation"
 		}
 		out = append(out, o)
@@ -313,31 +314,31 @@ func defaultLabel() string {
 	return labels[0]
 }
 
-func (a *app) printScaffold(top string, c scaffold.Choices, files []scaffold.File, build bool) {
-	a.ui.Printf("Wrote %s:\n", screen.CleanLine(filepath.Join(top, scaffold.Dir)))
+func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaffold.File, build bool) {
+	a.UI.Printf("Wrote %s:\n", screen.CleanLine(filepath.Join(top, scaffold.Dir)))
 	for _, f := range files {
-		a.ui.Printf("  %s\n", f.Path)
+		a.UI.Printf("  %s\n", f.Path)
 	}
-	a.printChecks(c)
-	a.ui.Printf("\nNext:\n")
+	printChecks(a, c)
+	a.UI.Printf("\nNext:\n")
 	step := 0
 	next := func(format string, args ...any) {
 		step++
-		a.ui.Printf("%s\n", a.ui.Wrapped(fmt.Sprintf("  %d. "+format, append([]any{step}, args...)...), 5))
+		a.UI.Printf("%s\n", a.UI.Wrapped(fmt.Sprintf("  %d. "+format, append([]any{step}, args...)...), 5))
 	}
-	inside := slices.Contains(engines(), c.Sandbox) // and so is the agent
-	if p := c.About.Program; p != "" && !inside && a.lookPath(p) == "" {
+	inside := slices.Contains(compose.Engines(), c.Sandbox) // and so is the agent
+	if p := c.About.Program; p != "" && !inside && a.LookPath(p) == "" {
 		next("%s; %s.", agents.NotFound(p), hint.Agent)
 	}
-	if agent, err := a.agents().Lookup(c.Agent); err == nil && c.Sandbox != "sbx" {
-		if _, trouble := a.agentLogin(agent); trouble != "" {
+	if agent, err := a.Agents().Lookup(c.Agent); err == nil && c.Sandbox != "sbx" {
+		if _, trouble := agentLogin(a, agent); trouble != "" {
 			next("%s; %s.", screen.CleanLine(trouble), c.About.Login.Hint)
 		}
 	}
 	if len(c.Gate) == 0 {
 		next("Set `gate` in .ralph/config.yaml, so that ralph checks the work itself: nothing in the top folder says how.")
 	}
-	if !c.SkipPermissions && c.About.Program != "" && !isolates(c.Sandbox) {
+	if !c.SkipPermissions && c.About.Program != "" && !compose.Isolates(c.Sandbox) {
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
 	}
 	switch {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/tracker/local"
 )
@@ -148,7 +149,7 @@ func TestInitWizard(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, "go.mod", "module x\n")
 	answers := "cdex\n2\n\nnone\nmaybe\nyes\n\n\n"
-	got := m.run(t, func(h *Host) { h.Interactive, h.Stdin = true, strings.NewReader(answers) }, "init")
+	got := m.run(t, func(h *compose.Host) { h.Interactive, h.Stdin = true, strings.NewReader(answers) }, "init")
 	if got.status != 0 {
 		t.Fatalf("got %+v", got)
 	}
@@ -169,7 +170,7 @@ func TestInitWizardAsksForTheProgram(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	stdin := strings.NewReader("\nmy agent 'x\nmy-agent 'a b'\n\nmake check\n")
-	got := m.run(t, func(h *Host) { h.Interactive, h.Stdin = true, stdin }, "init", "--agent=command")
+	got := m.run(t, func(h *compose.Host) { h.Interactive, h.Stdin = true, stdin }, "init", "--agent=command")
 	if got.status != 0 {
 		t.Fatalf("got %+v", got)
 	}
@@ -196,7 +197,7 @@ func TestInitInterrupted(t *testing.T) {
 	t.Run("end of input", func(t *testing.T) {
 		t.Parallel()
 		m := newMachine(t)
-		want(t, m, m.run(t, func(h *Host) { h.Interactive, h.Stdin = true, strings.NewReader("1\n") }, "init"))
+		want(t, m, m.run(t, func(h *compose.Host) { h.Interactive, h.Stdin = true, strings.NewReader("1\n") }, "init"))
 	})
 	t.Run("signal", func(t *testing.T) {
 		t.Parallel()
@@ -207,13 +208,13 @@ func TestInitInterrupted(t *testing.T) {
 			_, _ = keyboard.Write([]byte("1\n")) // taken when the second question is asked
 			close(interrupt)
 		}()
-		want(t, m, m.run(t, func(h *Host) { h.Interactive, h.Stdin, h.Interrupt = true, in, interrupt }, "init"))
+		want(t, m, m.run(t, func(h *compose.Host) { h.Interactive, h.Stdin, h.Interrupt = true, in, interrupt }, "init"))
 		_ = keyboard.Close()
 	})
 	t.Run("killed", func(t *testing.T) {
 		t.Parallel()
 		m := newMachine(t)
-		h := Host{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Dir: m.repo, Interactive: true}
+		h := compose.Host{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Dir: m.repo, Interactive: true}
 		if got := Run(canceled(t), []string{"init"}, h); got != 130 {
 			t.Errorf("status %d", got)
 		}
@@ -276,7 +277,7 @@ func TestInitProposes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			path := func(h *Host) {
+			path := func(h *compose.Host) {
 				h.Env = append(slices.DeleteFunc(slices.Clone(h.Env), func(e string) bool { return strings.HasPrefix(e, "PATH=") }), "PATH="+bin+"/BIN:"+bin+"/agents:/usr/bin:/bin")
 			}
 			got := m.run(t, path, append([]string{"init"}, c.args...)...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -17,10 +18,10 @@ import (
 )
 
 // assume chooses what --yes leaves open: the first agent that is installed, and the default sandbox.
-func (a *app) assume(c *scaffold.Choices) {
+func assume(a *compose.App, c *scaffold.Choices) {
 	if c.Agent == "" {
-		for _, agent := range a.agents().All() {
-			if program := agent.Describe().Program; program != "" && a.lookPath(program) != "" {
+		for _, agent := range a.Agents().All() {
+			if program := agent.Describe().Program; program != "" && a.LookPath(program) != "" {
 				c.Agent = agent.Name()
 				break
 			}
@@ -32,7 +33,7 @@ func (a *app) assume(c *scaffold.Choices) {
 }
 
 // propose fills in what the project's checks need, as far as the flags leave it open.
-func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffold.Choices) error {
+func propose(ctx context.Context, a *compose.App, top string, o initOptions, c *scaffold.Choices) error {
 	proposals, err := toolchain.Propose(top)
 	if err != nil {
 		return err
@@ -45,11 +46,11 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 		if !o.gateGiven {
 			c.Gate = append(c.Gate, p.Gate...)
 		}
-		if o.allowGiven || !isolates(c.Sandbox) || len(p.Setup) == 0 || asked[p.Tool] {
+		if o.allowGiven || !compose.Isolates(c.Sandbox) || len(p.Setup) == 0 || asked[p.Tool] {
 			continue
 		}
 		asked[p.Tool] = true
-		s := p.Source(ctx, a.host.Env)
+		s := p.Source(ctx, a.Host.Env)
 		for _, host := range s.Hosts {
 			list := &c.Allow
 			if hint.PrivateHost(ctx, host) {
@@ -60,21 +61,21 @@ func (a *app) propose(ctx context.Context, top string, o initOptions, c *scaffol
 			}
 		}
 		for _, name := range s.Secret {
-			a.ui.Warn(p.Tool + " reads from an address with a password, which is not copied: pass it on with agent-env: [" + name + "]")
+			a.UI.Warn(p.Tool + " reads from an address with a password, which is not copied: pass it on with agent-env: [" + name + "]")
 		}
 		c.Env = append(c.Env, s.Env...)
 	}
-	if !o.allowGiven && isolates(c.Sandbox) {
-		a.showNamed(proposals, slices.Concat(c.Allow, c.AllowPrivate))
+	if !o.allowGiven && compose.Isolates(c.Sandbox) {
+		showNamed(a, proposals, slices.Concat(c.Allow, c.AllowPrivate))
 	}
 	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)
-	c.Show = a.hiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
+	c.Show = hiddenTools(a, config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
 	return nil
 }
 
 // showNamed shows hosts that only files of the project name. Nothing proposes them: whoever wrote the project is not to say where runs
 // may send data, and no name is looked up.
-func (a *app) showNamed(proposals []toolchain.Proposal, allowed []string) {
+func showNamed(a *compose.App, proposals []toolchain.Proposal, allowed []string) {
 	const most = 10
 	var named []string
 	for _, p := range proposals {
@@ -86,28 +87,28 @@ func (a *app) showNamed(proposals []toolchain.Proposal, allowed []string) {
 		}
 	}
 	if len(named) > 0 {
-		a.ui.Warn("the repository names hosts that runs may not reach: " + strings.Join(named, ", ") +
+		a.UI.Warn("the repository names hosts that runs may not reach: " + strings.Join(named, ", ") +
 			"; add those that you trust to allow, or to allow-private, in config.yaml")
 	}
 }
 
 // hiddenTools are the folders with programs that shell lines begin with and that a native sandbox does not show.
-func (a *app) hiddenTools(c config.Config, lines []string) []string {
+func hiddenTools(a *compose.App, c config.Config, lines []string) []string {
 	if c.Sandbox != "auto" && c.Sandbox != "native" && c.Sandbox != "landlock" {
 		return nil
 	}
 	var out []string
 	for _, program := range toolchain.Programs(lines) {
-		found := a.lookPath(program)
-		if found == "" || a.shown(c, found) {
+		found := a.LookPath(program)
+		if found == "" || a.Shown(c, found) {
 			continue
 		}
-		for _, dir := range a.places(found) {
+		for _, dir := range a.Places(found) {
 			// The programs of version managers lead to what stands beside their folder.
 			if parent := filepath.Dir(dir); filepath.Base(dir) == "shims" || filepath.Base(dir) == "bin" && strings.Contains(parent, "/versions/") {
 				dir = parent
 			}
-			if !a.shown(c, dir) && !slices.Contains(out, dir) {
+			if !a.Shown(c, dir) && !slices.Contains(out, dir) {
 				out = append(out, dir)
 			}
 		}
@@ -116,7 +117,7 @@ func (a *app) hiddenTools(c config.Config, lines []string) []string {
 }
 
 // printChecks says what was proposed.
-func (a *app) printChecks(c scaffold.Choices) {
+func printChecks(a *compose.App, c scaffold.Choices) {
 	title := "\nIn config.yaml, for you to check:\n"
 	var proof []string
 	if c.Provable {
@@ -128,14 +129,14 @@ func (a *app) printChecks(c scaffold.Choices) {
 	}{{"agent", []string{c.Agent}}, {"sandbox", []string{c.Sandbox}}, {"setup", c.Setup}, {"gate", c.Gate}, {"proof", proof}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env}, {"sandbox-show", c.Show}} {
 		if len(row.list) > 0 {
 			line := fmt.Sprintf("  %-13s  %s", row.key, screen.CleanLine(strings.Join(row.list, "; ")))
-			a.ui.Printf("%s%s\n", title, a.ui.Wrapped(line, 17))
+			a.UI.Printf("%s%s\n", title, a.UI.Wrapped(line, 17))
 			title = ""
 		}
 	}
 }
 
-// others are the agents besides the first: a container's image needs the programs of all, and each has a login of its own.
-func (a *app) others(c scaffold.Choices) (list []scaffold.Other, err error) {
+// otherTools are the agents besides the first: a container's image needs the programs of all, and each has a login of its own.
+func otherTools(a *compose.App, c scaffold.Choices) (list []scaffold.Other, err error) {
 	for _, of := range []struct {
 		key   string
 		names []string
@@ -145,7 +146,7 @@ func (a *app) others(c scaffold.Choices) (list []scaffold.Other, err error) {
 			if err != nil {
 				return nil, exit.Usagef("--%s: %w", of.key, err)
 			}
-			agent, err := a.agents().Lookup(choice.Agent)
+			agent, err := a.Agents().Lookup(choice.Agent)
 			if err != nil {
 				return nil, exit.Usagef("--%s: %w", of.key, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -12,9 +13,9 @@ import (
 
 // place decides where the issues are: where the flag says, else on the forge of the remote, else in a folder. A folder
 // beside a forge would hide the project's own issues. It returns the forge when no flag decided.
-func (a *app) place(ctx context.Context, o initOptions, top string, c *scaffold.Choices) (forge *tracker.Descriptor, err error) {
+func place(ctx context.Context, a *compose.App, o initOptions, top string, c *scaffold.Choices) (forge *tracker.Descriptor, err error) {
 	if o.tracker != nil {
-		kind, err := a.trackers.Lookup(*o.tracker)
+		kind, err := a.Trackers.Lookup(*o.tracker)
 		c.Tracker, c.Backlog = kind.Name, kind.Takes(tracker.OptionFolder)
 		return nil, err
 	}
@@ -22,7 +23,7 @@ func (a *app) place(ctx context.Context, o initOptions, top string, c *scaffold.
 	if err != nil {
 		return nil, err
 	}
-	if kind, found := a.trackers.ForRemote(remote); found && !hasBacklog(top) {
+	if kind, found := a.Trackers.ForRemote(remote); found && !hasBacklog(top) {
 		return &kind, nil
 	}
 	c.Backlog = true

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // TestInitInACloneOfAProject: a folder of issues would hide the project's own, so that it is only made when it is wanted.
@@ -32,7 +34,7 @@ func TestInitInACloneOfAProject(t *testing.T) {
 			if c.remote != "" {
 				m.remote(t, c.remote)
 			}
-			got := m.run(t, func(h *Host) {
+			got := m.run(t, func(h *compose.Host) {
 				if c.answer != "" {
 					h.Interactive, h.Stdin = true, strings.NewReader(c.answer)
 				}

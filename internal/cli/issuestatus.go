@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -16,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// issueStatus is what `ralph status KEY --json` prints. Fields are only ever added.
+// statusOfIssue is what `ralph status KEY --json` prints. Fields are only ever added.
 type issueStatus struct {
 	Issue    string       `json:"issue"`
 	Title    string       `json:"title"`
@@ -38,17 +39,17 @@ type issueStatus struct {
 // runsShown is how many runs of an issue its status lists.
 const runsShown = 5
 
-func (a *app) issueStatus(ctx context.Context, p *parts, key string) error {
-	runs, err := p.runsOf(ctx, key)
-	if err != nil && !errors.Is(err, errNoRuns) {
+func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key string) error {
+	runs, err := p.RunsOf(ctx, key)
+	if err != nil && !errors.Is(err, compose.ErrNoRuns) {
 		return err
 	}
-	s := issueStatus{Issue: p.key(ctx, key), Labels: []string{}, Runs: []runState{}}
+	s := issueStatus{Issue: p.Key(ctx, key), Labels: []string{}, Runs: []runState{}}
 	for _, r := range runs {
 		s.Runs = append(s.Runs, stateOf(r))
 	}
 	s.Runs = s.Runs[max(0, len(runs)-runsShown):]
-	p.merged(ctx, s.Runs)
+	mergedWork(ctx, p, s.Runs)
 	if n := len(s.Runs); n > 0 {
 		last := s.Runs[n-1]
 		t := last.Tally()
@@ -59,7 +60,7 @@ func (a *app) issueStatus(ctx context.Context, p *parts, key string) error {
 			s.RetryAt = t.RetryAt
 		}
 	}
-	issue, err := p.tracker.Get(ctx, s.Issue)
+	issue, err := p.Backlog.Get(ctx, s.Issue)
 	switch {
 	case err == nil:
 		s.Title, s.URL, s.Open, s.Labels = issue.Title, issue.URL, issue.Open, append(s.Labels, issue.Labels...)
@@ -67,24 +68,24 @@ func (a *app) issueStatus(ctx context.Context, p *parts, key string) error {
 		return err
 	}
 	if err == nil && issue.Open {
-		for _, w := range a.waits(ctx, p) {
+		for _, w := range waiting(ctx, a, p) {
 			if w.Issue.Key == s.Issue {
-				s.Waits = (&workView{name: p.names(ctx)}).why(w)
+				s.Waits = (&workView{name: p.Names(ctx)}).why(w)
 			}
 		}
 	}
-	if a.json {
-		return a.ui.JSON(s)
+	if a.JSON {
+		return a.UI.JSON(s)
 	}
-	a.printIssue(s, p.names(ctx)(s.Issue))
+	printIssue(a, s, p.Names(ctx)(s.Issue))
 	return nil
 }
 
-func (a *app) printIssue(s issueStatus, name string) {
+func printIssue(a *compose.App, s issueStatus, name string) {
 	line := func(name, format string, args ...any) {
-		a.ui.Printf("  %-9s %s\n", name, screen.CleanLine(fmt.Sprintf(format, args...)))
+		a.UI.Printf("  %-9s %s\n", name, screen.CleanLine(fmt.Sprintf(format, args...)))
 	}
-	a.ui.Printf("%s  %s\n", a.ui.Paint(screen.Bold, screen.CleanLine(name)), screen.CleanLine(s.Title))
+	a.UI.Printf("%s  %s\n", a.UI.Paint(screen.Bold, screen.CleanLine(name)), screen.CleanLine(s.Title))
 	state := "closed"
 	if s.Open {
 		state = "open"
@@ -123,9 +124,9 @@ func (a *app) printIssue(s issueStatus, name string) {
 		row := r.row(journal.Record{})
 		rows = append(rows, []string{r.ID, row[1], row[3], row[4], row[5], row[6]})
 	}
-	a.ui.Printf("\n")
-	a.ui.Table(screen.WithoutUnknown(rows, "COST"))
-	a.printLeft(s.Runs)
+	a.UI.Printf("\n")
+	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
+	printLeft(a, s.Runs)
 }
 
 // sumOf is what all runs have spent: those on record here, or those of the claim if they are more, such as on other machines.

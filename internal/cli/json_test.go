@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -103,7 +104,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for object, value := range map[string]any{
 		"status": statusData{}, "issue-status": issueStatus{}, "cost": costData{}, "verification-of-proof": verifyData{},
 		"sweep": summaryData{}, "plan": planData{}, "event": journal.Event{}, "job": jobData{}, "cleaned": cleaned{}, "repaired": repaired{},
-		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": build{}, "error": exit.Problem{}, "service-project": shownProject{},
+		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": shownProject{},
 	} {
 		check(object, reflect.TypeOf(value))
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // The agent's key has no well-known shape, and is in everything that the agent and the gate say. It is in nothing that
@@ -14,7 +16,7 @@ import (
 func TestKeysAreNeitherPrintedNorStored(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-no-shape-7391"
-	keyed := func(h *Host) { h.Env = append(h.Env, "ANTHROPIC_API_KEY="+key, "KEY_OF_NO_NAME="+key) }
+	keyed := func(h *compose.Host) { h.Env = append(h.Env, "ANTHROPIC_API_KEY="+key, "KEY_OF_NO_NAME="+key) }
 	for name, script := range map[string]string{
 		"fails":   "echo \"it is $KEY_OF_NO_NAME\"; echo \"error: bad key $KEY_OF_NO_NAME\" >&2; exit 3\n",
 		"asks":    "echo \"<needs-info>is $KEY_OF_NO_NAME the key?</needs-info>\"\n",

@@ -2,29 +2,25 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
 // leftovers lists what killed processes, lost folders and damage have left. What belongs to an issue that is being worked
 // is not in the list.
-func leftovers(ctx context.Context, p *parts) ([]worktree.Leftover, error) {
-	found, err := p.repo.Leftovers(ctx, true)
+func leftovers(ctx context.Context, p *compose.Parts) ([]worktree.Leftover, error) {
+	found, err := p.Repo.Leftovers(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	c := cleaner{p: p}
-	if c.local, err = worktree.Open(ctx, p.top, p.repository()); err != nil {
+	if c.local, err = worktree.Open(ctx, p.Top, p.Repository()); err != nil {
 		return nil, err
 	}
 	if err := c.look(ctx); err != nil {
@@ -56,7 +52,7 @@ func leftovers(ctx context.Context, p *parts) ([]worktree.Leftover, error) {
 		if claim.Err != nil {
 			all = append(all, worktree.Leftover{
 				Kind: "unreadable claim", Where: key, Detail: claim.Err.Error(), Key: key,
-				Remove: func(ctx context.Context) (string, error) { return "", p.repo.DropClaim(ctx, key) },
+				Remove: func(ctx context.Context) (string, error) { return "", p.Repo.DropClaim(ctx, key) },
 			})
 		}
 	}
@@ -85,43 +81,6 @@ func (c *cleaner) runs() (alive map[string]bool, dead map[string]string, err err
 	return alive, dead, nil
 }
 
-// leftovers says what is left, and how to be rid of it.
-func (d *doctor) leftovers(ctx context.Context, p *parts) {
-	found, err := leftovers(ctx, p)
-	if d.lacksToken(ctx, p, err) {
-		return
-	}
-	if err != nil {
-		d.fail("leftovers", err.Error(), "")
-		return
-	}
-	for _, l := range found {
-		severity, fix := tracker.Fail, hint.Repair
-		if l.Safe {
-			severity = tracker.Warn
-		}
-		if l.Remove == nil {
-			fix = ""
-		}
-		text := string(l.Kind) + ": " + l.Where
-		if l.Detail != "" {
-			text += " (" + l.Detail + ")"
-		}
-		d.add("leftovers", severity, text, fix)
-	}
-	dir := filepath.Join(p.state, "kept")
-	kept, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.fail("leftovers", err.Error(), "")
-		return
-	}
-	if len(kept) > 0 {
-		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s", screen.Plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
-	} else if len(found) == 0 {
-		d.ok("leftovers", "none")
-	}
-}
-
 // repaired is what became of one leftover.
 type repaired struct {
 	What    string `json:"what"`
@@ -131,7 +90,7 @@ type repaired struct {
 }
 
 // runRepair removes what leftovers lists.
-func (a *app) repair(ctx context.Context, p *parts, dry bool) error {
+func repairAll(ctx context.Context, a *compose.App, p *compose.Parts, dry bool) error {
 	found, err := leftovers(ctx, p)
 	if err != nil {
 		return err
@@ -157,7 +116,7 @@ func (a *app) repair(ctx context.Context, p *parts, dry bool) error {
 	for _, r := range results {
 		rows = append(rows, []string{r.What, r.Where, removal(r.Removed, dry), r.Why})
 	}
-	if err := a.printRemoved(results, rows, "Nothing to repair."); err != nil {
+	if err := printRemoved(a, results, rows, "Nothing to repair."); err != nil {
 		return err
 	}
 	if failed > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -23,39 +24,41 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-func newLogsCommand(a *app) *cobra.Command {
+func newLogsCommand(a *compose.App) *cobra.Command {
 	var follow, all bool
 	cmd := &cobra.Command{
 		Use: "logs KEY", Short: "Print what happened in an issue's latest run",
 		Long: "Print what happened in an issue's latest run: what the agent said and did, commits, checks. The raw streams and\n" +
 			"the checks' full output are files in the folder that `ralph show KEY` names.",
 		Example: "  ralph logs fix-login\n  ralph logs -f fix-login\n  ralph logs --all --json fix-login",
-		GroupID: groupLook, Args: exit.OneIssue, ValidArgsFunction: a.completeWorked,
-		RunE: func(cmd *cobra.Command, args []string) error { return runLogs(cmd, a, known(args[0]), follow, all) },
+		GroupID: compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runLogs(cmd, a, compose.Known(args[0]), follow, all)
+		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
 	cmd.Flags().BoolVar(&all, "all", false, "print all runs of the issue, not only the latest")
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForIssue)
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForIssue)
 	return cmd
 }
 
-func runLogs(cmd *cobra.Command, a *app, key string, follow, all bool) (err error) {
-	p, err := a.open(cmd)
+func runLogs(cmd *cobra.Command, a *compose.App, key string, follow, all bool) (err error) {
+	p, err := a.Open(cmd)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	runs, err := p.runsOf(cmd.Context(), key)
+	defer func() { err = errors.Join(err, p.Close()) }()
+	runs, err := p.RunsOf(cmd.Context(), key)
 	if err != nil {
 		return err
 	}
 	if n := len(runs); n > 1 && !all {
 		runs = runs[n-1:]
-		a.ui.Note("run %s, the last of %d; those before: ralph logs --all %s", runs[0].ID, n, runs[0].Key)
+		a.UI.Note("run %s, the last of %d; those before: ralph logs --all %s", runs[0].ID, n, runs[0].Key)
 	}
 	for i, r := range runs {
-		if err := a.logRun(cmd.Context(), r, follow && i == len(runs)-1); err != nil {
+		if err := logRun(cmd.Context(), a, r, follow && i == len(runs)-1); err != nil {
 			return err
 		}
 	}
@@ -66,18 +69,18 @@ func runLogs(cmd *cobra.Command, a *app, key string, follow, all bool) (err erro
 const logPoll = 200 * time.Millisecond
 
 // logRun prints a run's events, and waits for more until the run has ended when it is to be followed.
-func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
+func logRun(ctx context.Context, a *compose.App, r journal.Record, follow bool) error {
 	open := func() (*os.File, error) { return os.Open(filepath.Join(r.Dir, "events.jsonl")) }
 	f, err := open()
-	for follow && errors.Is(err, os.ErrNotExist) && stateOf(r).State == "running" && a.logWait(ctx) {
+	for follow && errors.Is(err, os.ErrNotExist) && stateOf(r).State == "running" && logWait(ctx, a) {
 		f, err = open()
 	}
 	if errors.Is(err, os.ErrNotExist) && stateOf(r).State == "running" {
-		a.ui.Note("run %s has just been claimed and has no log yet", r.ID)
+		a.UI.Note("run %s has just been claimed and has no log yet", r.ID)
 		return nil
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		a.ui.Note("the log of run %s is gone; only the latest runs are kept (keep-runs)", r.ID)
+		a.UI.Note("the log of run %s is gone; only the latest runs are kept (keep-runs)", r.ID)
 		return nil
 	}
 	if err != nil {
@@ -85,8 +88,8 @@ func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
 	}
 	defer f.Close()
 	var out *output
-	if follow && !a.json {
-		out = &output{ui: a.ui, dir: r.Dir}
+	if follow && !a.JSON {
+		out = &output{ui: a.UI, dir: r.Dir}
 		defer out.end()
 	}
 	in := bufio.NewReaderSize(f, 64<<10)
@@ -96,7 +99,7 @@ func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
 		line = append(line, part...)
 		switch {
 		case err == nil:
-			ended, err := a.logLine(line, out)
+			ended, err := logLine(a, line, out)
 			if err != nil || ended {
 				return err
 			}
@@ -107,7 +110,7 @@ func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
 			return nil
 		default:
 			out.more()
-			if !a.logWait(ctx) {
+			if !logWait(ctx, a) {
 				return context.Cause(ctx)
 			}
 		}
@@ -115,11 +118,11 @@ func (a *app) logRun(ctx context.Context, r journal.Record, follow bool) error {
 }
 
 // logWait waits until there may be more to print. It is false when nobody wants more.
-func (a *app) logWait(ctx context.Context) bool {
+func logWait(ctx context.Context, a *compose.App) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-a.ui.Out.Unread:
+	case <-a.UI.Out.Unread:
 		return false
 	case <-time.After(logPoll):
 		return true
@@ -143,23 +146,23 @@ func skipText(e journal.Event) string {
 }
 
 // logLine prints one event; ended says that it is the run's last. out is nil where the output of checks is not followed.
-func (a *app) logLine(line []byte, out *output) (ended bool, err error) {
-	if a.json {
-		_, err := a.ui.Out.Write(screen.EscapeJSON(line))
+func logLine(a *compose.App, line []byte, out *output) (ended bool, err error) {
+	if a.JSON {
+		_, err := a.UI.Out.Write(screen.EscapeJSON(line))
 		return false, err
 	}
 	var e journal.Event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return false, nil //nolint:nilerr // written by a later ralph, or cut off by a crash
 	}
-	if e.Kind == journal.EventStage && !a.ui.Verbose {
+	if e.Kind == journal.EventStage && !a.UI.Verbose {
 		return false, nil
 	}
 	if e.Check != nil && out.end() { // the rest of it has been printed
 		e.Check.Tail = ""
 	}
 	said, ended := logText(e)
-	a.ui.Printf("%s  %s\n", a.ui.Paint(screen.Dim, e.Time.Local().Format(time.TimeOnly)), screen.Indent(said))
+	a.UI.Printf("%s  %s\n", a.UI.Paint(screen.Dim, e.Time.Local().Format(time.TimeOnly)), screen.Indent(said))
 	out.begin(e)
 	return ended, nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -21,7 +22,7 @@ import (
 func TestLogLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	a := newApp(Host{Stdout: &out, Stderr: &bytes.Buffer{}})
+	a := compose.New(compose.Host{Stdout: &out, Stderr: &bytes.Buffer{}})
 	for _, e := range []journal.Event{
 		{Kind: journal.EventEnded, Outcome: journal.Succeeded}, {Kind: journal.EventEnded, Outcome: journal.Failed, Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: "why"}}, {Kind: journal.EventAgent},
 		{Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.PIDsNotice(1, 9)}, {Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.MemoryNotice(2, 64<<20)},
@@ -31,7 +32,7 @@ func TestLogLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.logLine(line, nil); err != nil {
+		if _, err := logLine(a, line, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

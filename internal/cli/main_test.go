@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
@@ -67,8 +68,8 @@ func (m machine) trust(t *testing.T) {
 	}
 }
 
-func (m machine) host(stdout, stderr *bytes.Buffer) Host {
-	return Host{
+func (m machine) host(stdout, stderr *bytes.Buffer) compose.Host {
+	return compose.Host{
 		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Dir: m.repo,
 		Env: []string{"HOME=" + m.home, "PATH=" + os.Getenv("PATH")},
 	}
@@ -80,7 +81,7 @@ type ran struct {
 	stdout, stderr string
 }
 
-func (m machine) run(t *testing.T, change func(*Host), args ...string) ran {
+func (m machine) run(t *testing.T, change func(*compose.Host), args ...string) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	h := m.host(&stdout, &stderr)
@@ -95,15 +96,15 @@ func (m machine) run(t *testing.T, change func(*Host), args ...string) ran {
 
 // flagIn is a flag in a line for people, with what stands before it up to a colon, a semicolon or a backquote.
 var (
-	flagIn = regexp.MustCompile("([^:;`\n]*?)--([a-z][a-z0-9-]+)")
-	others = regexp.MustCompile(`\b(git|docker|podman|codex|claude|npm|sbx|gh)\b`) // programs with flags of their own
+	flagIn   = regexp.MustCompile("([^:;`\n]*?)--([a-z][a-z0-9-]+)")
+	programs = regexp.MustCompile(`\b(git|docker|podman|codex|claude|npm|sbx|gh)\b`) // programs with flags of their own
 )
 
 // checkHints fails the test when ralph tells people to give a flag that the command does not have: the one that was run, or
 // the one that the line names.
 func checkHints(t *testing.T, args []string, said string) {
 	t.Helper()
-	root := newRoot(newApp(Host{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}))
+	root := newRoot(compose.New(compose.Host{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}))
 	ran, _, err := root.Find(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") }))
 	if err != nil || ran == root {
 		return
@@ -120,7 +121,7 @@ func checkHints(t *testing.T, args []string, said string) {
 					before = ""
 				}
 				on := ran
-				if others.MatchString(before) || slices.Contains(args, "--"+found[2]) {
+				if programs.MatchString(before) || slices.Contains(args, "--"+found[2]) {
 					continue
 				}
 				if i := strings.LastIndex(before, " ralph "); i >= 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -35,52 +36,52 @@ run began: look at it, and name it.`
 // mergeFlags say which branches may be merged.
 type mergeFlags struct{ all, unfinished, edited bool }
 
-func newMergeCommand(a *app) *cobra.Command {
+func newMergeCommand(a *compose.App) *cobra.Command {
 	var o mergeFlags
 	cmd := &cobra.Command{
 		Use: "merge KEY...", Short: "Check an issue's branch once more, merge it, and close the issue", Long: mergeLong,
-		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: groupWork, ValidArgsFunction: a.completeKeys,
+		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
 		Args: func(_ *cobra.Command, args []string) error {
 			if o.all == (len(args) > 0) {
 				return exit.Usagef("name the issues whose branches are to be merged, or --all of them")
 			}
 			return nil
 		},
-		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
-			return a.merge(ctx, p, args, o)
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
+			return merge(ctx, a, p, args, o)
 		}),
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "all branches whose issues are in review, but those that ralph has left to a person")
 	cmd.Flags().BoolVar(&o.unfinished, "unfinished", false, "also commits of an agent that was stopped before it was done")
 	cmd.Flags().BoolVar(&o.edited, "edited", false, "also where the issue has changed since its run began")
-	a.bind(cmd, config.ForMerge)
+	a.Bind(cmd, config.ForMerge)
 	return cmd
 }
 
-func (a *app) merge(ctx context.Context, p *parts, args []string, o mergeFlags) error {
+func merge(ctx context.Context, a *compose.App, p *compose.Parts, args []string, o mergeFlags) error {
 	var keys []string
 	for _, typed := range args {
-		issue, err := p.issue(ctx, typed)
+		issue, err := p.Issue(ctx, typed)
 		if err != nil {
 			return err
 		}
-		if err := p.done(ctx, typed, issue, o); err != nil {
+		if err := done(ctx, p, typed, issue, o); err != nil {
 			return err
 		}
 		if !slices.Contains(keys, issue.Key) {
 			keys = append(keys, issue.Key)
 		}
 	}
-	worker, err := a.merger(ctx, p)
+	worker, err := merger(ctx, a, p)
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(a.hard, worker.Kill)
+	stop := context.AfterFunc(a.Hard, worker.Kill)
 	defer stop()
 	unseen := error(nil)
 	if o.all {
 		if keys, err = worker.Unmerged(ctx); err == nil {
-			keys, unseen, err = a.seen(ctx, p, keys)
+			keys, unseen, err = seen(ctx, a, p, keys)
 		}
 		if err != nil {
 			return err
@@ -89,26 +90,26 @@ func (a *app) merge(ctx context.Context, p *parts, args []string, o mergeFlags) 
 	switch len(keys) {
 	case 0:
 		if unseen == nil {
-			a.ui.Printf("No branch of an issue in review has commits that are not merged.\n")
+			a.UI.Printf("No branch of an issue in review has commits that are not merged.\n")
 		}
 	case 1:
 		r, failed := worker.Merge(ctx, keys[0])
 		r.Issue.Key = keys[0]
-		err = a.mergedOne(ctx, p, p.names(ctx), r, failed)
+		err = mergedOne(ctx, a, p, p.Names(ctx), r, failed)
 	default:
-		err = a.mergedAll(ctx, p, p.names(ctx), worker.MergeAll(ctx, keys))
+		err = mergedAll(ctx, a, p, p.Names(ctx), worker.MergeAll(ctx, keys))
 	}
 	if err == nil && len(keys) > 0 {
-		a.noteUnpushed(ctx, p)
-		a.ui.Note("to remove what is left of it: ralph clean")
+		noteUnpushed(ctx, a, p)
+		a.UI.Note("to remove what is left of it: ralph clean")
 	}
 	return cmp.Or(err, unseen)
 }
 
 // done refuses an issue that is being worked, or whose agent was stopped before it was done or has not seen what the issue asks for
 // by now.
-func (p *parts) done(ctx context.Context, name string, issue tracker.Issue, o mergeFlags) error {
-	runs, err := p.journal.Find(ctx, journal.Query{Key: issue.Key, Kind: journal.KindIssue})
+func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issue, o mergeFlags) error {
+	runs, err := p.Journal.Find(ctx, journal.Query{Key: issue.Key, Kind: journal.KindIssue})
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (p *parts) done(ctx context.Context, name string, issue tracker.Issue, o me
 		return nil
 	}
 	last := stateOf(runs[len(runs)-1])
-	name = inCommand(name, issue.Key)
+	name = compose.InCommand(name, issue.Key)
 	switch {
 	case last.State == "running":
 		return &exit.Error{
@@ -142,9 +143,9 @@ func (p *parts) done(ctx context.Context, name string, issue tracker.Issue, o me
 }
 
 // seen leaves out the issues whose last success was left to a person, who has to look and to name them. left says how many.
-func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string, left, err error) {
+func seen(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) (rest []string, left, err error) {
 	for _, key := range keys {
-		runs, err := p.journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue})
+		runs, err := p.Journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -155,8 +156,8 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 			}
 		}
 		reason, flag := last.Verdict.Reason, ""
-		if issue, err := p.tracker.Get(ctx, key); err != nil {
-			a.ui.Warn(fmt.Sprintf("%s is left out: %s", p.names(ctx)(key), err))
+		if issue, err := p.Backlog.Get(ctx, key); err != nil {
+			a.UI.Warn(fmt.Sprintf("%s is left out: %s", p.Names(ctx)(key), err))
 			continue
 		} else if last.Differs(issue) {
 			reason, flag = journal.Reason{Code: journal.ReasonEdited}, "--edited "
@@ -164,8 +165,8 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 			rest = append(rest, key)
 			continue
 		}
-		name := p.names(ctx)(key)
-		a.ui.Warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`", name, report.Reason(reason), inCommand(name, key), flag))
+		name := p.Names(ctx)(key)
+		a.UI.Warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`", name, report.Reason(reason), compose.InCommand(name, key), flag))
 	}
 	if n := len(keys) - len(rest); n > 0 {
 		left = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s left to you", n, screen.Plural(len(keys), "issue"))}
@@ -174,15 +175,15 @@ func (a *app) seen(ctx context.Context, p *parts, keys []string) (rest []string,
 }
 
 // merger makes what merges branches into the base.
-func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
-	if err := p.repo.Settled(ctx); err != nil { // publishing would fail, and leave the run to the next sweep
+func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker, error) {
+	if err := p.Repo.Settled(ctx); err != nil { // publishing would fail, and leave the run to the next sweep
 		return nil, err
 	}
-	c, err := a.poolConfig(ctx, p)
+	c, err := a.PoolConfig(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	base, err := p.foreignBase(ctx)
+	base, err := p.ForeignBase(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +193,8 @@ func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	view := &workView{ui: a.ui, started: time.Now(), name: p.names(ctx), state: p.state}
-	c.Observe, c.Run.Emit = func(e journal.Event) { view.event(inNames(view.name, e)) }, a.host.Observe
+	view := &workView{ui: a.UI, started: time.Now(), name: p.Names(ctx), state: p.State}
+	c.Observe, c.Run.Emit = func(e journal.Event) { view.event(compose.InNames(view.name, e)) }, a.Host.Observe
 	worker, err := pool.NewWorker(c)
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Usage, Err: err}
@@ -202,54 +203,54 @@ func (a *app) merger(ctx context.Context, p *parts) (*pool.Worker, error) {
 }
 
 // mergedOne says what has become of one merge.
-func (a *app) mergedOne(ctx context.Context, p *parts, names func(key string) string, r pool.Result, err error) error {
+func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func(key string) string, r pool.Result, err error) error {
 	key := r.Issue.Key
 	name := names(key)
 	switch v := r.Record.Verdict; {
 	case exit.IsAway(errors.Join(err, r.Unavailable)):
 		return &exit.Error{Status: exit.Parked, Err: cmp.Or(err, r.Unavailable)}
-	case errors.Is(err, publish.ErrNothing) && p.isMerged(ctx, key):
-		a.ui.Printf("%s is merged already.\n", screen.CleanLine(name))
+	case errors.Is(err, publish.ErrNothing) && isMerged(ctx, p, key):
+		a.UI.Printf("%s is merged already.\n", screen.CleanLine(name))
 		return nil
 	case err != nil:
 		return err
 	case ctx.Err() != nil && r.Record.Published == "":
 		return exit.ErrInterrupted
 	case r.Skip != nil && len(r.Finished) == 0:
-		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(inCommand(name, key), *r.Skip))}
+		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(compose.InCommand(name, key), *r.Skip))}
 	case r.Skip != nil: // an earlier run was left on its way
-		return a.merged(name, r.Finished[len(r.Finished)-1])
+		return merged(a, name, r.Finished[len(r.Finished)-1])
 	case r.Unavailable != nil && v.Outcome.Unavailable():
 		return &exit.Error{Status: exit.Parked, Err: r.Unavailable}
 	}
-	return a.merged(name, r.Record)
+	return merged(a, name, r.Record)
 }
 
 // isMerged reports whether the base has what the issue's latest run has committed. An issue without commits is not merged.
-func (p *parts) isMerged(ctx context.Context, key string) bool {
-	runs, err := p.journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue, Latest: true})
+func isMerged(ctx context.Context, p *compose.Parts, key string) bool {
+	runs, err := p.Journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue, Latest: true})
 	if err != nil || len(runs) == 0 {
 		return false
 	}
 	last := []runState{stateOf(runs[0])}
-	p.merged(ctx, last)
+	mergedWork(ctx, p, last)
 	return last[0].State == "merged"
 }
 
 // mergedAll says what has become of several merges. The worst of them makes the exit status.
-func (a *app) mergedAll(ctx context.Context, p *parts, names func(key string) string, results []pool.Result) error {
+func mergedAll(ctx context.Context, a *compose.App, p *compose.Parts, names func(key string) string, results []pool.Result) error {
 	left, last := 0, error(nil)
 	for _, r := range results {
-		err := a.mergedOne(ctx, p, names, r, r.Err)
+		err := mergedOne(ctx, a, p, names, r, r.Err)
 		if err == nil {
 			continue
 		}
 		left, last = left+1, err
 		name := names(r.Issue.Key)
 		if text := err.Error(); strings.HasPrefix(text, name+" ") {
-			a.ui.Warn(text)
+			a.UI.Warn(text)
 		} else if !errors.Is(err, exit.ErrInterrupted) {
-			a.ui.Warn(name + " is not merged: " + text)
+			a.UI.Warn(name + " is not merged: " + text)
 		}
 	}
 	switch {
@@ -266,16 +267,16 @@ func (a *app) mergedAll(ctx context.Context, p *parts, names func(key string) st
 }
 
 // merged says how a merge has ended.
-func (a *app) merged(name string, r journal.Record) error {
+func merged(a *compose.App, name string, r journal.Record) error {
 	if !r.Merged() {
 		return &exit.Error{
-			Status: exit.Incomplete, Hint: "`ralph show " + inCommand(name, r.Key) + "` says what to type next",
+			Status: exit.Incomplete, Hint: "`ralph show " + compose.InCommand(name, r.Key) + "` says what to type next",
 			Err: fmt.Errorf("%s is not merged: %s: %s", name, outcomeOf(r), report.Reason(r.Verdict.Reason)),
 		}
 	}
-	a.ui.Printf("%s: %s, and the issue is closed\n", screen.CleanLine(name), screen.CleanLine(r.Published))
+	a.UI.Printf("%s: %s, and the issue is closed\n", screen.CleanLine(name), screen.CleanLine(r.Published))
 	if ungated(r) {
-		a.ui.Warn(screen.CleanLine(name) + " was merged without a gate; " + gateFix)
+		a.UI.Warn(screen.CleanLine(name) + " was merged without a gate; " + gateFix)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -20,18 +21,18 @@ const newLong = `Write a new issue into a backlog of files, with the labels by w
 opens ($VISUAL or $EDITOR). What is written is checked before the issue is added. On a forge: print the address where issues are
 made, with TITLE and the text of --body filled in, and open it in the browser.`
 
-func newNewCommand(a *app) *cobra.Command {
+func newNewCommand(a *compose.App) *cobra.Command {
 	var (
 		d    tracker.Draft
 		edit bool
 	)
 	cmd := &cobra.Command{
 		Use: "new [TITLE]", Short: "Write a new issue", Long: newLong,
-		Example: "  ralph new 'Fix the login' --body 'It is slow.' --priority 1\n  ralph new", GroupID: groupWork,
+		Example: "  ralph new 'Fix the login' --body 'It is slow.' --priority 1\n  ralph new", GroupID: compose.GroupWork,
 		Args: exit.AtMostOne("TITLE"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			d.Title = strings.Join(args, "")
-			return a.newIssue(ctx, p, d, edit || d.Title == "")
+			return newIssue(ctx, a, p, d, edit || d.Title == "")
 		}),
 	}
 	flags := cmd.Flags()
@@ -40,37 +41,37 @@ func newNewCommand(a *app) *cobra.Command {
 	flags.IntVar(&d.Priority, "priority", 0, "the smaller, the more urgent; 0 is none")
 	flags.StringSliceVar(&d.BlockedBy, "blocked-by", nil, "`KEYs` of the issues to be done before")
 	flags.BoolVar(&edit, "edit", false, "open the editor")
-	_ = cmd.RegisterFlagCompletionFunc("blocked-by", a.completeKeys)
-	a.bind(cmd, config.ForIssue)
+	_ = cmd.RegisterFlagCompletionFunc("blocked-by", a.CompleteKeys)
+	a.Bind(cmd, config.ForIssue)
 	return cmd
 }
 
-func (a *app) newIssue(ctx context.Context, p *parts, d tracker.Draft, edit bool) error {
+func newIssue(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.Draft, edit bool) error {
 	if d.Body == "-" {
-		body, err := io.ReadAll(a.host.Stdin)
+		body, err := io.ReadAll(a.Host.Stdin)
 		if err != nil {
 			return err
 		}
 		d.Body = string(body)
 	}
-	w, ok := tracker.As[tracker.Writer](p.tracker)
+	w, ok := tracker.As[tracker.Writer](p.Backlog)
 	if !ok {
-		return a.browseNew(ctx, p, d)
+		return browseNew(ctx, a, p, d)
 	}
-	d.Labels = merged(slices.Clone(p.Labels), d.Labels)
+	d.Labels = compose.Merged(slices.Clone(p.Labels), d.Labels)
 	text := w.Text(d)
 	create := func(text string) error {
 		issue, err := w.Create(ctx, text)
 		if err == nil {
-			a.ui.Printf("%s\n", screen.CleanLine(issue.Key))
-			a.ui.Note("%s", screen.CleanLine(issue.URL))
+			a.UI.Printf("%s\n", screen.CleanLine(issue.Key))
+			a.UI.Note("%s", screen.CleanLine(issue.URL))
 		}
 		return err
 	}
 	if !edit {
 		return create(text)
 	}
-	err := a.edit(text, create)
+	err := openEditor(a, text, create)
 	if errors.Is(err, errNoEditor) && d.Title == "" {
 		return exit.Usagef("%w, or give a title: ralph new 'TITLE'", err)
 	}
@@ -78,12 +79,12 @@ func (a *app) newIssue(ctx context.Context, p *parts, d tracker.Draft, edit bool
 }
 
 // browseNew shows where a forge's issues are made, with what is to stand in them.
-func (a *app) browseNew(ctx context.Context, p *parts, d tracker.Draft) error {
-	kind, err := a.trackers.Lookup(p.tracker.Name())
+func browseNew(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.Draft) error {
+	kind, err := a.Trackers.Lookup(p.Backlog.Name())
 	if err != nil {
 		return err
 	}
-	address, err := p.projectOn(ctx, kind)
+	address, err := p.ProjectOn(ctx, kind)
 	if err != nil {
 		return err
 	}
@@ -98,6 +99,6 @@ func (a *app) browseNew(ctx context.Context, p *parts, d tracker.Draft) error {
 		}
 	}
 	where := url.URL{Scheme: "https", Host: at.Host, Path: "/" + at.Path + kind.NewIssue, RawQuery: query.Encode()}
-	a.browse(where.String())
+	browse(a, where.String())
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -78,7 +79,7 @@ func TestNewKeepsTheTitle(t *testing.T) {
 	}
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/.keep", "")
-	none := func(h *Host) { h.Env = append(h.Env, "VISUAL=", "EDITOR=") }
+	none := func(h *compose.Host) { h.Env = append(h.Env, "VISUAL=", "EDITOR=") }
 	if got := m.run(t, none, "new", ""); got.status != exit.Usage || !strings.HasSuffix(got.stderr, "set VISUAL or EDITOR, or give a title: ralph new 'TITLE'\n") {
 		t.Errorf("%+v", got)
 	}
@@ -108,7 +109,7 @@ func TestWhatToTypeForAnIssue(t *testing.T) {
 		t.Errorf("the help of retry: %+v", got)
 	}
 	editor := m.program(t, "editor", "echo more >>\"$1\"\n")
-	if got := m.run(t, func(h *Host) { h.Env = append(h.Env, "VISUAL="+editor+"/editor") }, "edit", "later"); got.status != 0 || got.stderr != "later is saved\n" {
+	if got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "VISUAL="+editor+"/editor") }, "edit", "later"); got.status != 0 || got.stderr != "later is saved\n" {
 		t.Errorf("edit: %+v", got)
 	}
 	if got := m.run(t, nil, "work", "-n", "--publish=pr", "--agent-command=true"); got.status != exit.Usage || !strings.HasPrefix(got.stderr, "ralph: publish pr: ") {

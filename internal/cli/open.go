@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -17,14 +18,14 @@ import (
 const openLong = `Print the address of an issue's open pull or merge request, or of the issue, and open it in the browser. Of a backlog of files
 it is the path of the file. Without a terminal nothing is opened.`
 
-func newOpenCommand(a *app) *cobra.Command {
+func newOpenCommand(a *compose.App) *cobra.Command {
 	var issueOnly bool
 	cmd := &cobra.Command{
 		Use: "open KEY", Short: "Open an issue, or its request, in the browser", Long: openLong,
-		Example: "  ralph open 42\n  ralph open --issue 42", GroupID: groupLook,
+		Example: "  ralph open 42\n  ralph open --issue 42", GroupID: compose.GroupLook,
 	}
-	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error {
-		runs, err := p.journal.Find(ctx, journal.Query{Key: issue.Key})
+	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
+		runs, err := p.Journal.Find(ctx, journal.Query{Key: issue.Key})
 		if err != nil {
 			return err
 		}
@@ -32,26 +33,26 @@ func newOpenCommand(a *app) *cobra.Command {
 		if n := len(runs); n > 0 && runs[n-1].Request.URL != "" && !issueOnly {
 			where = runs[n-1].Request.URL
 		}
-		a.browse(where)
+		browse(a, where)
 		return nil
 	})
 	cmd.Flags().BoolVar(&issueOnly, "issue", false, "the issue, not its request")
-	a.bind(cmd, config.ForIssue)
+	a.Bind(cmd, config.ForIssue)
 	return cmd
 }
 
 // browse prints an address, and opens it where a person has a browser for it. It is printed all the same: whether a browser
 // shows anything cannot be told.
-func (a *app) browse(address string) {
-	a.ui.Printf("%s\n", screen.CleanLine(address))
-	if !screen.IsTerminal(a.host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
+func browse(a *compose.App, address string) {
+	a.UI.Printf("%s\n", screen.CleanLine(address))
+	if !screen.IsTerminal(a.Host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return
 	}
-	browser := a.host.getenv("BROWSER")
+	browser := a.Host.Getenv("BROWSER")
 	if browser == "" {
 		if browser = "xdg-open"; runtime.GOOS == "darwin" {
 			browser = "open"
 		}
 	}
-	_, _ = proc.Foreground(a.hard, proc.Spec{Argv: []string{browser, address}, Dir: a.host.Dir, Env: a.host.Env})
+	_, _ = proc.Foreground(a.Hard, proc.Spec{Argv: []string{browser, address}, Dir: a.Host.Dir, Env: a.Host.Env})
 }

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/neutral"
@@ -91,8 +92,8 @@ func visibleLine(line string) string {
 
 // throughPager are the settings that put the filter before the user's pager for a command of git's. They change nothing
 // where no terminal is written to.
-func (a *app) throughPager(dir, command string) ([]string, error) {
-	if !screen.IsTerminal(a.host.Stdout) {
+func throughPager(a *compose.App, dir, command string) ([]string, error) {
+	if !screen.IsTerminal(a.Host.Stdout) {
 		return nil, nil
 	}
 	self, err := os.Executable()
@@ -101,7 +102,7 @@ func (a *app) throughPager(dir, command string) ([]string, error) {
 	}
 	ask := func(args ...string) string {
 		var out strings.Builder
-		_, err := proc.Run(a.hard, proc.Spec{Argv: append([]string{"git", "-C", dir}, args...), Dir: a.host.Dir, Env: a.host.Env, Stdout: &out})
+		_, err := proc.Run(a.Hard, proc.Spec{Argv: append([]string{"git", "-C", dir}, args...), Dir: a.Host.Dir, Env: a.Host.Env, Stdout: &out})
 		if err != nil {
 			return ""
 		}

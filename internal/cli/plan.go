@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -38,7 +39,7 @@ func stillParked(s pool.Summary) bool {
 }
 
 // plan prints what a sweep would do.
-func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *workView, keys []string) error {
+func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config, view *workView, keys []string) error {
 	plan, err := workers.Preview(ctx, keys...)
 	if err != nil {
 		return exit.AsUsage(err)
@@ -47,52 +48,52 @@ func (a *app) plan(ctx context.Context, workers *pool.Pool, c run.Config, view *
 	if err != nil {
 		return err
 	}
-	expected, err := a.forecast(ctx, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
+	expected, err := expected(ctx, a, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		d := planJSON(plan, parked)
 		d.Forecast = expected
-		return a.ui.JSON(d)
+		return a.UI.JSON(d)
 	}
 	const work = "Would work, in this order:\n"
 	order := work
 	if back := backAt(c.Agents().Choices(), parked); !back.IsZero() && len(keys) == 0 {
-		a.ui.Printf("Nothing would be worked until %s.\n", back.Local().Format(time.DateTime))
-		a.printParked(parked)
-		a.ui.Printf("`ralph work KEY` tries an issue at once.\n\n")
+		a.UI.Printf("Nothing would be worked until %s.\n", back.Local().Format(time.DateTime))
+		printParked(a, parked)
+		a.UI.Printf("`ralph work KEY` tries an issue at once.\n\n")
 		order, parked = "Would work then, in this order:\n", nil
 	}
 	switch {
 	case len(plan.Work) == 0 && order != work: // said above
 	case len(plan.Work) == 0:
-		a.ui.Printf("Nothing to work.\n")
+		a.UI.Printf("Nothing to work.\n")
 	default:
-		a.ui.Printf("%s", order)
-		a.issueTable(plan.Work, view, true)
+		a.UI.Printf("%s", order)
+		issueTable(a, plan.Work, view, true)
 	}
-	a.leftFor("Would work after others:", "WAITS", plan.After, view)
-	a.leftFor("Would work later than in their order:", "BEHIND OTHERS", plan.Later, view)
+	leftFor(a, "Would work after others:", "WAITS", plan.After, view)
+	leftFor(a, "Would work later than in their order:", "BEHIND OTHERS", plan.Later, view)
 	if len(plan.Merged) > 0 {
-		a.ui.Printf("\nWould close first, because you have merged them:\n")
-		a.issueTable(plan.Merged, view, false)
+		a.UI.Printf("\nWould close first, because you have merged them:\n")
+		issueTable(a, plan.Merged, view, false)
 	}
-	a.leftFor("Would leave out:", "WHY NOT", plan.Skipped, view)
-	a.printOpen(plan.Skipped)
+	leftFor(a, "Would leave out:", "WHY NOT", plan.Skipped, view)
+	printOpen(a, plan.Skipped)
 	for _, pr := range plan.Problems {
-		a.ui.Warn(pr.Error())
+		a.UI.Warn(pr.Error())
 	}
-	a.warnCycles(plan.Cycles, view)
-	a.printParked(parked)
+	warnCycles(a, plan.Cycles, view)
+	printParked(a, parked)
 	if expected != nil {
-		a.ui.Printf("\n%s\n", expected)
+		a.UI.Printf("\n%s\n", expected)
 	}
 	return nil
 }
 
 // issueTable prints issues with their titles, numbered on request.
-func (a *app) issueTable(list []tracker.Issue, view *workView, numbered bool) {
+func issueTable(a *compose.App, list []tracker.Issue, view *workView, numbered bool) {
 	rows := [][]string{{"#", "ISSUE", "TITLE"}}
 	for i, issue := range list {
 		rows = append(rows, []string{fmt.Sprint(i + 1), view.name(issue.Key), issue.Title})
@@ -102,35 +103,35 @@ func (a *app) issueTable(list []tracker.Issue, view *workView, numbered bool) {
 			rows[i] = rows[i][1:]
 		}
 	}
-	a.ui.Table(rows)
+	a.UI.Table(rows)
 }
 
 // leftFor prints issues, each with what it is left for.
-func (a *app) leftFor(title, why string, list []pool.Skipped, view *workView) {
+func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *workView) {
 	rows := [][]string{{"ISSUE", why}}
 	for _, s := range list {
 		rows = append(rows, []string{view.name(s.Issue.Key), view.why(s)})
 	}
 	if len(list) > 0 {
-		a.ui.Printf("\n%s\n", title)
-		a.ui.Table(rows)
+		a.UI.Printf("\n%s\n", title)
+		a.UI.Table(rows)
 	}
 }
 
 // printOpen says once that issues wait because so many requests are open.
-func (a *app) printOpen(left []pool.Skipped) {
+func printOpen(a *compose.App, left []pool.Skipped) {
 	if n := slices.IndexFunc(left, func(s pool.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
-		a.ui.Printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
+		a.UI.Printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
 	}
 }
 
 // warnCycles names issues that wait for each other.
-func (a *app) warnCycles(list []tracker.Cycle, view *workView) {
+func warnCycles(a *compose.App, list []tracker.Cycle, view *workView) {
 	for _, c := range list {
 		var names []string
 		for _, key := range append(c, c[0]) {
 			names = append(names, view.name(key))
 		}
-		a.ui.Warn("issues that block each other, so that none of them can start: " + strings.Join(names, " waits for "))
+		a.UI.Warn("issues that block each other, so that none of them can start: " + strings.Join(names, " waits for "))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -28,8 +29,8 @@ const preflightTime = 2 * time.Minute
 // preflight opens a sandbox as every run will, over an empty folder beside the worktrees, and runs git in it. This finds a
 // wrong image, user, runtime, limit or mount before any sweep. A provider with an egress policy of its own starts a machine
 // for each sandbox, so for it Check is enough.
-func (a *app) preflight(ctx context.Context, p *parts, provider sandboxes.Provider) (err error) {
-	if _, err := p.unmet(provider); err != nil {
+func preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider sandboxes.Provider) (err error) {
+	if _, err := p.Unmet(provider); err != nil {
 		return err
 	}
 	if err := provider.Check(ctx); err != nil {
@@ -39,11 +40,11 @@ func (a *app) preflight(ctx context.Context, p *parts, provider sandboxes.Provid
 	if !c.Isolated() || c.OwnEgress {
 		return nil
 	}
-	mounts, err := a.mounts(p)
+	mounts, err := a.Mounts(p)
 	if err != nil {
 		return err
 	}
-	parent := filepath.Join(p.state, "preflight")
+	parent := filepath.Join(p.State, "preflight")
 	defer reapPreflights(ctx, parent, provider) // last, because the engine may still be busy with the killed check's sandbox
 	run := fmt.Sprintf("preflight-%d-%s-%s", os.Getpid(), provider.Name(), strings.ToLower(rand.Text()[:12]))
 	dir := filepath.Join(parent, run)
@@ -51,9 +52,9 @@ func (a *app) preflight(ctx context.Context, p *parts, provider sandboxes.Provid
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(dir)) }()
-	spec := sandboxes.Spec{Run: run, Worktree: dir, Mounts: mounts, Limits: limits(p.Config)}
-	if showsHost(provider) {
-		spec.Env = []string{"PATH=" + a.sandboxPath(p.Config)}
+	spec := sandboxes.Spec{Run: run, Worktree: dir, Mounts: mounts, Limits: compose.Limits(p.Config)}
+	if compose.ShowsHost(provider) {
+		spec.Env = []string{"PATH=" + a.SandboxPath(p.Config)}
 	}
 	limit, cancel := context.WithTimeoutCause(ctx, preflightTime, fmt.Errorf("it has not opened within %s", preflightTime))
 	defer cancel()
@@ -75,8 +76,8 @@ func (a *app) preflight(ctx context.Context, p *parts, provider sandboxes.Provid
 
 // works checks the sandbox before a sweep. Where no other program is behind it, one success holds for this program until the machine
 // starts again: a sandbox that is opened for nothing is a tenth of the cost of a short sweep.
-func (p *parts) works(ctx context.Context, provider sandboxes.Provider) error {
-	file, now := p.checkedFile(provider), ""
+func works(ctx context.Context, p *compose.Parts, provider sandboxes.Provider) error {
+	file, now := checkedFile(p, provider), ""
 	if provider.Capabilities().Isolation == sandboxes.Namespaces {
 		now = thisProgram()
 	}
@@ -86,20 +87,20 @@ func (p *parts) works(ctx context.Context, provider sandboxes.Provider) error {
 	err := provider.Check(ctx)
 	if err == nil && now != "" {
 		if failed := os.WriteFile(file, []byte(now), 0o600); failed != nil {
-			p.log.Debug("the check of the sandbox is not remembered", "error", failed)
+			p.Log.Debug("the check of the sandbox is not remembered", "error", failed)
 		}
 	}
 	return err
 }
 
-func (p *parts) checkedFile(provider sandboxes.Provider) string {
-	return filepath.Join(p.state, "checked-"+provider.Name())
+func checkedFile(p *compose.Parts, provider sandboxes.Provider) string {
+	return filepath.Join(p.State, "checked-"+provider.Name())
 }
 
 // checkAgain has the next sweep check the sandbox, because one of a run did not open.
-func (p *parts) checkAgain(provider sandboxes.Provider, runs []journal.Record) {
+func checkAgain(p *compose.Parts, provider sandboxes.Provider, runs []journal.Record) {
 	if slices.ContainsFunc(runs, func(r journal.Record) bool { return r.Facts.Open != nil }) {
-		_ = os.Remove(p.checkedFile(provider)) // mostly there is none
+		_ = os.Remove(checkedFile(p, provider)) // mostly there is none
 	}
 }
 
@@ -137,14 +138,14 @@ func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider
 
 // noAgent is the error that every run would end with because this host lacks the agents' programs; nil when one is there, and the
 // reviewer's.
-func (a *app) noAgent(c run.Config) (first error) {
+func noAgent(a *compose.App, c run.Config) (first error) {
 	if c.Review.Agent != nil {
-		if err := a.noProgram(c, agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}); err != nil {
+		if err := noProgram(a, c, agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}); err != nil {
 			return err
 		}
 	}
 	for _, l := range c.Agents() {
-		err := a.noProgram(c, l)
+		err := noProgram(a, c, l)
 		if err == nil {
 			return nil
 		}
@@ -155,16 +156,16 @@ func (a *app) noAgent(c run.Config) (first error) {
 
 // noProgram is the error of a program that this host lacks; nil when it is there, may be in the sandbox only or in a PATH of
 // the run's own, or may come with the setup. A setup adds nothing to the PATH of a sandbox that shows the host's folders.
-func (a *app) noProgram(c run.Config, l agents.Link) error {
+func noProgram(a *compose.App, c run.Config, l agents.Link) error {
 	program := l.Agent.Describe().Program
 	if program == "" && len(l.Options.Command) > 0 {
 		program = l.Options.Command[0]
 	}
-	ofHost := !c.Sandboxes.Capabilities().Isolated() || showsHost(c.Sandboxes)
+	ofHost := !c.Sandboxes.Capabilities().Isolated() || compose.ShowsHost(c.Sandboxes)
 	path := slices.ContainsFunc(l.Options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
-	installs := len(c.Before) > 0 || len(c.Setup) > 0 && (!showsHost(c.Sandboxes) || strings.Contains(program, "/"))
+	installs := len(c.Before) > 0 || len(c.Setup) > 0 && (!compose.ShowsHost(c.Sandboxes) || strings.Contains(program, "/"))
 	if !ofHost || path || installs || program == "" ||
-		strings.Contains(program, "/") && (len(c.Mounts) > 0 || !filepath.IsAbs(program)) || a.lookPath(program) != "" {
+		strings.Contains(program, "/") && (len(c.Mounts) > 0 || !filepath.IsAbs(program)) || a.LookPath(program) != "" {
 		return nil
 	}
 	return &exit.Error{Status: exit.Parked, Err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), hint.Agent)}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -45,7 +46,7 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 			m.commit(t)
 			bin := m.program(t, "docker", engineScript)
 			args := append([]string{"--sandbox=docker", "--image=ralph:x", "--agent-command=true", "--remote=none"}, c.args...)
-			change := func(h *Host) {
+			change := func(h *compose.Host) {
 				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "IMAGE_USER=" + c.user}
 			}
 			doctor := m.run(t, change, append([]string{"doctor"}, args...)...)
@@ -84,7 +85,7 @@ func TestContainerKeys(t *testing.T) {
 		"--container-user=1:1", "--container-network=backend", "--container-userns=host", "--container-selinux=disable", "--container-group=kvm",
 		"--container-device=/dev/kvm", "--container-workdir=/workspace", "--container-keep", "--container-arg=--cpuset-cpus=0",
 	}
-	change := func(h *Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} }
+	change := func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} }
 	exec := m.run(t, change, append(append([]string{"sandbox", "exec", "--sandbox=docker", "--image=ralph:x", "--agent-command=true"}, keys...), "--", "true")...)
 	argv, err := os.ReadFile(record)
 	if err != nil {

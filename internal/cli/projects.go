@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/attach"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -28,13 +29,13 @@ nothing more, also after a restart of the service; runs that are on go on.`
 
 // projectsOptions are the flags of all subcommands.
 type projectsOptions struct {
-	*app
+	*compose.App
 	file, listen, tokenFile string
 }
 
-func newProjectsCommand(a *app) *cobra.Command {
-	o := &projectsOptions{app: a}
-	cmd := &cobra.Command{Use: "projects", Short: "List, add, pause and remove the projects of a service", Long: projectsLong, GroupID: groupWork,
+func newProjectsCommand(a *compose.App) *cobra.Command {
+	o := &projectsOptions{App: a}
+	cmd := &cobra.Command{Use: "projects", Short: "List, add, pause and remove the projects of a service", Long: projectsLong, GroupID: compose.GroupWork,
 		Example: "  ralph projects add ~/src/shop\n  ralph projects list\n  ralph projects pause shop"}
 	cmd.PersistentFlags().StringVarP(&o.file, "config", "c", "", "`file` with the projects (default ~/.config/ralph/serve.yaml)")
 	cmd.PersistentFlags().StringVar(&o.listen, "listen", "", "`address` of the service's API: HOST:PORT or unix:PATH (default "+usualListen+")")
@@ -43,7 +44,7 @@ func newProjectsCommand(a *app) *cobra.Command {
 		Use: "list", Short: "List the projects and what each is doing", Args: exit.NoArgs, Example: "  ralph projects list",
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd) },
 	}
-	a.addJSON(list)
+	a.AddJSON(list)
 	name := ""
 	add := &cobra.Command{
 		Use: "add [REPO]", Short: "Add a repository", Args: exit.AtMostOne("REPO"), Example: "  ralph projects add ~/src/shop\n  ralph projects add --name website ~/src/site",
@@ -107,19 +108,19 @@ func nearestProject(name string, names []string) string {
 // there is a client of the service.
 func (o *projectsOptions) there() (*attach.Service, error) {
 	o.listen = cmp.Or(o.listen, serviceHere())
-	return o.service(o.listen, o.tokenFile)
+	return clientOf(o.App, o.listen, o.tokenFile)
 }
 
 // path is the file with the projects.
 func (o *projectsOptions) path() string {
 	if o.file != "" {
-		return o.expand(o.host.Dir, o.file)
+		return o.Expand(o.Host.Dir, o.file)
 	}
-	return filepath.Join(filepath.Dir(config.UserFile(o.host.Env)), "serve.yaml")
+	return filepath.Join(filepath.Dir(config.UserFile(o.Host.Env)), "serve.yaml")
 }
 
 func (o *projectsOptions) read() ([]config.Project, error) {
-	file, err := config.ReadService(o.path(), o.host.Env, o.choices())
+	file, err := config.ReadService(o.path(), o.Host.Env, o.Choices())
 	if err != nil {
 		if _, serr := os.Stat(o.path()); errors.Is(serr, fs.ErrNotExist) {
 			return nil, exit.Usagef("%s does not exist; `ralph projects add REPO` makes it, and --config names another", o.path())
@@ -148,13 +149,13 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 	defer there.Close()
 	known, away := there.Projects(cmd.Context())
 	if away != nil && !errors.Is(away, attach.ErrNoService) {
-		return o.refused(away)
+		return refused(o.App, away)
 	}
 	if unread != nil {
 		if away != nil {
 			return unread
 		}
-		o.ui.Warn(unread.Error())
+		o.UI.Warn(unread.Error())
 		for _, p := range known {
 			list = append(list, config.Project{Name: p.Name, Repo: p.Repo})
 		}
@@ -174,22 +175,22 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 		}
 		shown = append(shown, s)
 	}
-	if o.json {
-		return o.ui.JSON(shown)
+	if o.JSON {
+		return o.UI.JSON(shown)
 	}
 	rows := [][]string{{"PROJECT", "STATE", "RUNNING", "REPOSITORY", "PROBLEM"}}
 	for _, s := range shown {
 		rows = append(rows, []string{s.Name, s.State, fmt.Sprint(s.Running), s.Repo, screen.CleanLine(s.Problem)})
 	}
-	o.ui.Table(rows)
+	o.UI.Table(rows)
 	if away != nil {
-		o.ui.Note("%s", away)
+		o.UI.Note("%s", away)
 	}
 	return nil
 }
 
 func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
-	place, err := worktree.Locate(cmd.Context(), o.expand(o.host.Dir, cmp.Or(repo, ".")))
+	place, err := worktree.Locate(cmd.Context(), o.Expand(o.Host.Dir, cmp.Or(repo, ".")))
 	if err != nil {
 		return &exit.Error{Status: exit.Usage, Err: err}
 	}
@@ -207,10 +208,10 @@ func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
 	if err := os.MkdirAll(filepath.Dir(o.path()), 0o700); err != nil {
 		return err
 	}
-	if err := o.replaceProjects(o.path(), changed); err != nil {
+	if err := replaceProjects(o.App, o.path(), changed); err != nil {
 		return err
 	}
-	o.ui.Printf("Added %s to %s.\n", screen.CleanLine(cmp.Or(name, filepath.Base(place.Top))), o.path())
+	o.UI.Printf("Added %s to %s.\n", screen.CleanLine(cmp.Or(name, filepath.Base(place.Top))), o.path())
 	return o.says(cmd, "ralph serve "+o.path())
 }
 
@@ -219,7 +220,7 @@ func (o *projectsOptions) addable(repo, name string) error {
 	if !config.IsProjectName(name) {
 		return exit.Usagef("project %q needs a name of A to Z, a to z, 0 to 9, . _ -: --name NAME", name)
 	}
-	file, err := config.ReadService(o.path(), o.host.Env, o.choices())
+	file, err := config.ReadService(o.path(), o.Host.Env, o.Choices())
 	if err != nil {
 		return nil //nolint:nilerr // there may be no file yet
 	}
@@ -254,10 +255,10 @@ func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return exit.Usagef("%s: %w", o.path(), err)
 	}
-	if err := o.replaceProjects(o.path(), changed); err != nil {
+	if err := replaceProjects(o.App, o.path(), changed); err != nil {
 		return err
 	}
-	o.ui.Printf("Removed %s from %s. What ralph keeps of its runs stays.\n", screen.CleanLine(p.Name), o.path())
+	o.UI.Printf("Removed %s from %s. What ralph keeps of its runs stays.\n", screen.CleanLine(p.Name), o.path())
 	return o.says(cmd, "")
 }
 
@@ -270,9 +271,9 @@ func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
 	defer there.Close()
 	switch err := there.Ready(cmd.Context()); {
 	case err == nil:
-		o.ui.Note("the service takes it up within seconds; runs that are on come to their end")
+		o.UI.Note("the service takes it up within seconds; runs that are on come to their end")
 	case errors.Is(err, attach.ErrNoService) && begin != "":
-		o.ui.Note("%s; begin one with: %s", err, begin)
+		o.UI.Note("%s; begin one with: %s", err, begin)
 	}
 	return nil
 }
@@ -299,7 +300,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 			err = service.WritePause(file, paused)
 		}
 		if err == nil {
-			o.ui.Note("no service listens at %s: it holds from the next start of one on this machine", screen.CleanLine(o.listen))
+			o.UI.Note("no service listens at %s: it holds from the next start of one on this machine", screen.CleanLine(o.listen))
 		}
 	}
 	if answer, is := errors.AsType[*attach.RefusedError](err); is && answer.Code == http.StatusNotFound {
@@ -311,27 +312,27 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 		return exit.Usagef("there is no such project in the service: %s%s", name, nearestProject(name, has))
 	}
 	if err != nil {
-		return o.refused(err)
+		return refused(o.App, err)
 	}
-	o.ui.Printf(done, screen.CleanLine(name))
+	o.UI.Printf(done, screen.CleanLine(name))
 	return nil
 }
 
 // pauseFile is where a pause of a project is noted. To look there, its configuration need not be trusted.
 func (o *projectsOptions) pauseFile(cmd *cobra.Command, p config.Project, looks bool) (string, error) {
-	b := *o.app
-	b.repo, b.project = p.Repo, &p
+	b := *o.App
+	b.Repo, b.Project = p.Repo, &p
 	place, err := worktree.Locate(cmd.Context(), p.Repo)
 	if err != nil {
 		return "", err
 	}
-	from := b.sources(cmd.Flags(), place.Top)
+	from := b.Sources(cmd.Flags(), place.Top)
 	from.Looks = looks
 	loaded, err := config.Load(from)
 	if err != nil {
 		return "", err
 	}
-	state, err := b.stateDir(loaded.Config)
+	state, err := b.StateDir(loaded.Config)
 	if err != nil {
 		return "", err
 	}

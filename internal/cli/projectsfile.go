@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
@@ -114,7 +115,7 @@ func scalar(s string) string {
 }
 
 // replaceProjects writes the file anew once it is sure that a service takes it.
-func (a *app) replaceProjects(file, text string) error {
+func replaceProjects(a *compose.App, file, text string) error {
 	target := file
 	if linked, err := filepath.EvalSymlinks(file); err == nil {
 		target = linked
@@ -132,7 +133,7 @@ func (a *app) replaceProjects(file, text string) error {
 	if err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
-	if _, err := config.ReadService(temp.Name(), a.host.Env, a.choices()); err != nil {
+	if _, err := config.ReadService(temp.Name(), a.Host.Env, a.Choices()); err != nil {
 		return &exit.Error{Status: exit.Usage, Err: errors.New(strings.ReplaceAll(err.Error(), temp.Name(), file))}
 	}
 	return os.Rename(temp.Name(), target)

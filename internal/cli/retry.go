@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -17,22 +18,22 @@ import (
 const retryLong = `Ask the next ralph work, on whichever machine, to work an issue again, as a comment /ralph retry (or /ralph fresh) does on a
 forge: attempts and waiting times count anew, the pick-up label goes on, and needs-human and needs-info go.`
 
-func newRetryCommand(a *app) *cobra.Command {
+func newRetryCommand(a *compose.App) *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{
 		Use: "retry KEY", Short: "Ask the next sweep to work an issue again", Long: retryLong,
-		Example: "  ralph retry fix-login\n  ralph retry --fresh fix-login", GroupID: groupWork,
+		Example: "  ralph retry fix-login\n  ralph retry --fresh fix-login", GroupID: compose.GroupWork,
 	}
-	a.onIssue(cmd, func(ctx context.Context, p *parts, issue tracker.Issue) error {
+	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
 		if !issue.Open {
 			return &exit.Error{
-				Status: exit.Failed, Err: fmt.Errorf("%s is closed", screen.CleanLine(p.names(ctx)(issue.Key))), Hint: "open it first with: ralph reopen " + issue.Key,
+				Status: exit.Failed, Err: fmt.Errorf("%s is closed", screen.CleanLine(p.Names(ctx)(issue.Key))), Hint: "open it first with: ralph reopen " + issue.Key,
 			}
 		}
 		if p.Sandbox == "auto" {
-			p.assumeNone() // nothing is run
+			p.AssumeNone() // nothing is run
 		}
-		c, err := a.poolConfig(ctx, p)
+		c, err := a.PoolConfig(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -44,14 +45,14 @@ func newRetryCommand(a *app) *cobra.Command {
 		if fresh {
 			verb = tracker.Fresh
 		}
-		if err := worker.Requeue(ctx, issue.Key, cmp.Or(a.host.getenv("USER"), "a person"), verb, ""); err != nil {
+		if err := worker.Requeue(ctx, issue.Key, cmp.Or(a.Host.Getenv("USER"), "a person"), verb, ""); err != nil {
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
-		a.ui.Printf("The next `ralph work` takes %s.\n", screen.CleanLine(issue.Key))
+		a.UI.Printf("The next `ralph work` takes %s.\n", screen.CleanLine(issue.Key))
 		return nil
 	})
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin at the base; the earlier work is left out")
-	a.bind(cmd, config.ForIssue, "labels")
+	a.Bind(cmd, config.ForIssue, "labels")
 	cmd.Flags().Lookup("label").Usage = "the pick-up labels, which go on"
 	return cmd
 }

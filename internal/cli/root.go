@@ -7,14 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-)
-
-// The groups of the help.
-const (
-	groupWork  = "work"
-	groupLook  = "look"
-	groupSetUp = "set-up"
 )
 
 const rootLong = `Ralph empties a backlog. It takes the issues that a person marked as needing no human, works each one with an AI
@@ -36,8 +30,8 @@ Exit status:
 `
 
 // constructors make the commands, by name. A command added here is all there is to adding one.
-func constructors() map[string]func(*app) *cobra.Command {
-	return map[string]func(*app) *cobra.Command{
+func constructors() map[string]func(*compose.App) *cobra.Command {
+	return map[string]func(*compose.App) *cobra.Command{
 		"work":     newWorkCommand,
 		"run":      newRunCommand,
 		"new":      newNewCommand,
@@ -65,58 +59,50 @@ func constructors() map[string]func(*app) *cobra.Command {
 		"init":     newInitCommand,
 		"doctor":   newDoctorCommand,
 		"image":    newImageCommand,
-		"docker":   func(a *app) *cobra.Command { return newEngineCommand(a, "docker") },
-		"podman":   func(a *app) *cobra.Command { return newEngineCommand(a, "podman") },
+		"docker":   func(a *compose.App) *cobra.Command { return newEngineCommand(a, "docker") },
+		"podman":   func(a *compose.App) *cobra.Command { return newEngineCommand(a, "podman") },
 		"config":   newConfigCommand,
 		"trust":    newTrustCommand,
 		"version":  newVersionCommand,
 	}
 }
 
-// looks reports a command that starts no agent, check or setup, and no program that a configuration names: it goes on without
-// the guarded values of a repository's file that are not accepted. All other commands refuse such a file.
-func looks(cmd *cobra.Command) bool {
-	return cmd.Parent() == cmd.Root() && slices.Contains([]string{
-		"stop", "clean", "status", "top", "show", "cost", "diff", "tree", "open", "verify", "logs", "doctor",
-	}, cmd.Name())
-}
-
 // newRoot builds the tree of commands for a command line. Only the command that it begins with is made, if it is one: all flags
 // of all commands take a third of the time of a short command.
-func newRoot(a *app, args ...string) *cobra.Command {
+func newRoot(a *compose.App, args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "ralph",
 		Short:         "Ralph empties a backlog",
 		Long:          rootLong,
 		Example:       rootExample,
-		Version:       buildVersion().line(),
+		Version:       a.Build().Line(),
 		SilenceErrors: true, SilenceUsage: true, DisableSuggestions: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.begin() },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return begin(a) },
 	}
-	root.SetIn(a.host.Stdin)
-	root.SetOut(a.ui.Out)
-	root.SetErr(a.ui.Err)
+	root.SetIn(a.Host.Stdin)
+	root.SetOut(a.UI.Out)
+	root.SetErr(a.UI.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) { a.ui.Printf("%s", a.help(helped(cmd, args))) })
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) { a.UI.Printf("%s", help(a, helped(cmd, args))) })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if a.helpAll {
+		if a.HelpAll {
 			return pflag.ErrHelp
 		}
 		return exit.FlagError(cmd, err)
 	})
 	root.AddGroup(
-		&cobra.Group{ID: groupWork, Title: "Work on issues:"},
-		&cobra.Group{ID: groupLook, Title: "Look at work:"},
-		&cobra.Group{ID: groupSetUp, Title: "Set up:"},
+		&cobra.Group{ID: compose.GroupWork, Title: "Work on issues:"},
+		&cobra.Group{ID: compose.GroupLook, Title: "Look at work:"},
+		&cobra.Group{ID: compose.GroupSetUp, Title: "Set up:"},
 	)
-	root.SetHelpCommandGroupID(groupSetUp)
-	root.SetCompletionCommandGroupID(groupSetUp)
+	root.SetHelpCommandGroupID(compose.GroupSetUp)
+	root.SetCompletionCommandGroupID(compose.GroupSetUp)
 
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.repo, "repo", "", "the repository's `folder` (default: the one you are in)")
-	flags.StringVar(&a.color, "color", a.color, "colour the output `when`: auto, always, never")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only")
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print more of what goes on")
+	flags.StringVar(&a.Repo, "repo", "", "the repository's `folder` (default: the one you are in)")
+	flags.StringVar(&a.Color, "color", a.Color, "colour the output `when`: auto, always, never")
+	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print results and errors only")
+	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "print more of what goes on")
 	flags.BoolP("help", "h", false, "explain the command")
 	flags.VarPF(allHelp{a}, "help-all", "", "behind a command: explain it with all of its flags").NoOptDefVal = "true"
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors(), cobra.ShellCompDirectiveNoFileComp))
@@ -124,7 +110,7 @@ func newRoot(a *app, args ...string) *cobra.Command {
 	all := constructors()
 	asked := len(args) > 0 && all[args[0]] != nil
 	if asked {
-		all = map[string]func(*app) *cobra.Command{args[0]: all[args[0]]}
+		all = map[string]func(*compose.App) *cobra.Command{args[0]: all[args[0]]}
 		root.CompletionOptions.DisableDefaultCmd = true
 	}
 	for _, command := range all {
@@ -144,20 +130,15 @@ func newRoot(a *app, args ...string) *cobra.Command {
 func colors() []string { return []string{"auto", "always", "never"} }
 
 // begin checks and applies the global flags.
-func (a *app) begin() error {
-	if !slices.Contains(colors(), a.color) {
-		return exit.Usagef("--color: %q is not one of %s", a.color, strings.Join(colors(), ", "))
+func begin(a *compose.App) error {
+	if !slices.Contains(colors(), a.Color) {
+		return exit.Usagef("--color: %q is not one of %s", a.Color, strings.Join(colors(), ", "))
 	}
-	if a.quiet && a.verbose {
+	if a.Quiet && a.Verbose {
 		return exit.Usagef("--quiet and --verbose exclude each other; choose one")
 	}
-	a.ui.Configure(a.color, a.quiet, a.verbose)
+	a.UI.Configure(a.Color, a.Quiet, a.Verbose)
 	return nil
-}
-
-// addJSON gives a command the flag --json.
-func (a *app) addJSON(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
 }
 
 // refuseUnknown makes a command refuse subcommands it does not have; cobra prints the help, as a success.
@@ -177,7 +158,7 @@ func newHelpCommand() *cobra.Command {
 		Use:     "help [COMMAND]",
 		Short:   "Explain a command",
 		Example: "  ralph help config",
-		GroupID: groupSetUp,
+		GroupID: compose.GroupSetUp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, rest, err := cmd.Root().Find(args)
 			if err != nil {
@@ -194,5 +175,23 @@ func newHelpCommand() *cobra.Command {
 			}
 			return exit.CommandNames(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
 		},
+	}
+}
+
+// refineCompletion makes cobra's own command refuse a shell it does not know; left alone it prints its help.
+func refineCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd("completion")
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil || completion == root {
+		return
+	}
+	completion.Long = strings.TrimSpace(completion.Long) + "\n\nIn bash it needs the package bash-completion."
+	completion.Args = cobra.ArbitraryArgs
+	completion.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		shells := exit.CommandNames(cmd)
+		return exit.Usagef("unknown shell %q%s", args[0], exit.Suggest(args[0], shells, "", "it is one of "+strings.Join(shells, ", ")))
 	}
 }

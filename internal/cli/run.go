@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -54,18 +55,18 @@ type runFlags struct {
 	iterations int
 }
 
-func newRunCommand(a *app) *cobra.Command {
+func newRunCommand(a *compose.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run one prompt, without a backlog", Long: runLong, Example: runExample,
-		Annotations: map[string]string{sweeps: "yes"},
-		GroupID:     groupWork, Args: exit.NoArgs,
+		Annotations: map[string]string{compose.Sweeps: "yes"},
+		GroupID:     compose.GroupWork, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRun(cmd, a, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.prompt, "prompt", "", "the prompt, sent as it is")
 	flags.StringArrayVar(&f.promptArgs, "prompt-arg", nil, "`KEY=VALUE` for the prompt file")
-	flags.StringVar(&a.repo, "cwd", "", "same as --repo")
+	flags.StringVar(&a.Repo, "cwd", "", "same as --repo")
 	flags.StringVar(&f.name, "name", "", "name of the run, shown on every line")
 	flags.StringVar(&f.logFile, "log-file", "", "write progress and what the agent says to this `file`, not to the terminal")
 	flags.StringVar(&f.strategy, "branch-strategy", "", "where commits go: head, merge-to-head, branch (default: head with sandbox none, else merge-to-head)")
@@ -75,8 +76,8 @@ func newRunCommand(a *app) *cobra.Command {
 	flags.StringVar(&f.schema, "output-schema", "", "JSON Schema `file` that the output must satisfy")
 	flags.IntVar(&f.iterations, "max-iterations", 1, "agent processes at most")
 	_ = cmd.RegisterFlagCompletionFunc("branch-strategy", cobra.FixedCompletions(strategies(), cobra.ShellCompDirectiveNoFileComp))
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForPrompt)
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForPrompt)
 	return cmd
 }
 
@@ -87,7 +88,7 @@ func strategies() (names []string) {
 	return names
 }
 
-func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
+func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	sent, err := f.promptOf(cmd)
 	if err != nil {
 		return err
@@ -96,35 +97,35 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	p, err := a.openRepo(cmd)
+	p, err := a.OpenRepo(cmd)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	if err := p.startable(cmd.Context()); err != nil {
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := p.Startable(cmd.Context()); err != nil {
 		return err
 	}
-	c, err := a.runConfig(cmd.Context(), p)
+	c, err := a.RunConfig(cmd.Context(), p)
 	if err != nil {
 		return err
 	}
-	if err := a.withAgent(p, &c); err != nil {
+	if err := a.WithAgent(p, &c); err != nil {
 		return err
 	}
-	log, err := a.jobLog(f, p.secrets)
+	log, err := newJobLog(a, f, p.Secrets)
 	if err != nil {
 		return err
 	}
 	defer log.close()
 	if sent.Template != "" || sent.Inline == "" {
-		if sent, err = a.template(cmd.Context(), p, sent); err != nil {
+		if sent, err = template(cmd.Context(), a, p, sent); err != nil {
 			return err
 		}
 	}
 	c.Prompt, c.Copy, c.MaxIterations = sent, given(cmd, "copy", p.Copy), f.iterations
 	c.Attempts = nil // an issue has them
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
-	traces, err := a.tracer(p, filepath.Base(p.top))
+	traces, err := a.Tracer(p, filepath.Base(p.Top))
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	c.Emit = traces.Observe
 	j := job.Job{
 		Run: c, Name: f.name, Strategy: job.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
-		Output: output, Kill: a.hard.Done(), Observe: log.event, Recovered: a.noteRecovered,
+		Output: output, Kill: a.Hard.Done(), Observe: log.event, Recovered: noteRecovered(a.UI),
 	}
 	if err := j.Check(); err != nil {
 		return jobUsage(err)
@@ -140,19 +141,19 @@ func runRun(cmd *cobra.Command, a *app, f runFlags) (err error) {
 	for _, text := range estimated(c) {
 		log.print("%s", text)
 	}
-	defer a.noteStopping(cmd.Context(), p.StopGrace)()
+	defer a.NoteStopping(cmd.Context(), p.StopGrace)()
 	res, err := j.Do(cmd.Context())
 	if err != nil {
-		return p.onFullDisk(err)
+		return onFullDisk(p, err)
 	}
-	res = redactedResult(res, p.secrets)
-	if perr := a.printJob(res, f); perr != nil {
+	res = redactedResult(res, p.Secrets)
+	if perr := printJob(a, res, f); perr != nil {
 		return perr
 	}
 	err = jobVerdict(res.Record, res.Unavailable)
-	said := hint.DiskFull(strings.Join(append(res.Record.Warnings, report.Reason(res.Record.Verdict.Reason)), " "), p.state)
+	said := hint.DiskFull(strings.Join(append(res.Record.Warnings, report.Reason(res.Record.Verdict.Reason)), " "), p.State)
 	if said != "" && (err == nil || hint.For(err) != said) {
-		a.ui.Warn(said)
+		a.UI.Warn(said)
 	}
 	return err
 }
@@ -219,17 +220,17 @@ func (f runFlags) promptOf(cmd *cobra.Command) (prompt.Prompt, error) {
 }
 
 // template reads the prompt file; "-" is standard input.
-func (a *app) template(ctx context.Context, p *parts, to prompt.Prompt) (prompt.Prompt, error) {
+func template(ctx context.Context, a *compose.App, p *compose.Parts, to prompt.Prompt) (prompt.Prompt, error) {
 	name := p.PromptFile
 	read := func() ([]byte, error) {
-		if p.showsKeys(name) {
-			return nil, noTemplate(name)
+		if p.ShowsKeys(name) {
+			return nil, compose.NoTemplate(name)
 		}
 		return os.ReadFile(name)
 	}
-	if name == a.path("-") {
+	if name == a.Path("-") {
 		name = "standard input"
-		read = func() ([]byte, error) { return a.input(ctx) }
+		read = func() ([]byte, error) { return input(ctx, a) }
 	}
 	text, err := read()
 	if err != nil {
@@ -244,13 +245,13 @@ func (a *app) template(ctx context.Context, p *parts, to prompt.Prompt) (prompt.
 
 // input reads standard input to its end, or until ctx ends: a read from a terminal cannot be called off, so it ends with
 // the process then.
-func (a *app) input(ctx context.Context) (text []byte, err error) {
+func input(ctx context.Context, a *compose.App) (text []byte, err error) {
 	read := make(chan struct{})
 	var all []byte
 	var failed error
 	go func() {
 		defer close(read)
-		all, failed = io.ReadAll(a.host.Stdin)
+		all, failed = io.ReadAll(a.Host.Stdin)
 	}()
 	select {
 	case <-read:
@@ -260,7 +261,7 @@ func (a *app) input(ctx context.Context) (text []byte, err error) {
 	}
 }
 
-func (f runFlags) output(a *app) (*loop.Output, error) {
+func (f runFlags) output(a *compose.App) (*loop.Output, error) {
 	if f.outputTag == "" {
 		if f.schema != "" {
 			return nil, exit.Usagef("--output-schema needs --output-tag TAG")
@@ -270,7 +271,7 @@ func (f runFlags) output(a *app) (*loop.Output, error) {
 	o := &loop.Output{Tag: f.outputTag}
 	if f.schema != "" {
 		var err error
-		if o.Schema, err = os.ReadFile(a.path(f.schema)); err != nil {
+		if o.Schema, err = os.ReadFile(a.Path(f.schema)); err != nil {
 			return nil, exit.Usagef("--output-schema: %v", err)
 		}
 	}

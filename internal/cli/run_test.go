@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -28,7 +29,7 @@ func TestInterruptWhileThePromptIsRead(t *testing.T) {
 	m.commit(t)
 	in, keyboard := io.Pipe()
 	interrupt := make(chan struct{})
-	got := m.run(t, func(h *Host) {
+	got := m.run(t, func(h *compose.Host) {
 		h.Stdin, h.Interrupt = readFrom{in, func() { close(interrupt) }}, interrupt
 	}, "run", "--prompt-file=-", "--sandbox=none", "--agent-command=true")
 	if got.status != 130 {
@@ -60,7 +61,7 @@ func TestRunTakesItsAgentAndNotThatOfAttempts(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, "f", "x")
 	m.commit(t)
-	got := m.run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_ATTEMPTS=codex") }, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions", "--agent-command=echo '<promise>COMPLETE</promise>'")
+	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_ATTEMPTS=codex") }, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions", "--agent-command=echo '<promise>COMPLETE</promise>'")
 	if got.status != exit.OK {
 		t.Errorf("got %+v", got)
 	}
@@ -72,7 +73,7 @@ func TestRunRefusesAnAgentBeforeItReadsThePrompt(t *testing.T) {
 	m := newMachine(t)
 	m.commit(t)
 	asked := false
-	got := m.run(t, func(h *Host) {
+	got := m.run(t, func(h *compose.Host) {
 		h.Stdin = readFrom{strings.NewReader("hi"), func() { asked = true }}
 	}, "run", "--prompt-file=-", "--sandbox=none", "--agent-command=true", "--fallback=no-such")
 	if got.status != exit.Usage || asked {
@@ -94,7 +95,7 @@ func TestRunSaysWhatWasDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := m.program(t, "claude", "cat >/dev/null; cat "+m.root+"/stream\n")
-	got := m.run(t, func(h *Host) {
+	got := m.run(t, func(h *compose.Host) {
 		h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=x"}
 	}, "run", "--prompt=hi", "--sandbox=none", "--commit-author=A <a@b.c>", "--agent=claude-code")
 	if !strings.Contains(got.stderr, "warning: the agent may not use ") || !strings.Contains(got.stderr, "allow it with --skip-permissions") {

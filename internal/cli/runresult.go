@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -53,16 +54,16 @@ func jobVerdict(r journal.Record, unavailable error) error {
 }
 
 // printJob prints what the run came to.
-func (a *app) printJob(res run.Result, f runFlags) error {
-	if a.json {
-		return a.ui.JSON(jobJSON(res))
+func printJob(a *compose.App, res run.Result, f runFlags) error {
+	if a.JSON {
+		return a.UI.JSON(jobJSON(res))
 	}
 	r := res.Record
 	row := func(name, format string, args ...any) {
-		if a.quiet && f.outputTag != "" { // only the output was asked for
+		if a.Quiet && f.outputTag != "" { // only the output was asked for
 			return
 		}
-		a.ui.Printf("%-18s %s\n", name+":", screen.CleanLine(fmt.Sprintf(format, args...)))
+		a.UI.Printf("%-18s %s\n", name+":", screen.CleanLine(fmt.Sprintf(format, args...)))
 	}
 	row("Iterations", "%d of %d", len(r.Facts.Iterations), f.iterations)
 	signal := ""
@@ -107,13 +108,13 @@ func (a *app) printJob(res run.Result, f runFlags) error {
 	}
 	row("Logs", "%s", r.Dir)
 	for _, w := range r.Warnings {
-		a.ui.Warn(hint.Raising(w))
+		a.UI.Warn(hint.Raising(w))
 	}
 	if d := denied(r); d != "" {
-		a.ui.Warn(d)
+		a.UI.Warn(d)
 	}
 	if res.Output != nil {
-		a.ui.Printf("%s\n", screen.Clean(cmp.Or(string(res.Output.JSON), res.Output.Raw)))
+		a.UI.Printf("%s\n", screen.Clean(cmp.Or(string(res.Output.JSON), res.Output.Raw)))
 	}
 	return nil
 }
@@ -130,36 +131,38 @@ func denied(r journal.Record) string {
 }
 
 // noteRecovered says what was imported of a job that had died.
-func (a *app) noteRecovered(r journal.Record) {
-	kept := hint.KeptWork(r.Commits, r.Branch, r.WIP)
-	if kept == "" {
-		kept = "there was no work to keep"
-	} else {
-		kept += "; " + hint.DropWith(r.Key)
+func noteRecovered(ui *screen.Printer) func(journal.Record) {
+	return func(r journal.Record) {
+		kept := hint.KeptWork(r.Commits, r.Branch, r.WIP)
+		if kept == "" {
+			kept = "there was no work to keep"
+		} else {
+			kept += "; " + hint.DropWith(r.Key)
+		}
+		ui.Note("ralph: run %s had died; %s", r.ID, screen.CleanLine(kept))
 	}
-	a.ui.Note("ralph: run %s had died; %s", r.ID, screen.CleanLine(kept))
 }
 
 // recoverJobs imports the work of jobs that died, and ends what they left running.
-func (a *app) recoverJobs(ctx context.Context, p *parts) error {
-	open, err := p.journal.Find(ctx, journal.Query{Open: true})
+func recoverJobs(ctx context.Context, a *compose.App, p *compose.Parts) error {
+	open, err := p.Journal.Find(ctx, journal.Query{Open: true})
 	if err != nil || !slices.ContainsFunc(open, func(r journal.Record) bool { return r.Kind != journal.KindIssue }) {
 		return err
 	}
 	local := *p
-	options := p.repository()
-	options.Log = p.log
-	if local.repo, err = worktree.Open(ctx, p.top, options); err != nil {
+	options := p.Repository()
+	options.Log = p.Log
+	if local.Repo, err = worktree.Open(ctx, p.Top, options); err != nil {
 		return err
 	}
-	c, err := a.runConfig(ctx, &local)
+	c, err := a.RunConfig(ctx, &local)
 	if err != nil {
 		return err
 	}
-	return job.Recover(ctx, c, a.noteRecovered)
+	return job.Recover(ctx, c, noteRecovered(a.UI))
 }
 
-// jobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
+// newJobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
 type jobLog struct {
 	ui      *screen.Printer
 	secrets *redact.Secrets
@@ -167,14 +170,14 @@ type jobLog struct {
 	file    *os.File // --log-file; nil: the terminal
 }
 
-// jobLog opens the log of one run.
-func (a *app) jobLog(f runFlags, secrets *redact.Secrets) (*jobLog, error) {
-	l := &jobLog{ui: a.ui, secrets: secrets, name: f.name}
+// newJobLog opens the log of one run.
+func newJobLog(a *compose.App, f runFlags, secrets *redact.Secrets) (*jobLog, error) {
+	l := &jobLog{ui: a.UI, secrets: secrets, name: f.name}
 	if f.logFile == "" {
 		return l, nil
 	}
 	var err error
-	l.file, err = os.OpenFile(a.path(f.logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	l.file, err = os.OpenFile(a.Path(f.logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, exit.Usagef("--log-file: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/attack"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -22,11 +23,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/escape"
 )
 
-func newSandboxCommand(a *app) *cobra.Command {
+func newSandboxCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sandbox", Short: "Look at sandboxes, and run commands in one",
 		Example: "  ralph sandbox check\n  ralph sandbox exec --allow goproxy.example.com -- go test ./...",
-		GroupID: groupLook,
+		GroupID: compose.GroupLook,
 	}
 	cmd.AddCommand(newSandboxCheckCommand(a), newSandboxExecCommand(a), newSandboxLoginCommand(a))
 	return cmd
@@ -35,7 +36,7 @@ func newSandboxCommand(a *app) *cobra.Command {
 const execLong = `Run a command in a sandbox over a fresh worktree of the branch you are on. Its exit status is passed on. What it commits
 stays on a branch, what it changes without a commit is saved; your checkout is not touched.`
 
-func newSandboxExecCommand(a *app) *cobra.Command {
+func newSandboxExecCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "exec [FLAGS] -- COMMAND [ARG...]", Short: "Run a command in a sandbox", Long: execLong,
 		Example: "  ralph sandbox exec -- sh -c 'id; ls /'\n  ralph sandbox exec --sandbox docker --image ralph:app -- make test",
@@ -47,44 +48,44 @@ func newSandboxExecCommand(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runSandboxExec(cmd, a, args) },
 	}
-	a.bind(cmd, config.ForExec)
+	a.Bind(cmd, config.ForExec)
 	return cmd
 }
 
-func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
-	p, err := a.openRepo(cmd)
+func runSandboxExec(cmd *cobra.Command, a *compose.App, args []string) (err error) {
+	p, err := a.OpenRepo(cmd)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	if err := p.startable(cmd.Context()); err != nil {
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := p.Startable(cmd.Context()); err != nil {
 		return err
 	}
-	c, err := a.runConfig(cmd.Context(), p)
+	c, err := a.RunConfig(cmd.Context(), p)
 	if err != nil {
 		return err
 	}
-	if c.Env, err = a.passed(p.AgentEnv); err != nil {
+	if c.Env, err = a.Passed(p.AgentEnv); err != nil {
 		return err
 	}
-	if showsHost(c.Sandboxes) {
-		c.Env = append([]string{"PATH=" + a.sandboxPath(p.Config)}, c.Env...)
+	if compose.ShowsHost(c.Sandboxes) {
+		c.Env = append([]string{"PATH=" + a.SandboxPath(p.Config)}, c.Env...)
 	}
-	ctx, cancel := a.whileRead(cmd.Context())
+	ctx, cancel := a.WhileRead(cmd.Context())
 	defer cancel()
 	res, err := job.Job{
-		Run: c, Kill: a.hard.Done(), Recovered: a.noteRecovered,
-		Command: &run.Command{Argv: args, Stdin: a.host.Stdin, Stdout: a.ui.Out, Stderr: a.ui.Err, Grace: p.StopGrace},
+		Run: c, Kill: a.Hard.Done(), Recovered: noteRecovered(a.UI),
+		Command: &run.Command{Argv: args, Stdin: a.Host.Stdin, Stdout: a.UI.Out, Stderr: a.UI.Err, Grace: p.StopGrace},
 	}.Do(ctx)
 	if err != nil {
 		return err
 	}
 	r := res.Record
 	for _, w := range r.Warnings {
-		a.ui.Note("ralph: %s", screen.CleanLine(hint.Raising(w)))
+		a.UI.Note("ralph: %s", screen.CleanLine(hint.Raising(w)))
 	}
 	if kept := hint.KeptWork(r.Commits, r.Branch, r.WIP); kept != "" {
-		a.ui.Note("ralph: %s; %s", kept, hint.DropWith(r.Key))
+		a.UI.Note("ralph: %s; %s", kept, hint.DropWith(r.Key))
 	}
 	switch {
 	case r.Facts.Exit != nil && *r.Facts.Exit == 0:
@@ -99,7 +100,7 @@ func runSandboxExec(cmd *cobra.Command, a *app, args []string) (err error) {
 	return errors.New(report.Reason(r.Verdict.Reason))
 }
 
-func newSandboxCheckCommand(a *app) *cobra.Command {
+func newSandboxCheckCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "List the sandboxes that work here, and attack the chosen one",
 		Long: "Print each sandbox provider: whether it can be used here, or what is missing and how to fix it, and what it isolates.\n" +
@@ -109,8 +110,8 @@ func newSandboxCheckCommand(a *app) *cobra.Command {
 		Args:    exit.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSandboxCheck(cmd, a) },
 	}
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForExec)
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForExec)
 	return cmd
 }
 
@@ -127,14 +128,14 @@ type providerData struct {
 	Weaker    string              `json:"weaker,omitempty"`
 }
 
-func runSandboxCheck(cmd *cobra.Command, a *app) error {
-	loaded, err := a.config(cmd)
+func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
+	loaded, err := a.Config(cmd)
 	if err != nil {
 		return err
 	}
-	p := &parts{Config: loaded.Config, loaded: loaded, top: a.dir()}
+	p := &compose.Parts{Config: loaded.Config, Loaded: loaded, Top: a.Dir()}
 	var list []providerData
-	registry := a.sandboxRegistry(p)
+	registry := a.SandboxRegistry(p)
 	for _, name := range registry.Names() {
 		provider, err := registry.Lookup(name)
 		if err != nil {
@@ -147,21 +148,21 @@ func runSandboxCheck(cmd *cobra.Command, a *app) error {
 		}
 		list = append(list, d)
 	}
-	provider, err := a.sandbox(cmd.Context(), p)
+	provider, err := a.Sandbox(cmd.Context(), p)
 	var probes []probe
 	if err == nil && provider.Capabilities().Isolated() {
 		if probes, err = attackSandbox(cmd.Context(), provider); err != nil {
 			unusable(list, provider.Name(), err)
 		}
 	}
-	if perr := a.printCheck(list, provider, probes); perr != nil {
+	if perr := printCheck(a, list, provider, probes); perr != nil {
 		return perr
 	}
 	if err != nil {
 		return err
 	}
-	if err = verdictOf(provider, probes); err == nil && !a.json {
-		a.ui.Printf("%s.\n", stopped(provider.Name(), probes))
+	if err = verdictOf(provider, probes); err == nil && !a.JSON {
+		a.UI.Printf("%s.\n", stopped(provider.Name(), probes))
 	}
 	return err
 }
@@ -175,50 +176,50 @@ func unusable(list []providerData, name string, err error) {
 	}
 }
 
-func (a *app) printCheck(list []providerData, provider sandboxes.Provider, probes []probe) error {
-	if a.json {
+func printCheck(a *compose.App, list []providerData, provider sandboxes.Provider, probes []probe) error {
+	if a.JSON {
 		out := map[string]any{"providers": list, "chosen": "", "attacks": probes}
 		if provider != nil {
 			out["chosen"] = provider.Name()
 		}
-		return a.ui.JSON(out)
+		return a.UI.JSON(out)
 	}
 	rows := [][]string{{"SANDBOX", "USABLE", "ISOLATION", "NETWORK", "LIMITS", "SECRETS"}}
 	for _, d := range list {
 		rows = append(rows, []string{d.Name, yesNo(d.Usable), string(d.Isolation), d.Network, word(d.Limits, "held", "none"),
 			word(d.Secrets, "stay outside", "inside")})
 	}
-	a.ui.Table(rows)
+	a.UI.Table(rows)
 	for _, d := range list {
 		if d.Weaker != "" {
-			a.ui.Printf("%s is weaker than the others that isolate: %s\n", d.Name, d.Weaker)
+			a.UI.Printf("%s is weaker than the others that isolate: %s\n", d.Name, d.Weaker)
 		}
 		if d.Why != "" {
-			a.ui.Printf("%s: %s\n", d.Name, screen.CleanLine(d.Why))
+			a.UI.Printf("%s: %s\n", d.Name, screen.CleanLine(d.Why))
 		}
 	}
 	if len(probes) == 0 {
 		return nil
 	}
-	a.ui.Printf("\nAttacks from inside %s:\n", provider.Name())
+	a.UI.Printf("\nAttacks from inside %s:\n", provider.Name())
 	for _, pr := range probes {
-		mark, detail := a.ui.Paint(screen.Green, "stopped"), ""
+		mark, detail := a.UI.Paint(screen.Green, "stopped"), ""
 		switch {
 		case pr.Breach != "":
-			mark, detail = a.ui.Paint(screen.Red, "BROKEN "), pr.Breach
+			mark, detail = a.UI.Paint(screen.Red, "BROKEN "), pr.Breach
 			if pr.More > 0 {
 				detail += fmt.Sprintf(" (and %d more)", pr.More)
 			}
 		case pr.Untried != "":
-			mark, detail = a.ui.Paint(screen.Red, "UNTRIED"), pr.Untried
+			mark, detail = a.UI.Paint(screen.Red, "UNTRIED"), pr.Untried
 		case pr.Known:
-			mark = a.ui.Paint(screen.Yellow, "WEAK   ")
+			mark = a.UI.Paint(screen.Yellow, "WEAK   ")
 		}
 		line := pr.What
 		if detail != "" {
 			line += ": " + detail
 		}
-		a.ui.Printf("  %s  %s\n", mark, line)
+		a.UI.Printf("  %s  %s\n", mark, line)
 	}
 	return nil
 }

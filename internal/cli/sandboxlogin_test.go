@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // Sbx gets the secret over its standard input, and never on its command line.
@@ -53,7 +55,7 @@ echo "$*: $read" >>"` + calls + `"
 			if err := os.WriteFile(filepath.Join(bin, "sbx"), []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			got := m.run(t, func(h *Host) {
+			got := m.run(t, func(h *compose.Host) {
 				h.Stdin = strings.NewReader(tt.stdin)
 				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=the-key"}
 			}, append([]string{"sandbox", "login"}, tt.args...)...)

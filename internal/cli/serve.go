@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -39,15 +40,15 @@ const serveExample = `  ralph serve
   ralph serve ~/.config/ralph/serve.yaml
   ralph serve --listen unix:/run/ralph/api.sock serve.yaml`
 
-func newServeCommand(a *app) *cobra.Command {
+func newServeCommand(a *compose.App) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a dashboard", Long: serveLong, Example: serveExample,
-		GroupID: groupWork, Args: exit.AtMostOne("CONFIG"),
+		GroupID: compose.GroupWork, Args: exit.AtMostOne("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &serving{app: a, cmd: cmd, serveOptions: o, views: map[string]*workView{}}
+			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*workView{}}
 			if len(args) > 0 {
-				s.file = a.expand(a.host.Dir, args[0])
+				s.file = a.Expand(a.Host.Dir, args[0])
 			}
 			return s.run()
 		},
@@ -56,7 +57,7 @@ func newServeCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+config.ListenTokenVariable)
 	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
 	o.fleet.flags(cmd)
-	a.bind(cmd, config.ForService)
+	a.Bind(cmd, config.ForService)
 	return cmd
 }
 
@@ -71,7 +72,7 @@ type serveOptions struct {
 
 // serving is one run of the command.
 type serving struct {
-	*app
+	*compose.App
 	serveOptions
 	cmd     *cobra.Command
 	file    string // absolute; empty: the repository one stands in is the project
@@ -87,32 +88,32 @@ type serving struct {
 	total int      // issues of all projects at the same time; 0: no limit
 
 	closing       sync.WaitGroup
-	systemd       Host   // with the variables that are for this process alone
-	webhookSecret string // of projects without a file; empty: none
+	systemd       compose.Host // with the variables that are for this process alone
+	webhookSecret string       // of projects without a file; empty: none
 
 	mu    sync.Mutex
 	views map[string]*workView // guarded by mu; by project
 }
 
 func (s *serving) run() error {
-	if s.repo != "" && s.file != "" {
+	if s.Repo != "" && s.file != "" {
 		return exit.Usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
 	}
 	top := ""
 	if s.file == "" { // a bad configuration of the only project ends the command, at its start
 		var err error
-		if top, err = s.top(s.cmd.Context()); err != nil {
+		if top, err = s.Top(s.cmd.Context()); err != nil {
 			return err
 		}
 	}
-	loaded, err := config.Load(s.sources(s.cmd.Flags(), top))
+	loaded, err := config.Load(s.Sources(s.cmd.Flags(), top))
 	if err != nil {
 		return err
 	}
 	if !loaded.Asked("log-level") {
 		loaded.Config.LogLevel = zerolog.LevelInfoValue
 	}
-	s.log = slog.New(zerolog.NewSlogHandler(s.logger(loaded.Config, true, s.ui.Err)))
+	s.log = slog.New(zerolog.NewSlogHandler(s.Logger(loaded.Config, true, s.UI.Err)))
 	list, total, err := s.projects()
 	if err != nil {
 		return err
@@ -122,11 +123,11 @@ func (s *serving) run() error {
 			return err
 		}
 	}
-	token, err := s.listenToken(s.tokenFile)
+	token, err := listenToken(s.App, s.tokenFile)
 	if err != nil {
 		return err
 	}
-	if s.joined, err = s.join(s.cmd.Context(), s.fleet, s.log); err != nil {
+	if s.joined, err = join(s.cmd.Context(), s.App, s.fleet, s.log); err != nil {
 		return err
 	}
 	defer s.joined.leave()
@@ -135,13 +136,13 @@ func (s *serving) run() error {
 	}
 	s.metrics, s.live = web.NewMetrics(), dashboard.NewLive()
 	s.service = service.New(service.Config{Log: s.log, Observe: s.observe})
-	s.webhookSecret = s.host.getenv(config.WebhookSecretVariable)
-	s.systemd = s.host
-	systemd := newNotifier(s.host)
-	s.host.Env = withoutService(s.host.Env)
+	s.webhookSecret = s.Host.Getenv(config.WebhookSecretVariable)
+	s.systemd = s.Host
+	systemd := newNotifier(s.Host)
+	s.Host.Env = withoutService(s.Host.Env)
 	var hangup <-chan struct{}
-	if s.host.Hangup != nil {
-		hangup = s.host.Hangup()
+	if s.Host.Hangup != nil {
+		hangup = s.Host.Hangup()
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.cmd.Context()))
 	defer cancel(nil)
@@ -154,41 +155,38 @@ func (s *serving) run() error {
 	systemd.send("READY=1")
 	s.watch(hangup)
 	systemd.send("STOPPING=1")
-	s.ui.Note("draining: %s to end; once more kills them", screen.Plural(s.running(), "run"))
-	stop := context.AfterFunc(s.hard, s.service.Kill)
+	s.UI.Note("draining: %s to end; once more kills them", screen.Plural(s.running(), "run"))
+	stop := context.AfterFunc(s.Hard, s.service.Kill)
 	defer stop()
 	s.service.Drain()
 	s.service.Wait()
 	s.closing.Wait()
 	cancel(nil)
 	beside.Wait()
-	if s.hard.Err() != nil {
-		return context.Cause(s.hard)
+	if s.Hard.Err() != nil {
+		return context.Cause(s.Hard)
 	}
 	return nil
 }
 
 // listenToken is what clients of the API have to send; empty: nothing.
-func (a *app) listenToken(file string) (string, error) {
-	text, from := a.host.getenv(config.ListenTokenVariable), config.ListenTokenVariable
+func listenToken(a *compose.App, file string) (string, error) {
+	text, from := a.Host.Getenv(config.ListenTokenVariable), config.ListenTokenVariable
 	if file != "" {
-		path := a.expand(a.host.Dir, file)
+		path := a.Expand(a.Host.Dir, file)
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return "", exit.Usagef("--listen-token-file: %w", err)
 		}
-		a.warnOfOpen("listen-token-file", path)
+		a.WarnOfOpen("listen-token-file", path)
 		text, from = string(data), "--listen-token-file: "+path
 	}
 	token := strings.TrimSpace(text)
-	if len(token) < minToken && (file != "" || token != "") {
-		return "", exit.Usagef("%s holds fewer than %d characters; make one with: openssl rand -hex 32", from, minToken)
+	if len(token) < compose.MinToken && (file != "" || token != "") {
+		return "", exit.Usagef("%s holds fewer than %d characters; make one with: openssl rand -hex 32", from, compose.MinToken)
 	}
 	return token, nil
 }
-
-// minToken is how long a token has to be.
-const minToken = 16
 
 // serve answers requests until ctx ends.
 func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token string) error {
@@ -220,13 +218,13 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	}
 	beside.Go(func() {
 		err := web.Serve(ctx, listener, web.Config{
-			Service: s.service, Token: token, Sessions: sessions, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: buildVersion().Version, Hooks: hooks, Queue: queue, MetricsOnly: s.metricsOnly,
+			Service: s.service, Token: token, Sessions: sessions, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: s.App.Build().Version, Hooks: hooks, Queue: queue, MetricsOnly: s.metricsOnly,
 		})
 		if ctx.Err() == nil {
 			s.log.Error("the API has ended", "error", err)
 		}
 	})
-	s.ui.Note("listening on %s", s.address(listener))
+	s.UI.Note("listening on %s", s.address(listener))
 	return nil
 }
 
@@ -248,13 +246,13 @@ func (s *serving) running() (n int) {
 // projects reads the list of projects.
 func (s *serving) projects() (list []service.Project, total int, err error) {
 	if s.file == "" {
-		top, err := s.top(s.cmd.Context())
+		top, err := s.Top(s.cmd.Context())
 		if err != nil {
 			return nil, 0, err
 		}
 		return []service.Project{{Name: filepath.Base(top), Load: s.loader(config.Project{Name: filepath.Base(top), Repo: top})}}, 0, nil
 	}
-	file, err := config.ReadService(s.file, s.host.Env, s.choices())
+	file, err := config.ReadService(s.file, s.Host.Env, s.Choices())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -267,22 +265,22 @@ func (s *serving) projects() (list []service.Project, total int, err error) {
 // loader reads the configuration of a project.
 func (s *serving) loader(p config.Project) func(context.Context) (service.Setup, error) {
 	return func(ctx context.Context) (service.Setup, error) {
-		a := *s.app // a project's .env changes the environment
-		a.repo, a.project = p.Repo, &p
+		a := *s.App // a project's .env changes the environment
+		a.Repo, a.Project = p.Repo, &p
 		setup, err := s.read(ctx, &a, p.Name)
 		return setup, s.explained(err)
 	}
 }
 
-func (s *serving) read(ctx context.Context, a *app, name string) (service.Setup, error) {
-	if info, err := os.Stat(a.repo); err != nil || !info.IsDir() {
-		return service.Setup{}, fmt.Errorf("%s is not a folder", a.repo)
+func (s *serving) read(ctx context.Context, a *compose.App, name string) (service.Setup, error) {
+	if info, err := os.Stat(a.Repo); err != nil || !info.IsDir() {
+		return service.Setup{}, fmt.Errorf("%s is not a folder", a.Repo)
 	}
-	top, err := a.top(ctx)
+	top, err := a.Top(ctx)
 	if err != nil {
 		return service.Setup{}, err
 	}
-	loaded, err := config.Load(a.sources(s.cmd.Flags(), top))
+	loaded, err := config.Load(a.Sources(s.cmd.Flags(), top))
 	if err != nil {
 		return service.Setup{}, err
 	}
@@ -290,7 +288,7 @@ func (s *serving) read(ctx context.Context, a *app, name string) (service.Setup,
 	values := loaded.Texts()
 	values["repo"] = top
 	// Files that are read when the project is opened.
-	values[".ralph/.env"] = stamp(filepath.Join(top, dotEnvFile))
+	values[".ralph/.env"] = stamp(filepath.Join(top, compose.DotEnvFile))
 	values["prompt-file"] += stamp(cmp.Or(c.PromptFile, filepath.Join(top, ".ralph", "prompt.md")))
 	values["request-template"] += stamp(c.RequestTemplate)
 	live := []string{"parallel", "poll"}
@@ -321,7 +319,7 @@ func (s *serving) explained(err error) error {
 
 // view prints the events of a project.
 func (s *serving) view(project string) *workView {
-	return &workView{ui: s.ui, started: time.Now(), name: func(key string) string { return project + "/" + key }}
+	return &workView{ui: s.UI, started: time.Now(), name: func(key string) string { return project + "/" + key }}
 }
 
 // observe prints what matters of the projects' events.
@@ -337,7 +335,7 @@ func (s *serving) observe(project string, e journal.Event) {
 	s.mu.Unlock()
 	if e.Kind == journal.EventSweep {
 		if !e.Idle { // as at nearly every poll
-			s.ui.Note("%s: %s", project, screen.CleanLine(e.Text))
+			s.UI.Note("%s: %s", project, screen.CleanLine(e.Text))
 		}
 		return
 	}

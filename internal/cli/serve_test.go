@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
 )
@@ -293,7 +294,7 @@ func TestServeRefuses(t *testing.T) {
 			t.Errorf("%q: status %d, want %q\n%s", c.args, got.status, c.want, got.stderr)
 		}
 	}
-	short := func(h *Host) { h.Env = append(h.Env, "RALPH_LISTEN_TOKEN=x") }
+	short := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_LISTEN_TOKEN=x") }
 	for _, command := range [][]string{{"serve", "--listen", "nonsense", good}, {"top", "127.0.0.1:1"}} {
 		if got := m.run(t, short, command...); got.status != exit.Usage || !strings.Contains(got.stderr, "RALPH_LISTEN_TOKEN holds fewer than 16 characters") {
 			t.Errorf("%q with a short token: status %d\n%s", command, got.status, got.stderr)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
@@ -17,43 +18,43 @@ import (
 )
 
 // openProject opens a project as `ralph work` would.
-func (s *serving) openProject(ctx context.Context, a *app, name string, observe func(journal.Event)) (_ *service.Parts, err error) {
+func (s *serving) openProject(ctx context.Context, a *compose.App, name string, observe func(journal.Event)) (_ *service.Parts, err error) {
 	if s.joined != nil {
-		a.clock = s.joined.Now
+		a.Clock = s.joined.Now
 	}
-	p, err := a.open(s.cmd)
+	p, err := a.Open(s.cmd)
 	if p != nil {
 		defer func() {
 			if err != nil {
-				err = errors.Join(err, p.close())
+				err = errors.Join(err, p.Close())
 			}
 		}()
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.poolConfig(ctx, p)
+	c, err := a.PoolConfig(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.sweepable(ctx, c.Run.Publish); err != nil {
+	if err := sweepable(ctx, p, c.Run.Publish); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(a.noAgent(c.Run), enoughFiles(c.Parallel)); err != nil {
+	if err := cmp.Or(noAgent(a, c.Run), enoughFiles(c.Parallel)); err != nil {
 		return nil, err
 	}
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	for _, text := range estimated(c.Run) {
-		p.log.Warn(text)
+		p.Log.Warn(text)
 	}
 	view := s.view(name)
-	view.state, view.lack = p.state, p.lackOnBase(context.WithoutCancel(ctx))
+	view.state, view.lack = p.State, lackOnBase(context.WithoutCancel(ctx), p)
 	s.mu.Lock()
 	s.views[name] = view
 	s.mu.Unlock()
-	people, err := a.notifier(p, name, p.outbox())
+	people, err := a.Notifier(p, name, p.Outbox())
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 			people.Close()
 		}
 	}()
-	traces, err := a.tracer(p, name)
+	traces, err := a.Tracer(p, name)
 	if err != nil {
 		return nil, err
 	}
@@ -71,9 +72,9 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 			traces.Close()
 		}
 	}()
-	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { observe(e); traces.Observe(e) }, a.host.Observe, people.Ended
+	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { observe(e); traces.Observe(e) }, a.Host.Observe, people.Ended
 	if s.joined != nil {
-		shared := s.joined.Journal(name, p.journal)
+		shared := s.joined.Journal(name, p.Journal)
 		c.Run.Store, c.Observe = shared, func(e journal.Event) { observe(e); traces.Observe(e); shared.Observe(e) }
 	}
 	workers, err := pool.New(c)
@@ -85,42 +86,42 @@ func (s *serving) openProject(ctx context.Context, a *app, name string, observe 
 		return nil, err
 	}
 	parts := &service.Parts{
-		Pool: workers, Store: c.Run.Store, Claims: p.repo, Tracker: p.tracker, PickUp: p.Labels[0], InReview: p.ReviewLabel, Dir: p.state, Webhook: hook, Problem: people.Problem,
+		Pool: workers, Store: c.Run.Store, Claims: p.Repo, Tracker: p.Backlog, PickUp: p.Labels[0], InReview: p.ReviewLabel, Dir: p.State, Webhook: hook, Problem: people.Problem,
 		Close: func() error {
 			s.closing.Go(people.Close) // these may take a while, and the project goes on with other parts
 			s.closing.Go(traces.Close)
-			return p.close()
+			return p.Close()
 		},
 	}
-	if p.repo.Remote() != "" {
+	if p.Repo.Remote() != "" {
 		parts.Fetch = func(ctx context.Context, branch string) error {
-			_, err := p.repo.RemoteBranch(ctx, branch)
+			_, err := p.Repo.RemoteBranch(ctx, branch)
 			return err
 		}
 	}
 	if s.joined != nil {
-		s.joined.take(parts, name, a.repositoryOf(ctx, p), p.Config, s.listen != "none" && !s.metricsOnly)
+		s.joined.take(parts, name, repositoryOf(ctx, a, p), p.Config, s.listen != "none" && !s.metricsOnly)
 	}
 	return parts, nil
 }
 
 // repositoryOf names the project's remote for all machines; see nameOf.
-func (a *app) repositoryOf(ctx context.Context, p *parts) string {
-	address, err := git.New(p.top).RemoteURL(ctx, p.repo.Remote())
+func repositoryOf(ctx context.Context, a *compose.App, p *compose.Parts) string {
+	address, err := git.New(p.Top).RemoteURL(ctx, p.Repo.Remote())
 	if err != nil {
 		return ""
 	}
-	return a.nameOf(ctx, address)
+	return nameOf(ctx, a, address)
 }
 
 // nameOf names a remote the same by each protocol, and by each name that SSH's configuration has for its host; empty: it is a folder.
-func (a *app) nameOf(ctx context.Context, address string) string {
+func nameOf(ctx context.Context, a *compose.App, address string) string {
 	r, err := tracker.ParseRemote(address)
 	if err != nil {
 		return ""
 	}
 	if scheme, _, is := strings.Cut(address, "://"); !is || strings.Contains(scheme, "ssh") {
-		r.Host = a.sshHost(ctx, r.Host)
+		r.Host = sshHost(ctx, a, r.Host)
 	}
 	return r.Host + "/" + r.Path
 }
@@ -129,11 +130,11 @@ func (a *app) nameOf(ctx context.Context, address string) string {
 const sshTime = 5 * time.Second
 
 // sshHost is the host that SSH connects to by a name. Without an answer it is the name.
-func (a *app) sshHost(ctx context.Context, name string) string {
+func sshHost(ctx context.Context, a *compose.App, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, sshTime)
 	defer cancel()
 	var out bytes.Buffer
-	exit, err := proc.Run(ctx, proc.Spec{Argv: []string{"ssh", "-G", "--", name}, Dir: a.host.Dir, Env: a.host.Env, Stdout: &out})
+	exit, err := proc.Run(ctx, proc.Spec{Argv: []string{"ssh", "-G", "--", name}, Dir: a.Host.Dir, Env: a.Host.Env, Stdout: &out})
 	if err != nil || exit.Code != 0 {
 		return name
 	}

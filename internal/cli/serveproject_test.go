@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // Machines of a fleet know a repository by each address of it, also by a name that only SSH's configuration knows.
@@ -14,18 +16,18 @@ func TestNameOfRemote(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(ssh), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{host: Host{Dir: dir, Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH")}}}
+	a := &compose.App{Host: compose.Host{Dir: dir, Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH")}}}
 	for address, want := range map[string]string{
 		"git@github.com:o/r.git": "github.com/o/r", "https://github.com/o/r": "github.com/o/r", "ssh://git@github.com:22/o/r": "github.com/o/r",
 		"ssh://work/o/r": "github.com/o/r", "git@work:o/r": "github.com/o/r", "https://work/o/r": "work/o/r", "git@other:o/r": "other/o/r",
 		"git@gone:o/r": "gone/o/r", "/srv/r.git": "", "": "",
 	} {
-		if got := a.nameOf(t.Context(), address); got != want {
+		if got := nameOf(t.Context(), a, address); got != want {
 			t.Errorf("%q: %q, want %q", address, got, want)
 		}
 	}
-	a.host.Env = []string{"PATH=/nowhere"}
-	if got := a.nameOf(t.Context(), "git@work:o/r"); got != "work/o/r" {
+	a.Host.Env = []string{"PATH=/nowhere"}
+	if got := nameOf(t.Context(), a, "git@work:o/r"); got != "work/o/r" {
 		t.Errorf("without ssh: %q", got)
 	}
 }

@@ -71,7 +71,7 @@ func (s *serving) apply(list []service.Project, total int) {
 		s.joined.SetParallel(total)
 		total = 0
 	}
-	s.service.Apply(s.hard, list, total)
+	s.service.Apply(s.Hard, list, total)
 }
 
 // stamp changes when a file does; empty: there is none.

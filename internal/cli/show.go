@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -25,20 +26,22 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-func newShowCommand(a *app) *cobra.Command {
+func newShowCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show an issue's runs, where its commits are, and what to do next",
 		Example: "  ralph show fix-login\n  ralph show fix-login --json",
-		GroupID: groupLook, Args: exit.OneIssue, ValidArgsFunction: a.completeWorked,
-		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.show(ctx, p, known(args[0])) }),
+		GroupID: compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
+			return show(ctx, a, p, compose.Known(args[0]))
+		}),
 	}
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForIssue, "base")
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 
-func (a *app) show(ctx context.Context, p *parts, key string) error {
-	runs, err := p.runsOf(ctx, key)
+func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) error {
+	runs, err := p.RunsOf(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -46,11 +49,11 @@ func (a *app) show(ctx context.Context, p *parts, key string) error {
 	for _, r := range runs {
 		states = append(states, stateOf(r))
 	}
-	p.merged(ctx, states)
-	passed, _ := a.passed(p.AgentEnv) // a variable that is missing is no secret
-	p.secrets.Add(a.secrets(passed, a.user())...)
-	now, err := p.work(ctx, states[len(states)-1])
-	if a.json {
+	mergedWork(ctx, p, states)
+	passed, _ := a.Passed(p.AgentEnv) // a variable that is missing is no secret
+	p.Secrets.Add(a.Secrets(passed, a.User())...)
+	now, err := workOf(ctx, p, states[len(states)-1])
+	if a.JSON {
 		shown := make([]shownRun, len(states))
 		for i, s := range states {
 			shown[i].runState = s
@@ -58,29 +61,29 @@ func (a *app) show(ctx context.Context, p *parts, key string) error {
 		if err == nil {
 			shown[len(shown)-1].Now = &now
 		}
-		return errors.Join(err, a.ui.JSON(shown))
+		return errors.Join(err, a.UI.JSON(shown))
 	}
-	name := p.names(ctx)
+	name := p.Names(ctx)
 	for i, s := range states {
 		if i > 0 {
-			a.ui.Printf("\n")
+			a.UI.Printf("\n")
 		}
-		a.showRun(s, name(s.Key))
+		showRun(a, s, name(s.Key))
 	}
 	if err == nil {
-		a.showWork(now)
+		showWork(a, now)
 	}
 	return err
 }
 
 // showRun prints one run.
-func (a *app) showRun(s runState, name string) {
+func showRun(a *compose.App, s runState, name string) {
 	v, f := s.Verdict, s.Facts
 	line := func(name, format string, args ...any) {
-		a.ui.Printf("%s\n", a.ui.Wrapped(fmt.Sprintf("  %-11s %s", name, screen.CleanLine(fmt.Sprintf(format, args...))), 14))
+		a.UI.Printf("%s\n", a.UI.Wrapped(fmt.Sprintf("  %-11s %s", name, screen.CleanLine(fmt.Sprintf(format, args...))), 14))
 	}
-	title := a.ui.Wrapped(screen.CleanLine(name)+"  "+screen.CleanLine(s.Title), 2)
-	a.ui.Printf("%s%s\n", a.ui.Paint(screen.Bold, screen.CleanLine(name)), strings.TrimPrefix(title, screen.CleanLine(name)))
+	title := a.UI.Wrapped(screen.CleanLine(name)+"  "+screen.CleanLine(s.Title), 2)
+	a.UI.Printf("%s%s\n", a.UI.Paint(screen.Bold, screen.CleanLine(name)), strings.TrimPrefix(title, screen.CleanLine(name)))
 	line("run", "%s, attempt %d, %s", s.ID, s.Attempt, s.State)
 	if s.State == "running" {
 		line("now", "%s", doing(s.Record, time.Now()))

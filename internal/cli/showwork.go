@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -38,13 +39,13 @@ type shownRun struct {
 	Now *workData `json:"now,omitempty"`
 }
 
-// work looks where the work of a run, the latest of its issue, is.
-func (p *parts) work(ctx context.Context, s runState) (workData, error) {
-	base, err := p.base(ctx)
+// workOf looks where the work of a run, the latest of its issue, is.
+func workOf(ctx context.Context, p *compose.Parts, s runState) (workData, error) {
+	base, err := p.FindBase(ctx)
 	if err != nil {
 		return workData{}, err
 	}
-	branches, err := p.repo.Branches(ctx, base)
+	branches, err := p.Repo.Branches(ctx, base)
 	if err != nil {
 		return workData{}, err
 	}
@@ -55,7 +56,7 @@ func (p *parts) work(ctx context.Context, s runState) (workData, error) {
 		}
 	}
 	if at.Name == "" && at.Tip != "" && s.Branch != "" { // it has another prefix, or was deleted
-		has, err := p.repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+s.Branch)
+		has, err := p.Repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+s.Branch)
 		if err != nil {
 			return workData{}, err
 		}
@@ -63,31 +64,31 @@ func (p *parts) work(ctx context.Context, s runState) (workData, error) {
 			at.Name = s.Branch
 		}
 	}
-	issue := p.present(ctx, s)
+	issue := present(ctx, p, s)
 	w := workData{
 		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
 		Next: nextSteps(s, at, issue), tip: at.Tip, base: base.Commit, running: s.State == "running", empty: s.Commits == 0,
 	}
-	p.read(ctx, base, &w)
+	read(ctx, p, base, &w)
 	return w, nil
 }
 
 // present is the issue of a run as it is now; not open when it is gone. What cannot be looked at is taken as open.
-func (p *parts) present(ctx context.Context, s runState) tracker.Issue {
+func present(ctx context.Context, p *compose.Parts, s runState) tracker.Issue {
 	issue := tracker.Issue{Key: s.Key, Open: true}
 	if s.Kind != journal.KindIssue {
 		return issue
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	got, err := p.tracker.Get(ctx, s.Key)
+	got, err := p.Backlog.Get(ctx, s.Key)
 	switch {
 	case err == nil:
 		return got
 	case errors.Is(err, tracker.ErrNotFound):
 		issue.Open = false
 	default:
-		p.log.Debug("issue not read", "key", s.Key, "error", err)
+		p.Log.Debug("issue not read", "key", s.Key, "error", err)
 	}
 	return issue
 }
@@ -96,17 +97,17 @@ func (p *parts) present(ctx context.Context, s runState) tracker.Issue {
 func (w workData) unimported() bool { return w.running && (w.tip == "" || w.Ahead == 0) }
 
 // read fills in the commits and what they change. What go-git cannot read is left out.
-func (p *parts) read(ctx context.Context, base worktree.Base, w *workData) {
+func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *workData) {
 	if w.tip == "" || w.Ahead == 0 {
 		return
 	}
-	r, err := commits.Open(p.top)
+	r, err := commits.Open(p.Top)
 	if err == nil {
 		w.Commits, err = r.Commits(ctx, base.Commit, w.tip)
 	}
 	for i := range w.Commits {
 		c := &w.Commits[i]
-		c.Subject, c.Author = p.secrets.Clean(c.Subject), p.secrets.Clean(c.Author)
+		c.Subject, c.Author = p.Secrets.Clean(c.Subject), p.Secrets.Clean(c.Author)
 	}
 	if err == nil {
 		var s commits.Stat
@@ -115,42 +116,42 @@ func (p *parts) read(ctx context.Context, base worktree.Base, w *workData) {
 		}
 	}
 	if err != nil {
-		p.log.Debug("commits not read", "error", err)
+		p.Log.Debug("commits not read", "error", err)
 	}
 }
 
 // showWork prints where the work is and what to do with it.
-func (a *app) showWork(w workData) {
-	a.ui.Printf("\n%s\n", a.ui.Paint(screen.Bold, "Now"))
+func showWork(a *compose.App, w workData) {
+	a.UI.Printf("\n%s\n", a.UI.Paint(screen.Bold, "Now"))
 	name := screen.CleanLine(cmp.Or(w.Branch, screen.ShortSHA(w.tip)))
 	switch {
 	case w.unimported():
-		a.ui.Printf("  the run is on; none of its commits has been imported yet\n")
+		a.UI.Printf("  the run is on; none of its commits has been imported yet\n")
 	case w.tip == "":
-		a.ui.Printf("  no branch of ralph's is left\n")
+		a.UI.Printf("  no branch of ralph's is left\n")
 	case w.Merged && w.Ahead > 0:
-		a.ui.Printf("  %s has the changes of %s\n", screen.CleanLine(w.Base), name)
+		a.UI.Printf("  %s has the changes of %s\n", screen.CleanLine(w.Base), name)
 	case w.Merged && w.empty: // which a person would take for merged
-		a.ui.Printf("  %s has no commits of its own\n", name)
+		a.UI.Printf("  %s has no commits of its own\n", name)
 	case w.Merged:
-		a.ui.Printf("  %s is contained in %s\n", name, screen.CleanLine(w.Base))
+		a.UI.Printf("  %s is contained in %s\n", name, screen.CleanLine(w.Base))
 	default:
-		a.ui.Printf("  %s has %s that %s has not\n", name, screen.Plural(w.Ahead, "commit"), screen.CleanLine(w.Base))
+		a.UI.Printf("  %s has %s that %s has not\n", name, screen.Plural(w.Ahead, "commit"), screen.CleanLine(w.Base))
 	}
 	for _, c := range w.Commits {
-		a.ui.Printf("  %s  %s\n", screen.ShortSHA(c.SHA), screen.CleanLine(c.Subject))
+		a.UI.Printf("  %s  %s\n", screen.ShortSHA(c.SHA), screen.CleanLine(c.Subject))
 	}
 	if c := w.Changes; c != nil {
-		a.ui.Printf("  %s changed, %s added, %s removed\n", screen.Plural(len(c.Files), "file"), screen.Plural(c.Insertions, "line"), screen.Plural(c.Deletions, "line"))
+		a.UI.Printf("  %s changed, %s added, %s removed\n", screen.Plural(len(c.Files), "file"), screen.Plural(c.Insertions, "line"), screen.Plural(c.Deletions, "line"))
 	}
 	if w.Uncommitted != "" {
-		a.ui.Printf("  uncommitted changes are saved: git show %s\n", screen.ShortSHA(w.Uncommitted))
+		a.UI.Printf("  uncommitted changes are saved: git show %s\n", screen.ShortSHA(w.Uncommitted))
 	}
 	if w.Worktree != "" {
-		a.ui.Printf("  worktree: %s\n", screen.CleanLine(w.Worktree))
+		a.UI.Printf("  worktree: %s\n", screen.CleanLine(w.Worktree))
 	}
 	for _, next := range w.Next {
-		a.ui.Printf("  next: %s\n", screen.CleanLine(next))
+		a.UI.Printf("  next: %s\n", screen.CleanLine(next))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -24,7 +25,7 @@ func TestShowFindsTheBranch(t *testing.T) {
 	}
 	git("checkout", "--quiet", "-b", "m$(id);x")
 	agent := m.program(t, "agent", "echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
-	identity := func(h *Host) { h.Env = append(h.Env, "RALPH_COMMIT_AUTHOR=a <a@b>") }
+	identity := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_COMMIT_AUTHOR=a <a@b>") }
 	work := []string{"work", "--sandbox=none", "--skip-permissions", "--agent-command=" + filepath.Join(agent, "agent"), "--gate=true", "--branch-prefix=bots/"}
 	if got := m.run(t, identity, work...); got.status != exit.OK {
 		t.Fatalf("%+v", got)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -23,24 +24,24 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
-func newStatusCommand(a *app) *cobra.Command {
+func newStatusCommand(a *compose.App) *cobra.Command {
 	var o memberOptions
 	cmd := &cobra.Command{
 		Use: "status [KEY]", Short: "Show what is being worked, and how the latest runs ended",
 		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
 			"With the database of a fleet the totals that --json prints are those of all its machines.",
 		Example: "  ralph status\n  ralph status --json\n  ralph status fix-login",
-		GroupID: groupLook, Args: exit.AtMostOne("KEY"), ValidArgsFunction: a.completeWorked,
-		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error {
+		GroupID: compose.GroupLook, Args: exit.AtMostOne("KEY"), ValidArgsFunction: a.CompleteWorked,
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			if len(args) > 0 {
-				return a.issueStatus(ctx, p, args[0])
+				return statusOfIssue(ctx, a, p, args[0])
 			}
-			return a.status(ctx, p, o)
+			return status(ctx, a, p, o)
 		}),
 	}
 	o.flags(cmd)
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForIssue)
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForIssue)
 	return cmd
 }
 
@@ -50,9 +51,9 @@ type runState struct {
 	State string `json:"state"` // "running", "died", "unfinished", "merged" or the outcome
 }
 
-// merged marks the runs whose work the base has, whoever brought it there. What git does not know is not marked.
-func (p *parts) merged(ctx context.Context, states []runState) {
-	base, err := p.base(ctx)
+// mergedWork marks the runs whose work the base has, whoever brought it there. What git does not know is not marked.
+func mergedWork(ctx context.Context, p *compose.Parts, states []runState) {
+	base, err := p.FindBase(ctx)
 	if err != nil {
 		return // there is none, so nothing is merged
 	}
@@ -68,9 +69,9 @@ func (p *parts) merged(ctx context.Context, states []runState) {
 	if len(tips) == 0 {
 		return
 	}
-	absorbed, err := p.repo.Git().Absorbed(ctx, base.Commit, tips)
+	absorbed, err := p.Repo.Git().Absorbed(ctx, base.Commit, tips)
 	if err != nil {
-		p.log.Debug("commits not compared with the base", "error", err)
+		p.Log.Debug("commits not compared with the base", "error", err)
 	}
 	for i, s := range states {
 		if done(s) && absorbed[s.Tip] {
@@ -91,12 +92,12 @@ func stateOf(r journal.Record) runState {
 	return runState{r, "died"}
 }
 
-func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
-	open, err := p.journal.Find(ctx, journal.Query{Open: true})
+func status(ctx context.Context, a *compose.App, p *compose.Parts, o memberOptions) error {
+	open, err := p.Journal.Find(ctx, journal.Query{Open: true})
 	if err != nil {
 		return err
 	}
-	last, err := p.journal.Find(ctx, journal.Query{Latest: true})
+	last, err := p.Journal.Find(ctx, journal.Query{Latest: true})
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
 			states = append(states, stateOf(r))
 		}
 	}
-	p.merged(ctx, states)
+	mergedWork(ctx, p, states)
 	slices.SortStableFunc(states, func(x, y runState) int {
 		if xo, yo := x.Ended.IsZero(), y.Ended.IsZero(); xo != yo {
 			if xo {
@@ -121,40 +122,40 @@ func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
 		}
 		return cmp.Or(y.Started.Compare(x.Started), cmp.Compare(x.Key, y.Key))
 	})
-	parked, err := p.parked(ctx)
+	parked, err := parked(ctx, p)
 	if err != nil {
 		return err
 	}
-	slow, err := parking.ReadSlow(filepath.Join(p.state, "slow"), time.Now())
+	slow, err := parking.ReadSlow(filepath.Join(p.State, "slow"), time.Now())
 	if err != nil {
 		return err
 	}
-	limits, err := p.capStates(ctx, time.Now())
+	limits, err := capStates(ctx, p, time.Now())
 	if err != nil {
 		return err
 	}
 	var waits []pool.Skipped
 	on := func(s runState) bool { return s.State == "running" }
 	if p.MaxOpenRequests > 0 || slices.ContainsFunc(states, on) { // otherwise nothing waits that is worth a look at the tracker
-		waits = a.waits(ctx, p)
+		waits = waiting(ctx, a, p)
 	}
-	if a.json {
-		all, err := a.totals(ctx, p, o, states, time.Now())
+	if a.JSON {
+		all, err := totalsOf(ctx, a, p, o, states, time.Now())
 		if err != nil {
 			return err
 		}
-		return a.ui.JSON(statusData{
+		return a.UI.JSON(statusData{
 			Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Slow: slowData(slow, time.Now()), Waits: skips(waits),
 			Retries: retryQueue(states, time.Now()), Totals: all,
 		})
 	}
 	if len(states) == 0 {
-		a.ui.Printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
+		a.UI.Printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
 		return nil
 	}
 	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "STARTED", "TOOK", "COST", "TITLE"}}
-	name := p.names(ctx)
-	work, err := p.lastWork(ctx, states)
+	name := p.Names(ctx)
+	work, err := lastWork(ctx, p, states)
 	if err != nil {
 		return err
 	}
@@ -163,14 +164,14 @@ func (a *app) status(ctx context.Context, p *parts, o memberOptions) error {
 		row[0] = name(s.Key)
 		rows = append(rows, row)
 	}
-	a.ui.Table(screen.WithoutUnknown(rows, "COST"))
-	a.printLeft(states)
-	a.printParked(parked)
+	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
+	printLeft(a, states)
+	printParked(a, parked)
 	for _, s := range slow {
-		a.ui.Printf("Agent %s: its model service refuses requests, so at most %d of %d issues are worked at once now.\n", screen.CleanLine(s.Agent), s.Allowed(time.Now()), s.Most)
+		a.UI.Printf("Agent %s: its model service refuses requests, so at most %d of %d issues are worked at once now.\n", screen.CleanLine(s.Agent), s.Allowed(time.Now()), s.Most)
 	}
-	a.printWaits(waits, name)
-	a.printCaps(limits)
+	printWaits(a, waits, name)
+	printCaps(a, limits)
 	return nil
 }
 
@@ -201,8 +202,8 @@ type capState struct {
 }
 
 // capStates are the limits of the configuration. Of those for all runs together it is known what is spent.
-func (p *parts) capStates(ctx context.Context, now time.Time) ([]capState, error) {
-	list, all := []capState{}, caps(p.Config)
+func capStates(ctx context.Context, p *compose.Parts, now time.Time) ([]capState, error) {
+	list, all := []capState{}, compose.Caps(p.Config)
 	for _, of := range []struct {
 		period       string
 		limit        loop.Budget
@@ -214,7 +215,7 @@ func (p *parts) capStates(ctx context.Context, now time.Time) ([]capState, error
 		if of.limit == (loop.Budget{}) {
 			continue
 		}
-		spent, err := spentSince(ctx, p.journal, of.since)
+		spent, err := spentSince(ctx, p.Journal, of.since)
 		if err != nil {
 			return nil, err
 		}
@@ -258,7 +259,7 @@ func newCapState(of string, limit loop.Budget, spent agents.Usage) capState {
 }
 
 // printCaps says what is spent of what all runs may spend together.
-func (a *app) printCaps(list []capState) {
+func printCaps(a *compose.App, list []capState) {
 	for _, c := range list {
 		if c.Spent == nil {
 			continue
@@ -275,23 +276,23 @@ func (a *app) printCaps(list []capState) {
 			full = "; nothing new is started"
 		}
 		period := map[string]string{"day": "today", "month": "this month"}[c.Of]
-		a.ui.Printf("Spent %s (UTC): %s%s.\n", period, strings.Join(parts, ", "), full)
+		a.UI.Printf("Spent %s (UTC): %s%s.\n", period, strings.Join(parts, ", "), full)
 	}
 }
 
 // printLeft says what becomes of runs that have not come to their end.
-func (a *app) printLeft(states []runState) {
+func printLeft(a *compose.App, states []runState) {
 	some := false
 	for _, s := range states {
 		switch {
 		case s.leftMerge():
-			a.ui.Printf("`ralph merge %s` finishes its merge.\n", s.Key)
+			a.UI.Printf("`ralph merge %s` finishes its merge.\n", s.Key)
 		case s.left():
 			some = true
 		}
 	}
 	if some {
-		a.ui.Printf("The next `ralph work` brings what died or is not finished to its end.\n")
+		a.UI.Printf("The next `ralph work` brings what died or is not finished to its end.\n")
 	}
 }
 
@@ -300,7 +301,7 @@ func (s runState) left() bool      { return s.State == "died" || s.State == "unf
 func (s runState) leftMerge() bool { return s.left() && s.Settings.Attended }
 
 // lastWork are the latest runs of agents, by key, of issues whose latest run is a merge by a person.
-func (p *parts) lastWork(ctx context.Context, states []runState) (map[string]journal.Record, error) {
+func lastWork(ctx context.Context, p *compose.Parts, states []runState) (map[string]journal.Record, error) {
 	var keys []string
 	for _, s := range states {
 		if s.Settings.Attended && !s.Ended.IsZero() {
@@ -310,7 +311,7 @@ func (p *parts) lastWork(ctx context.Context, states []runState) (map[string]jou
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	runs, err := p.journal.Find(ctx, journal.Query{Keys: keys, Kind: journal.KindIssue})
+	runs, err := p.Journal.Find(ctx, journal.Query{Keys: keys, Kind: journal.KindIssue})
 	if err != nil {
 		return nil, err
 	}

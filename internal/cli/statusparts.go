@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
@@ -68,15 +69,15 @@ type totals struct {
 	RunningSeconds float64      `json:"running_seconds"`
 }
 
-func (a *app) totals(ctx context.Context, p *parts, o memberOptions, states []runState, now time.Time) (t totals, err error) {
+func totalsOf(ctx context.Context, a *compose.App, p *compose.Parts, o memberOptions, states []runState, now time.Time) (t totals, err error) {
 	var running []journal.Record
 	for _, s := range states {
 		if s.State == "running" {
 			running = append(running, s.Record)
 		}
 	}
-	all := journal.Store(p.journal)
-	database, name, err := a.member(ctx, p, o)
+	all := journal.Store(p.Journal)
+	database, name, err := member(ctx, a, p, o)
 	if err != nil {
 		return t, err
 	}
@@ -119,25 +120,25 @@ const waitsTime = 10 * time.Second
 // waitsShown is how many issues a status says to be waiting.
 const waitsShown = 10
 
-// waits are the issues that wait for others, or for requests to be merged. A status says nothing of a backlog that cannot be
+// waiting are the issues that wait for others, or for requests to be merged. A status says nothing of a backlog that cannot be
 // looked at.
-func (a *app) waits(ctx context.Context, p *parts) (list []pool.Skipped) {
+func waiting(ctx context.Context, a *compose.App, p *compose.Parts) (list []pool.Skipped) {
 	ctx, cancel := context.WithTimeout(ctx, waitsTime)
 	defer cancel()
-	p.assumeNone() // nothing is run
-	c, err := a.poolConfig(ctx, p)
+	p.AssumeNone() // nothing is run
+	c, err := a.PoolConfig(ctx, p)
 	if err != nil {
-		p.log.Debug("no look at the backlog", "error", err)
+		p.Log.Debug("no look at the backlog", "error", err)
 		return nil
 	}
 	worker, err := pool.NewWorker(c)
 	if err != nil {
-		p.log.Debug("no look at the backlog", "error", err)
+		p.Log.Debug("no look at the backlog", "error", err)
 		return nil
 	}
 	plan, err := worker.Plan(ctx)
 	if err != nil {
-		p.log.Debug("no look at the backlog", "error", err)
+		p.Log.Debug("no look at the backlog", "error", err)
 		return nil
 	}
 	list = plan.After
@@ -150,34 +151,34 @@ func (a *app) waits(ctx context.Context, p *parts) (list []pool.Skipped) {
 }
 
 // printWaits says which issues wait, and for what.
-func (a *app) printWaits(list []pool.Skipped, name func(key string) string) {
-	view, shown := &workView{ui: a.ui, name: name}, 0
+func printWaits(a *compose.App, list []pool.Skipped, name func(key string) string) {
+	view, shown := &workView{ui: a.UI, name: name}, 0
 	for _, s := range list {
 		if s.Skip.Code == journal.SkipOpen {
 			continue
 		}
 		if shown++; shown > waitsShown {
-			a.ui.Printf("More issues wait; `ralph work --dry-run` names them.\n")
+			a.UI.Printf("More issues wait; `ralph work --dry-run` names them.\n")
 			break
 		}
-		a.ui.Printf("%s %s.\n", screen.CleanLine(name(s.Issue.Key)), screen.CleanLine(view.why(s)))
+		a.UI.Printf("%s %s.\n", screen.CleanLine(name(s.Issue.Key)), screen.CleanLine(view.why(s)))
 	}
-	a.printOpen(list)
+	printOpen(a, list)
 }
 
 // parked lists the agents that runs on this host found unavailable, and that are not expected back yet.
-func (p *parts) parked(ctx context.Context) ([]journal.Parked, error) {
+func parked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
-	return parking.Load(ctx, p.journal, "", host, time.Now())
+	return parking.Load(ctx, p.Journal, "", host, time.Now())
 }
 
 // printParked names agents that are unavailable, until when and why.
-func (a *app) printParked(list []journal.Parked) {
+func printParked(a *compose.App, list []journal.Parked) {
 	for _, p := range list {
-		a.ui.Printf("%s\n", screen.CleanLine(parkedText(p)))
+		a.UI.Printf("%s\n", screen.CleanLine(parkedText(p)))
 	}
 }
 

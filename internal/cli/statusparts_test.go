@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
@@ -24,7 +25,7 @@ func TestStatusOfLimits(t *testing.T) {
 	state := filepath.Join(m.root, "state")
 	status := func(args ...string) string {
 		t.Helper()
-		got := m.run(t, func(h *Host) { h.Env = append(h.Env, "RALPH_BUDGET_USD_DAY=5") }, append([]string{"status", "--state-dir=" + state}, args...)...)
+		got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_BUDGET_USD_DAY=5") }, append([]string{"status", "--state-dir=" + state}, args...)...)
 		if got.status != exit.OK {
 			t.Errorf("%+v", got)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -19,22 +20,24 @@ is released. No attempt is used; the next sweep takes the issue up again, unless
 
 With the database of a fleet, the machine that works the issue is asked, whichever that is.`
 
-func newStopCommand(a *app) *cobra.Command {
+func newStopCommand(a *compose.App) *cobra.Command {
 	var o memberOptions
 	cmd := &cobra.Command{
 		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,
 		Example: "  ralph stop fix-login\n  ralph stop --database-file ~/.config/ralph/database fix-login",
-		GroupID: groupWork, Args: exit.OneIssue, ValidArgsFunction: a.completeKeys,
-		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.stop(ctx, p, o, known(args[0])) }),
+		GroupID: compose.GroupWork, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
+			return stop(ctx, a, p, o, compose.Known(args[0]))
+		}),
 	}
 	o.flags(cmd)
-	a.bind(cmd, config.ForIssue)
+	a.Bind(cmd, config.ForIssue)
 	return cmd
 }
 
-func (a *app) stop(ctx context.Context, p *parts, o memberOptions, key string) error {
-	runs, err := p.runsOf(ctx, key)
-	if err != nil && !errors.Is(err, errNoRuns) {
+func stop(ctx context.Context, a *compose.App, p *compose.Parts, o memberOptions, key string) error {
+	runs, err := p.RunsOf(ctx, key)
+	if err != nil && !errors.Is(err, compose.ErrNoRuns) {
 		return err
 	}
 	if run, err := requestStop(runs); run != "" {
@@ -42,19 +45,19 @@ func (a *app) stop(ctx context.Context, p *parts, o memberOptions, key string) e
 			return fmt.Errorf("run %s has just been claimed; try again in a moment: ralph stop %s", run, key)
 		}
 		if err == nil {
-			a.ui.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, screen.CleanLine(key))
+			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, screen.CleanLine(key))
 		}
 		return err
 	}
-	database, name, err := a.member(ctx, p, o)
+	database, name, err := member(ctx, a, p, o)
 	if err != nil {
 		return err
 	}
 	if database != nil {
 		defer database.Close()
-		stopped, err := database.Stop(ctx, name, p.key(ctx, key))
+		stopped, err := database.Stop(ctx, name, p.Key(ctx, key))
 		if stopped {
-			a.ui.Printf("Asked the machine that has %s of %s to end its run.\n", screen.CleanLine(key), screen.CleanLine(name))
+			a.UI.Printf("Asked the machine that has %s of %s to end its run.\n", screen.CleanLine(key), screen.CleanLine(name))
 		}
 		if stopped || err != nil {
 			return err

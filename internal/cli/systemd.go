@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/web"
 )
 
@@ -20,13 +21,13 @@ type notifier struct {
 	watchdog time.Duration // how often systemd wants to hear; 0: never
 }
 
-func newNotifier(h Host) notifier {
-	n := notifier{socket: h.getenv("NOTIFY_SOCKET")}
+func newNotifier(h compose.Host) notifier {
+	n := notifier{socket: h.Getenv("NOTIFY_SOCKET")}
 	if strings.HasPrefix(n.socket, "@") { // of the abstract namespace
 		n.socket = "\x00" + n.socket[1:]
 	}
-	usec, err := strconv.ParseInt(h.getenv("WATCHDOG_USEC"), 10, 64)
-	if pid := h.getenv("WATCHDOG_PID"); err == nil && usec > 0 && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
+	usec, err := strconv.ParseInt(h.Getenv("WATCHDOG_USEC"), 10, 64)
+	if pid := h.Getenv("WATCHDOG_PID"); err == nil && usec > 0 && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
 		n.watchdog = time.Duration(usec) * time.Microsecond
 	}
 	return n
@@ -69,8 +70,8 @@ func (n notifier) beat(ctx context.Context, alive func() bool) {
 const firstSocket = 3
 
 // handedOver is the socket that systemd has opened for this process. Other machines may reach one that is not on loopback.
-func handedOver(h Host, token string) (net.Listener, error) {
-	if h.getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || h.getenv("LISTEN_FDS") != "1" {
+func handedOver(h compose.Host, token string) (net.Listener, error) {
+	if h.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || h.Getenv("LISTEN_FDS") != "1" {
 		return nil, errors.New("systemd has not handed over one socket; start it by a socket unit")
 	}
 	unix.CloseOnExec(firstSocket)

@@ -9,49 +9,50 @@ import (
 	"sync"
 
 	"github.com/ralph-pool/ralph/internal/attach"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/tui"
 )
 
 // startView shows on the terminal what runs do, until stop is called; what is printed meanwhile stands above. There is no view,
 // and v is nil, where nobody looks at a terminal, or where people asked for lines.
-func (a *app) startView(plain bool, title, leave string, actions tui.Actions) (v *tui.View, stop func()) {
-	out, ok := a.host.Stderr.(*os.File)
-	if !ok || plain || !a.ui.Terminal || a.ui.Quiet || a.ui.Verbose || a.host.getenv("TERM") == "dumb" {
+func startView(a *compose.App, plain bool, title, leave string, actions tui.Actions) (v *tui.View, stop func()) {
+	out, ok := a.Host.Stderr.(*os.File)
+	if !ok || plain || !a.UI.Terminal || a.UI.Quiet || a.UI.Verbose || a.Host.Getenv("TERM") == "dumb" {
 		return nil, func() {}
 	}
-	in, _ := a.host.Stdin.(*os.File)
-	if !a.host.Interactive {
+	in, _ := a.Host.Stdin.(*os.File)
+	if !a.Host.Interactive {
 		in = nil
 	}
-	v = tui.Start(tui.Config{Out: out, In: in, Env: a.host.Env, Color: a.ui.ErrColor, Title: title, Leave: leave, Actions: actions})
-	a.ui.Err.Divert(v)
+	v = tui.Start(tui.Config{Out: out, In: in, Env: a.Host.Env, Color: a.UI.ErrColor, Title: title, Leave: leave, Actions: actions})
+	a.UI.Err.Divert(v)
 	unwatch := watchSuspend(v.Suspend, v.Resume)
 	return v, sync.OnceFunc(func() {
 		unwatch()
 		v.Stop()
-		a.ui.Err.Divert(nil)
+		a.UI.Err.Divert(nil)
 	})
 }
 
 // viewActions are what a view of this repository's runs can do.
-func (a *app) viewActions(p *parts, name func(key string) string) tui.Actions {
+func viewActions(a *compose.App, p *compose.Parts, name func(key string) string) tui.Actions {
 	return tui.Actions{
 		Name: func(r tui.Run) string { return name(r.Key) }, Cost: cost,
 		Stop: func(ctx context.Context, r tui.Run) error {
-			return attach.Local{Journal: p.journal}.Stop(ctx, attach.Run{ID: r.ID, Key: r.Key})
+			return attach.Local{Journal: p.Journal}.Stop(ctx, attach.Run{ID: r.ID, Key: r.Key})
 		},
-		Diff: func(ctx context.Context, r tui.Run) (string, error) { return p.diffText(ctx, r.Key) },
+		Diff: func(ctx context.Context, r tui.Run) (string, error) { return diffText(ctx, p, r.Key) },
 	}
 }
 
 // diffText is what an issue's branch changes, for a view.
-func (p *parts) diffText(ctx context.Context, key string) (string, error) {
-	w, err := p.left(ctx, key)
+func diffText(ctx context.Context, p *compose.Parts, key string) (string, error) {
+	w, err := left(ctx, p, key)
 	if err != nil {
 		return "", err
 	}
 	var text limited
-	err = p.repo.Git().Pipe(ctx, strings.NewReader(""), &text, "diff", "--no-color", "--no-ext-diff", w.base+"..."+w.tip, "--")
+	err = p.Repo.Git().Pipe(ctx, strings.NewReader(""), &text, "diff", "--no-color", "--no-ext-diff", w.base+"..."+w.tip, "--")
 	if text.full() {
 		err = nil
 	}

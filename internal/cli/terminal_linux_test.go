@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
@@ -42,9 +43,9 @@ func terminal(t *testing.T, columns uint16) (tty, screen *os.File) {
 func TestInitFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	tty, screen := terminal(t, 40)
-	a := newApp(Host{Stdout: tty, Stderr: io.Discard})
-	a.printChecks(scaffold.Choices{Agent: "codex", Sandbox: "none", Gate: []string{"go vet ./... && go test ./... && staticcheck ./..."}})
-	a.ui.Printf("end\n")
+	a := compose.New(compose.Host{Stdout: tty, Stderr: io.Discard})
+	printChecks(a, scaffold.Choices{Agent: "codex", Sandbox: "none", Gate: []string{"go vet ./... && go test ./... && staticcheck ./..."}})
+	a.UI.Printf("end\n")
 	var got string
 	for text := make([]byte, 4096); !strings.Contains(got, "end\r\n"); {
 		n, err := screen.Read(text)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/attach"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -42,14 +43,14 @@ func (s *serving) address(l net.Listener) string {
 	return "http://" + l.Addr().String() + "/"
 }
 
-// service is a client of the service at an address, with the token that it asks for.
-func (a *app) service(address, tokenFile string) (*attach.Service, error) {
-	token, err := a.listenToken(tokenFile)
+// clientOf is a client of the service at an address, with the token that it asks for.
+func clientOf(a *compose.App, address, tokenFile string) (*attach.Service, error) {
+	token, err := listenToken(a, tokenFile)
 	if err != nil {
 		return nil, err
 	}
 	if socket, is := strings.CutPrefix(address, "unix:"); is {
-		address = "unix:" + a.expand(a.host.Dir, socket)
+		address = "unix:" + a.Expand(a.Host.Dir, socket)
 	}
 	s, err := attach.NewService(address, token)
 	if err != nil {
@@ -59,7 +60,7 @@ func (a *app) service(address, tokenFile string) (*attach.Service, error) {
 }
 
 // refused says what to do about an answer of a service. Other errors stay as they are.
-func (a *app) refused(err error) error {
+func refused(a *compose.App, err error) error {
 	answer, is := errors.AsType[*attach.RefusedError](err)
 	if !is {
 		return err

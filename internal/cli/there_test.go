@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -34,7 +35,7 @@ func TestServiceWantsToken(t *testing.T) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
-	token := func(h *Host) { h.Env = append(h.Env, "RALPH_LISTEN_TOKEN=a-token-of-16-characters") }
+	token := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_LISTEN_TOKEN=a-token-of-16-characters") }
 	if got := m.run(t, token, "projects", "list", "--listen="+address); got.status != 0 || !strings.Contains(got.stdout, "waiting") {
 		t.Errorf("%+v", got)
 	}

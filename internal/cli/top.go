@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/attach"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -21,20 +22,20 @@ ADDRESS, and outside of a repository, the runs of a service: HOST:PORT, http://H
 
 It goes on until you leave it, which changes nothing: what runs goes on.`
 
-func newTopCommand(a *app) *cobra.Command {
+func newTopCommand(a *compose.App) *cobra.Command {
 	var t top
 	cmd := &cobra.Command{
 		Use: "top [ADDRESS]", Short: "Watch what is being worked", Long: topLong,
 		Example: "  ralph top\n  ralph top unix:/run/ralph/api.sock\n  ralph top --plain >> runs.log",
-		GroupID: groupLook, Args: exit.AtMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
+		GroupID: compose.GroupLook, Args: exit.AtMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t.app, t.cmd, t.views = a, cmd, map[string]*workView{}
+			t.App, t.cmd, t.views = a, cmd, map[string]*workView{}
 			if len(args) > 0 {
 				t.address = args[0]
 				return t.run()
 			}
-			_, outside := worktree.Locate(cmd.Context(), a.dir())
-			if outside == nil || a.repo != "" {
+			_, outside := worktree.Locate(cmd.Context(), a.Dir())
+			if outside == nil || a.Repo != "" {
 				return t.run()
 			}
 			t.address = serviceHere()
@@ -47,13 +48,13 @@ func newTopCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&t.plain, "plain", false, "print lines only, also on a terminal")
 	cmd.Flags().StringVar(&t.tokenFile, "listen-token-file", "", "`file` with the token of the service")
-	a.bind(cmd, config.ForIssue, "base")
+	a.Bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 
 // top is one run of the command.
 type top struct {
-	*app
+	*compose.App
 	cmd                *cobra.Command
 	address, tokenFile string
 	plain              bool
@@ -66,7 +67,7 @@ type top struct {
 }
 
 func (t *top) run() (err error) {
-	ctx, cancel := t.whileRead(t.cmd.Context())
+	ctx, cancel := t.WhileRead(t.cmd.Context())
 	defer cancel()
 	end, err := t.connect(ctx)
 	if err != nil {
@@ -75,15 +76,15 @@ func (t *top) run() (err error) {
 	defer func() { err = errors.Join(err, end()) }()
 	runs, err := t.source.Runs(ctx)
 	if err != nil {
-		return t.refused(err)
+		return refused(t.App, err)
 	}
-	screen, hide := t.startView(t.plain || !screen.IsTerminal(t.host.Stdout), "ralph top", "", t.actions)
+	screen, hide := startView(t.App, t.plain || !screen.IsTerminal(t.Host.Stdout), "ralph top", "", t.actions)
 	defer hide()
 	if t.screen = screen; screen == nil {
-		t.ui.Err.Divert(t.ui.Out) // the lines are the result
-		defer t.ui.Err.Divert(nil)
+		t.UI.Err.Divert(t.UI.Out) // the lines are the result
+		defer t.UI.Err.Divert(nil)
 		if len(runs) == 0 {
-			t.ui.Note("nothing is being worked now; what begins is shown")
+			t.UI.Note("nothing is being worked now; what begins is shown")
 		}
 	}
 	ctx, leave := context.WithCancelCause(ctx)
@@ -103,17 +104,17 @@ func (t *top) run() (err error) {
 // connect finds the runs: of the repository, or of a service.
 func (t *top) connect(ctx context.Context) (end func() error, err error) {
 	if t.address == "" {
-		p, err := t.open(t.cmd)
+		p, err := t.Open(t.cmd)
 		if err != nil {
 			return nil, err
 		}
-		name := p.names(ctx)
+		name := p.Names(ctx)
 		name("") // looks at the backlog now, and not while it draws
-		t.source, t.actions = attach.Local{Journal: p.journal}, t.viewActions(p, name)
+		t.source, t.actions = attach.Local{Journal: p.Journal}, viewActions(t.App, p, name)
 		t.name = func(_, key string) string { return name(key) }
-		return p.close, nil
+		return p.Close, nil
 	}
-	service, err := t.service(t.address, t.tokenFile)
+	service, err := clientOf(t.App, t.address, t.tokenFile)
 	if err != nil {
 		return nil, err
 	}
@@ -139,24 +140,24 @@ func (t *top) diffThere(ctx context.Context, r tui.Run) (text string, err error)
 	if at < 0 {
 		return "", fmt.Errorf("%s is not being worked any more", r.Key)
 	}
-	there := *t.app
-	there.repo = runs[at].Repo
-	p, err := there.open(t.cmd)
+	there := *t.App
+	there.Repo = runs[at].Repo
+	p, err := there.Open(t.cmd)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	return p.diffText(ctx, r.Key)
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return diffText(ctx, p, r.Key)
 }
 
 func (t *top) event(e attach.Event) {
 	v := t.views[e.Run.Project]
 	if v == nil {
-		v = &workView{ui: t.ui, screen: t.screen, project: e.Run.Project, name: func(key string) string { return t.name(e.Run.Project, key) }}
+		v = &workView{ui: t.UI, screen: t.screen, project: e.Run.Project, name: func(key string) string { return t.name(e.Run.Project, key) }}
 		t.views[e.Run.Project] = v
 	}
 	if e.Found && t.screen == nil {
-		v.line(e.Event, t.ui.PaintErr(screen.Bold, "working"), e.Title)
+		v.line(e.Event, t.UI.PaintErr(screen.Bold, "working"), e.Title)
 	}
 	if e.Old {
 		text, _ := logText(e.Event)
@@ -169,8 +170,8 @@ func (t *top) event(e attach.Event) {
 // away tells that the runs cannot be asked for, and that they can again.
 func (t *top) away(err error) {
 	if err != nil {
-		t.ui.Warn(fmt.Sprintf("%v; trying again", err))
+		t.UI.Warn(fmt.Sprintf("%v; trying again", err))
 		return
 	}
-	t.ui.Note("connected again")
+	t.UI.Note("connected again")
 }

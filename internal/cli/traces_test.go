@@ -14,6 +14,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -57,7 +58,7 @@ func TestWorkSendsTraces(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/fix.md", "---\ntitle: Fix the hostile thing\nlabels: [no-human]\n---\nDo it.\n")
 	m.commit(t)
-	env := func(h *Host) {
+	env := func(h *compose.Host) {
 		h.Env = append(h.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20a-secret-token", "SEEN="+filepath.Join(m.root, "seen"))
 	}
 	args := []string{"work", "--sandbox=none", "--commit-author=Ada <a@example.invalid>", "--agent-command=" + strings.Replace(committing, "cat >/dev/null", `cat >/dev/null; env > "$SEEN"`, 1), "--agent-env=SEEN", "--gate=true"}
@@ -86,7 +87,7 @@ func TestTracesRefused(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, "README", "hello\n")
 	m.commit(t)
-	got := m.run(t, func(h *Host) { h.Env = append(h.Env, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc") }, "work", "--sandbox=none", "--agent-command=true", "--traces=otlp")
+	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc") }, "work", "--sandbox=none", "--agent-command=true", "--traces=otlp")
 	if got.status != exit.Usage || !strings.Contains(got.stderr, `traces: OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not supported`) {
 		t.Errorf("%+v", got)
 	}
@@ -104,7 +105,7 @@ func TestWorkWithoutCollector(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/fix.md", "---\ntitle: Fix it\nlabels: [no-human]\n---\nDo it.\n")
 	m.commit(t)
-	got := m.run(t, func(h *Host) { h.Env = append(h.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL) },
+	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL) },
 		"work", "--sandbox=none", "--commit-author=Ada <a@example.invalid>", "--agent-command="+committing, "--traces=otlp")
 	if got.status != 0 || strings.Count(got.stderr, "traces are not sent") != 1 {
 		t.Errorf("%+v", got)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -73,13 +74,13 @@ func TestPriorityLabels(t *testing.T) {
 				t.Parallel()
 				cfg, env := open(t)
 				cfg.Tracker, cfg.PriorityLabels = name, c.configured
-				p := &parts{Config: cfg, state: filepath.Join(t.TempDir(), "state"), secrets: redact.New()}
+				p := &compose.Parts{Config: cfg, State: filepath.Join(t.TempDir(), "state"), Secrets: redact.New()}
 				var err error
-				if p.tracker, err = newApp(Host{Env: env, Stdout: io.Discard, Stderr: io.Discard}).tracker(t.Context(), p); err != nil {
+				if p.Backlog, err = compose.New(compose.Host{Env: env, Stdout: io.Discard, Stderr: io.Discard}).Tracker(t.Context(), p); err != nil {
 					t.Fatal(err)
 				}
-				defer hangUp(t, p.tracker)
-				l, err := p.tracker.List(t.Context(), tracker.Query{})
+				defer hangUp(t, p.Backlog)
+				l, err := p.Backlog.List(t.Context(), tracker.Query{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -145,13 +146,13 @@ func TestNewTracker(t *testing.T) {
 			return fakeTracker{settings: s, open: &open}, nil
 		},
 	}
-	with := func(h *Host) {
+	with := func(h *compose.Host) {
 		h.Trackers = []tracker.Descriptor{kind}
 		h.Env = append(h.Env, "ACME_KEY=secret-of-acme")
 	}
 	m := newMachine(t)
 	m.remote(t, "git@acmetrack.example.com:acme/widgets.git")
-	asked := m.run(t, func(h *Host) {
+	asked := m.run(t, func(h *compose.Host) {
 		with(h)
 		h.Interactive, h.Stdin = true, strings.NewReader("\n")
 	}, "init", "--agent=command", "--agent-command=true", "--sandbox=none", "--gate=printenv")
@@ -192,9 +193,9 @@ func TestNewTracker(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(m.repo, ".ralph")); err != nil {
 		t.Fatal(err)
 	}
-	p := &parts{Config: config.Config{Tracker: "auto", Project: "https://acmetrack.internal/acme/widgets"}}
-	a := newApp(Host{Stdout: io.Discard, Stderr: io.Discard, Trackers: []tracker.Descriptor{kind}})
-	if got, err := a.kind(t.Context(), p); err != nil || got.Name != "acmetrack" {
+	p := &compose.Parts{Config: config.Config{Tracker: "auto", Project: "https://acmetrack.internal/acme/widgets"}}
+	a := compose.New(compose.Host{Stdout: io.Discard, Stderr: io.Discard, Trackers: []tracker.Descriptor{kind}})
+	if got, err := a.Kind(t.Context(), p); err != nil || got.Name != "acmetrack" {
 		t.Errorf("auto: %q, %v", got.Name, err)
 	}
 }
@@ -246,7 +247,7 @@ func TestTokensWithoutRegistry(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	env := []string{"PATH=" + os.Getenv("PATH"), "KEPT=secret"}
-	names := tracker.NewRegistry(trackerKinds()...).SecretVars()
+	names := compose.New(compose.Host{}).Trackers.SecretVars()
 	for _, name := range names {
 		env = append(env, strings.ReplaceAll(name, "*", "X")+"=secret")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -16,44 +17,44 @@ const treeLong = `Check out what an issue's runs have left, as a git worktree of
 a folder beside the repository. No hook and no filter program (such as that of git LFS) runs for the checkout: an agent may have
 chosen what they act on. Look before you build or run anything in it.`
 
-func newTreeCommand(a *app) *cobra.Command {
+func newTreeCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tree KEY [DIR]", Short: "Check out what an issue's runs have left, to look into", Long: treeLong,
 		Example: "  ralph tree fix-login\n  ralph tree fix-login /tmp/look",
-		GroupID: groupLook, ValidArgsFunction: a.completeKeys,
+		GroupID: compose.GroupLook, ValidArgsFunction: a.CompleteKeys,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return exit.Usagef("%s takes a KEY and perhaps a DIR", cmd.CommandPath())
 			}
 			return nil
 		},
-		RunE: a.inBacklog(a.tree),
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error { return tree(ctx, a, p, args) }),
 	}
-	a.bind(cmd, config.ForIssue, "base")
+	a.Bind(cmd, config.ForIssue, "base")
 	return cmd
 }
 
-func (a *app) tree(ctx context.Context, p *parts, args []string) error {
+func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) error {
 	key := args[0]
-	w, err := p.left(ctx, key)
+	w, err := left(ctx, p, key)
 	if err != nil {
 		return err
 	}
-	dir := p.top + "-" + p.key(ctx, key)
+	dir := p.Top + "-" + p.Key(ctx, key)
 	if len(args) > 1 {
-		dir = a.path(args[1])
+		dir = a.Path(args[1])
 	}
 	if _, err := os.Lstat(dir); err == nil {
 		return exit.Usagef("%s is there already; name another folder: ralph tree %s DIR, or remove that one: git worktree remove %s",
 			screen.CleanLine(dir), screen.CleanLine(key), screen.CleanLine(git.Quote(dir)))
 	}
-	if err := p.repo.Git().AddPlain(ctx, dir, w.tip); err != nil {
+	if err := p.Repo.Git().AddPlain(ctx, dir, w.tip); err != nil {
 		return err
 	}
-	a.ui.Printf("%s\n", screen.CleanLine(dir))
+	a.UI.Printf("%s\n", screen.CleanLine(dir))
 	if w.Uncommitted != "" {
-		a.ui.Note("uncommitted changes are saved: git show %s", screen.ShortSHA(w.Uncommitted))
+		a.UI.Note("uncommitted changes are saved: git show %s", screen.ShortSHA(w.Uncommitted))
 	}
-	a.ui.Note("remove it with: git -C %s worktree remove %s", screen.CleanLine(git.Quote(p.top)), screen.CleanLine(git.Quote(dir)))
+	a.UI.Note("remove it with: git -C %s worktree remove %s", screen.CleanLine(git.Quote(p.Top)), screen.CleanLine(git.Quote(dir)))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -20,12 +21,12 @@ and say so. Flags, RALPH_* variables and your own file may set all of this witho
 What you accept is exactly these values, for this checkout. A change is shown against what you accepted before; other keys
 may change freely. For CI, RALPH_TRUST=HASH accepts the values that have this hash (ralph trust --hash), and no others.`
 
-func newTrustCommand(a *app) *cobra.Command {
+func newTrustCommand(a *compose.App) *cobra.Command {
 	var f trustFlags
 	cmd := &cobra.Command{
 		Use: "trust", Short: "Accept what a repository's configuration does outside the sandbox", Long: trustLong,
 		Example: "  ralph trust\n  ralph trust --yes\n  RALPH_TRUST=$(ralph trust --hash)\n  ralph trust --revoke",
-		GroupID: groupSetUp, Args: exit.NoArgs,
+		GroupID: compose.GroupSetUp, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrust(cmd, a, f) },
 	}
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "accept without a question")
@@ -36,34 +37,34 @@ func newTrustCommand(a *app) *cobra.Command {
 
 type trustFlags struct{ yes, hash, revoke bool }
 
-func runTrust(cmd *cobra.Command, a *app, f trustFlags) error {
+func runTrust(cmd *cobra.Command, a *compose.App, f trustFlags) error {
 	if f.yes && f.hash || f.yes && f.revoke || f.hash && f.revoke {
 		return exit.Usagef("--yes, --hash and --revoke exclude each other; choose one")
 	}
-	if err := a.checkRepo(); err != nil {
+	if err := a.CheckRepo(); err != nil {
 		return err
 	}
-	top, err := a.top(cmd.Context())
+	top, err := a.Top(cmd.Context())
 	if err != nil {
 		return err
 	}
 	if f.revoke {
-		return a.revokeTrust(top)
+		return revokeTrust(a, top)
 	}
-	values, err := config.Guarded(a.sources(nil, top))
+	values, err := config.Guarded(a.Sources(nil, top))
 	if err != nil {
 		return err
 	}
 	file := screen.CleanLine(filepath.Join(top, config.File))
 	if len(values) == 0 {
-		a.ui.Note("there is nothing to trust: %s sets nothing that needs your consent", file)
+		a.UI.Note("there is nothing to trust: %s sets nothing that needs your consent", file)
 		return nil
 	}
 	if f.hash {
-		a.ui.Printf("%s\n", values.Hash())
+		a.UI.Printf("%s\n", values.Hash())
 		return nil
 	}
-	store, err := a.trustStore()
+	store, err := a.TrustStore()
 	if err != nil {
 		return err
 	}
@@ -72,34 +73,34 @@ func runTrust(cmd *cobra.Command, a *app, f trustFlags) error {
 		return err
 	}
 	if before.Hash() == values.Hash() {
-		a.printGuarded("You have accepted this of "+file, before, values)
+		printGuarded(a, "You have accepted this of "+file, before, values)
 		return nil
 	}
 	title := file + " sets what needs your consent"
 	if len(before) > 0 {
 		title = file + " has changed since you accepted it"
 	}
-	a.printGuarded(title, before, values)
-	if err := a.consent(cmd, f); err != nil {
+	printGuarded(a, title, before, values)
+	if err := consent(a, cmd, f); err != nil {
 		return err
 	}
 	if err := store.Trust(top, values); err != nil {
 		return err
 	}
-	a.ui.Note("accepted; take it back with: ralph trust --revoke")
+	a.UI.Note("accepted; take it back with: ralph trust --revoke")
 	return nil
 }
 
 // consent asks a person, unless --yes stands for the answer.
-func (a *app) consent(cmd *cobra.Command, f trustFlags) error {
+func consent(a *compose.App, cmd *cobra.Command, f trustFlags) error {
 	if f.yes {
 		return nil
 	}
-	if !a.host.Interactive {
+	if !a.Host.Interactive {
 		return exit.Usagef("there is no terminal to ask on; if you have read this and want it, accept it with: ralph trust --yes")
 	}
 	ctx := cmd.Context()
-	yes, err := newAsker(ctx, a.ui, a.host.Stdin).yes(ctx, "Do you accept this?", "it acts on this host, with your rights")
+	yes, err := newAsker(ctx, a.UI, a.Host.Stdin).yes(ctx, "Do you accept this?", "it acts on this host, with your rights")
 	if err != nil {
 		return fmt.Errorf("%w; nothing was accepted", err)
 	}
@@ -109,8 +110,8 @@ func (a *app) consent(cmd *cobra.Command, f trustFlags) error {
 	return nil
 }
 
-func (a *app) revokeTrust(top string) error {
-	store, err := a.trustStore()
+func revokeTrust(a *compose.App, top string) error {
+	store, err := a.TrustStore()
 	if err != nil {
 		return err
 	}
@@ -119,27 +120,27 @@ func (a *app) revokeTrust(top string) error {
 	case err != nil:
 		return err
 	case had:
-		a.ui.Note("forgotten: nothing is accepted of %s", screen.CleanLine(filepath.Join(top, config.File)))
+		a.UI.Note("forgotten: nothing is accepted of %s", screen.CleanLine(filepath.Join(top, config.File)))
 	default:
-		a.ui.Note("nothing was accepted of %s", screen.CleanLine(filepath.Join(top, config.File)))
+		a.UI.Note("nothing was accepted of %s", screen.CleanLine(filepath.Join(top, config.File)))
 	}
 	return nil
 }
 
 // printGuarded lists values; where others were accepted before, with a mark for each that is new (+) or gone (-).
-func (a *app) printGuarded(title string, before, values trust.Values) {
+func printGuarded(a *compose.App, title string, before, values trust.Values) {
 	changes, width := trust.Compare(before, values), 0
 	for _, c := range changes {
 		width = max(width, len(c.Key()))
 	}
-	a.ui.Printf("%s:\n", title)
+	a.UI.Printf("%s:\n", title)
 	line := func(mark string, color screen.Style, v *trust.Value, more string) {
 		text := fmt.Sprintf("%s %-*s  %s%s", mark, width, v.Key, v.Shown, more)
 		text = screen.CleanLine(text)
 		if mark != " " {
-			text = a.ui.Paint(color, text)
+			text = a.UI.Paint(color, text)
 		}
-		a.ui.Printf("  %s\n", text)
+		a.UI.Printf("  %s\n", text)
 	}
 	for _, c := range changes {
 		if c.Same() || len(before) == 0 {
@@ -157,26 +158,16 @@ func (a *app) printGuarded(title string, before, values trust.Values) {
 			line("+", screen.Green, c.After, more)
 		}
 	}
-	a.ui.Printf("Hash: %s\n", values.Hash())
-}
-
-// trustStore is where the user's consents are. It is no folder that a configuration names: a repository could name one of
-// its own.
-func (a *app) trustStore() (trust.Store, error) {
-	state := a.stateHome()
-	if state == "" {
-		return trust.Store{}, exit.Usagef("no place for what you accept: HOME is not set; set it, or RALPH_TRUST to a hash")
-	}
-	return trust.Store{Dir: filepath.Join(state, "trust")}, nil
+	a.UI.Printf("Hash: %s\n", values.Hash())
 }
 
 // trustOwn accepts what the user's own choices have just been written to.
-func (a *app) trustOwn(top string) error {
-	values, err := config.Guarded(a.sources(nil, top))
+func trustOwn(a *compose.App, top string) error {
+	values, err := config.Guarded(a.Sources(nil, top))
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	store, err := a.trustStore()
+	store, err := a.TrustStore()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -60,7 +61,7 @@ func TestUntrustedConfiguration(t *testing.T) {
 				for i := range args {
 					args[i] = fill(args[i])
 				}
-				got := m.run(t, func(h *Host) { h.Env = append(h.Env, "AWS_SECRET="+key) }, args...)
+				got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "AWS_SECRET="+key) }, args...)
 				line := strings.HasPrefix(got.stderr, "ralph: ROOT/repo/.ralph/config.yaml sets ") &&
 					strings.Count(got.stderr, "\n") == 1 &&
 					strings.HasSuffix(got.stderr, "with: ralph trust\n")
@@ -126,7 +127,7 @@ func TestLooksWithoutTrust(t *testing.T) {
 }
 
 // endsOnceItSpeaks interrupts a command at its first words on standard error: top would watch for ever.
-func endsOnceItSpeaks(h *Host) {
+func endsOnceItSpeaks(h *compose.Host) {
 	interrupt := make(chan struct{})
 	to, end := h.Stderr, sync.OnceFunc(func() { close(interrupt) })
 	h.Interrupt, h.Stderr = interrupt, writerFunc(func(data []byte) (int, error) {
@@ -170,7 +171,7 @@ func TestEveryCommandAsksForTrust(t *testing.T) {
 			}
 		}
 	}
-	walk(newRoot(newApp(m.host(nil, nil))))
+	walk(newRoot(compose.New(m.host(nil, nil))))
 	for _, line := range [][]string{
 		{"help", "work"}, {"version"}, {"completion", "bash"}, {"trust", "--hash"}, {"work", "--help"},
 	} {
@@ -231,7 +232,7 @@ func TestTrust(t *testing.T) {
 	if got := other.run(t, nil, "config", "labels"); got.status != 2 {
 		t.Errorf("another repository: %+v", got)
 	}
-	env := func(h *Host) { h.Env = append(h.Env, "RALPH_TRUST="+hash) }
+	env := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_TRUST="+hash) }
 	if got := other.run(t, env, "config", "labels"); got.stdout != "no-human\n" || got.stderr != "" {
 		t.Errorf("its hash: %+v", got)
 	}
@@ -253,7 +254,7 @@ func TestTrustAsks(t *testing.T) {
 	for answer, status := range map[string]int{"\n": 1, "no\n": 1, "": 130, "yes\n": 0} {
 		m := newMachine(t)
 		m.write(t, ".ralph/config.yaml", "sandbox: none\n")
-		got := m.run(t, func(h *Host) { h.Interactive, h.Stdin = true, strings.NewReader(answer) }, "trust")
+		got := m.run(t, func(h *compose.Host) { h.Interactive, h.Stdin = true, strings.NewReader(answer) }, "trust")
 		if got.status != status || !strings.Contains(got.stdout, "\n    sandbox  none\n") {
 			t.Errorf("%q: %+v", answer, got)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -79,7 +80,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tok
 	}
 	do := func(args ...string) ran {
 		t.Helper()
-		return m.run(t, func(h *Host) {
+		return m.run(t, func(h *compose.Host) {
 			h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "OPENAI_API_KEY=x"}
 		}, args...)
 	}

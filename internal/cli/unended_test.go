@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -47,7 +48,7 @@ func TestUnendedOperation(t *testing.T) {
 				operation = name
 			}
 			want := "ralph: " + operation + " has not ended in ROOT/repo; end it with: " + c.end + "\n"
-			agent := func(h *Host) {
+			agent := func(h *compose.Host) {
 				h.Env = append(h.Env, "RALPH_AGENT_COMMAND=touch "+m.root+"/ran", "RALPH_COMMIT_AUTHOR=A <a@b.c>")
 			}
 			for _, args := range [][]string{

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -65,7 +66,7 @@ func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 	if want := "ralph: warning: ROOT/repo/.ralph/config.yaml:2: allow-private does not count: sandbox none lets every connection through\n"; got.status != 0 || got.stderr != want {
 		t.Errorf("another sandbox by hand: %+v", got)
 	}
-	env := func(h *Host) { h.Env = append(h.Env, "RALPH_SANDBOX=none") }
+	env := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_SANDBOX=none") }
 	if got := m.run(t, env, "sandbox", "exec", "--memory-mb=0", "--", "true"); got.status != 0 {
 		t.Errorf("taken back by a flag: %+v", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -57,7 +58,7 @@ func TestUpstreamWithoutASandbox(t *testing.T) {
 			m.commit(t)
 			seen := filepath.Join(m.root, "seen")
 			bin := m.program(t, c.program, "{ env; printf '%s\\n' \"$@\"; } > "+seen+"\n")
-			m.run(t, func(h *Host) {
+			m.run(t, func(h *compose.Host) {
 				h.Env = append([]string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")}, c.env...)
 			}, "run", "--prompt=hi", "--agent", c.agent, "--sandbox=none", "--agent-upstream", upstream)
 			text, err := os.ReadFile(seen)
@@ -92,7 +93,7 @@ func TestUpstreamThatCannotBe(t *testing.T) {
 			m := newMachine(t)
 			m.commit(t)
 			args := append([]string{"run", "--prompt=hi", "--sandbox=none", "--agent-upstream=http://127.0.0.1:9"}, c.args...)
-			got := m.run(t, func(h *Host) { h.Env = append(h.Env, c.env) }, args...)
+			got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, c.env) }, args...)
 			if got.status != exit.Usage || !strings.Contains(got.stderr, "agent-upstream: ") || !strings.Contains(got.stderr, c.want) || strings.Count(got.stderr, "\n") != 1 {
 				t.Errorf("got %+v", got)
 			}

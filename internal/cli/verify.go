@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -36,12 +37,12 @@ type verifyData struct {
 	Statement json.RawMessage `json:"statement,omitempty"`
 }
 
-func newVerifyCommand(a *app) *cobra.Command {
+func newVerifyCommand(a *compose.App) *cobra.Command {
 	var keys string
 	cmd := &cobra.Command{
 		Use: "verify BRANCH|COMMIT|KEY", Short: "Check the proof of what ralph has published", Long: verifyLong,
 		Example: "  ralph verify ralph/fix-login\n  ralph verify 1f3c9a2 --key ralph.pub --json\n  ralph verify 42",
-		GroupID: groupLook, ValidArgsFunction: a.completeKeys,
+		GroupID: compose.GroupLook, ValidArgsFunction: a.CompleteKeys,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("%s takes one branch, commit, KEY or number of a request", cmd.CommandPath())
@@ -52,32 +53,32 @@ func newVerifyCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&keys, "key", "", "`file` with the public keys to trust (default: that of proof-key)")
 	_ = cmd.MarkFlagFilename("key")
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForTracker, "branch-prefix", "proof-key")
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForTracker, "branch-prefix", "proof-key")
 	return cmd
 }
 
-func runVerify(cmd *cobra.Command, a *app, typed, file string) (err error) {
+func runVerify(cmd *cobra.Command, a *compose.App, typed, file string) (err error) {
 	ctx := cmd.Context()
-	p, err := a.openRepo(cmd)
+	p, err := a.OpenRepo(cmd)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	if err := p.useRemote(ctx); err != nil {
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := p.UseRemote(ctx); err != nil {
 		return err
 	}
 	untracked := error(nil)
-	if p.tracker, untracked = a.tracker(ctx, p); untracked == nil {
-		if err := a.authorize(ctx, p); err != nil {
+	if p.Backlog, untracked = a.Tracker(ctx, p); untracked == nil {
+		if err := a.Authorize(ctx, p); err != nil {
 			return err
 		}
 	}
-	keys, err := a.trusted(p, file)
+	keys, err := trusted(a, p, file)
 	if err != nil {
 		return err
 	}
-	v := verification{parts: p, untracked: untracked}
+	v := verification{Parts: p, untracked: untracked}
 	if err = v.find(ctx, typed); err != nil {
 		return away(err)
 	}
@@ -85,10 +86,10 @@ func runVerify(cmd *cobra.Command, a *app, typed, file string) (err error) {
 	if err != nil {
 		return away(err)
 	}
-	if a.json {
-		err = a.ui.JSON(data)
+	if a.JSON {
+		err = a.UI.JSON(data)
 	} else {
-		a.showProof(data)
+		showProof(a, data)
 	}
 	if !data.Proved {
 		err = errors.Join(err, &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s is not proved", typed)})
@@ -105,9 +106,9 @@ func away(err error) error {
 }
 
 // trusted are the public keys that count.
-func (a *app) trusted(p *parts, file string) ([]proof.PublicKey, error) {
+func trusted(a *compose.App, p *compose.Parts, file string) ([]proof.PublicKey, error) {
 	if file != "" {
-		keys, err := proof.ReadPublicKeys(a.expand(a.host.Dir, file))
+		keys, err := proof.ReadPublicKeys(a.Expand(a.Host.Dir, file))
 		if err != nil {
 			return nil, exit.Usagef("--key: %w", err)
 		}
@@ -118,14 +119,14 @@ func (a *app) trusted(p *parts, file string) ([]proof.PublicKey, error) {
 	}
 	key, err := proof.ReadKey(p.ProofKey)
 	if err != nil {
-		return nil, p.wrong("proof-key", err)
+		return nil, p.Wrong("proof-key", err)
 	}
 	return []proof.PublicKey{key.Public()}, nil
 }
 
 // verification is one commit that is checked.
 type verification struct {
-	*parts
+	*compose.Parts
 	untracked error // why there is no tracker
 	commit    string
 	named     bool // by its branch
@@ -151,9 +152,9 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		}
 		branches = nil
 	case !strings.Contains(typed, "/") || strings.HasSuffix(typed, ".md"): // origin/ralph/one is no issue
-		branches = append(branches, v.BranchPrefix+known(typed))
-		if v.tracker != nil {
-			branches = append(branches, v.BranchPrefix+v.key(ctx, typed))
+		branches = append(branches, v.BranchPrefix+compose.Known(typed))
+		if v.Backlog != nil {
+			branches = append(branches, v.BranchPrefix+v.Key(ctx, typed))
 		}
 	}
 	for _, branch := range slices.Compact(branches) {
@@ -165,27 +166,27 @@ func (v *verification) find(ctx context.Context, typed string) error {
 			return err
 		}
 		// The remote's first: this clone may have what it began before another clone did the work.
-		if at := cmp.Or(places[placeThere+v.repo.Remote()], places[placeHere]); at != "" {
+		if at := cmp.Or(places[placeThere+v.Repo.Remote()], places[placeHere]); at != "" {
 			v.commit, v.named = at, true
-			return v.repo.Notes().Bring(ctx, at)
+			return v.Repo.Notes().Bring(ctx, at)
 		}
 	}
 	if whole {
 		return exit.Usagef("%s is no branch here or on the remote", typed)
 	}
-	if number, err := strconv.ParseUint(strings.TrimLeft(typed, "#!"), 10, 31); err == nil && v.repo.Remote() != "" {
+	if number, err := strconv.ParseUint(strings.TrimLeft(typed, "#!"), 10, 31); err == nil && v.Repo.Remote() != "" {
 		heads := []string{fmt.Sprintf("refs/pull/%d/head", number), fmt.Sprintf("refs/merge-requests/%d/head", number)}
-		_, at, err := v.repo.Notes().There(ctx, heads...)
+		_, at, err := v.Repo.Notes().There(ctx, heads...)
 		if err != nil {
 			return err
 		}
 		for _, head := range heads {
 			if v.commit = at[head]; v.commit != "" {
-				return v.repo.Notes().Bring(ctx, v.commit)
+				return v.Repo.Notes().Bring(ctx, v.commit)
 			}
 		}
 	}
-	out, err := v.repo.Git().Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", typed+"^{commit}")
+	out, err := v.Repo.Git().Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", typed+"^{commit}")
 	if git.Failed(err) {
 		return exit.Usagef("%s is no branch, commit, issue or request that is known here", typed)
 	}
@@ -201,16 +202,16 @@ const (
 // places are where a branch is, by where that was seen.
 func (v *verification) places(ctx context.Context, branch string) (map[string]string, error) {
 	places, ref := map[string]string{}, git.Heads+branch
-	here, err := v.repo.Git().Refs(ctx, ref)
+	here, err := v.Repo.Git().Refs(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	if at := here[ref]; at != "" {
 		places[placeHere] = at
 	}
-	_, there, err := v.repo.Notes().There(ctx, ref)
+	_, there, err := v.Repo.Notes().There(ctx, ref)
 	if at := there[ref]; at != "" {
-		places[placeThere+v.repo.Remote()] = at
+		places[placeThere+v.Repo.Remote()] = at
 	}
 	return places, err
 }
@@ -245,7 +246,7 @@ func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (verif
 
 // lines are the lines of the commit's note, here and on the remote.
 func (v *verification) lines(ctx context.Context) ([]string, error) {
-	notes := v.repo.Notes()
+	notes := v.Repo.Notes()
 	here, err := notes.Here(ctx)
 	if err != nil {
 		return nil, err
@@ -263,7 +264,7 @@ func (v *verification) lines(ctx context.Context) ([]string, error) {
 }
 
 func (v *verification) facts(ctx context.Context, p proof.Predicate) (f proof.Facts, err error) {
-	g := v.repo.Git()
+	g := v.Repo.Git()
 	if f.Tree, err = g.Out(ctx, "rev-parse", "--verify", "--end-of-options", v.commit+"^{tree}"); err != nil {
 		return f, err
 	}
@@ -285,7 +286,7 @@ func (v *verification) text(ctx context.Context, key string) (hash, unread strin
 	if v.untracked != nil {
 		return "", v.untracked.Error()
 	}
-	issue, err := v.tracker.Get(ctx, key)
+	issue, err := v.Backlog.Get(ctx, key)
 	if err != nil {
 		return "", err.Error()
 	}
@@ -293,32 +294,32 @@ func (v *verification) text(ctx context.Context, key string) (hash, unread strin
 }
 
 // showProof prints a verification.
-func (a *app) showProof(d verifyData) {
+func showProof(a *compose.App, d verifyData) {
 	line := func(lead, text string) {
-		a.ui.Printf("%s\n", a.ui.Wrapped(lead+screen.CleanLine(text), 10))
+		a.UI.Printf("%s\n", a.UI.Wrapped(lead+screen.CleanLine(text), 10))
 	}
-	how := a.ui.Paint(screen.Green, "proved")
+	how := a.UI.Paint(screen.Green, "proved")
 	if !d.Proved {
-		how = a.ui.Paint(screen.Red, "not proved")
+		how = a.UI.Paint(screen.Red, "not proved")
 	}
-	a.ui.Printf("%s: commit %s\n", how, d.Commit)
+	a.UI.Printf("%s: commit %s\n", how, d.Commit)
 	for _, c := range d.Checks {
 		text := c.What
 		if c.Why != "" {
 			text += ": " + c.Why
 		}
 		colour := map[proof.State]screen.Style{proof.Holds: screen.Green, proof.Fails: screen.Red, proof.Unknown: screen.Yellow}[c.State]
-		line("  "+a.ui.Paint(colour, fmt.Sprintf("%-8s", c.State)), text)
+		line("  "+a.UI.Paint(colour, fmt.Sprintf("%-8s", c.State)), text)
 	}
 	for _, why := range d.Ignored {
 		line("  ignored ", "a line of the note: "+why)
 	}
 	if len(d.Says) > 0 {
-		a.ui.Printf("\nWhoever has the key says:\n")
+		a.UI.Printf("\nWhoever has the key says:\n")
 		for _, s := range d.Says {
 			line("  ", s)
 		}
-		a.ui.Printf("\nThis does not prove:\n")
+		a.UI.Printf("\nThis does not prove:\n")
 		for _, s := range d.Leaves {
 			line("  ", s)
 		}

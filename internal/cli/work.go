@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -42,101 +43,103 @@ const workExample = `  ralph work --dry-run
   ralph work --sandbox none --skip-permissions fix-login
   ralph work --agent-command './my-agent --fast' --publish merge`
 
-func newWorkCommand(a *app) *cobra.Command {
+func newWorkCommand(a *compose.App) *cobra.Command {
 	var dry, plain bool
 	cmd := &cobra.Command{
 		Use: "work [KEY...]", Short: "Empty the backlog", Long: workLong, Example: workExample,
-		Annotations: map[string]string{sweeps: "yes"},
-		GroupID:     groupWork, ValidArgsFunction: a.completeKeys,
-		RunE: a.inBacklog(func(ctx context.Context, p *parts, args []string) error { return a.work(ctx, p, args, dry, plain) }),
+		Annotations: map[string]string{compose.Sweeps: "yes"},
+		GroupID:     compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
+			return runWork(ctx, a, p, args, dry, plain)
+		}),
 	}
 	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be worked, and why the rest would not; change nothing")
 	cmd.Flags().BoolVar(&plain, "plain", false, "print lines only, also on a terminal")
-	a.addJSON(cmd)
-	a.bind(cmd, config.ForWork)
+	a.AddJSON(cmd)
+	a.Bind(cmd, config.ForWork)
 	return cmd
 }
 
-func (a *app) work(ctx context.Context, p *parts, args []string, dry, plain bool) error {
+func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []string, dry, plain bool) error {
 	if dry && p.Sandbox == "auto" {
-		p.assumeNone() // nothing is run
+		p.AssumeNone() // nothing is run
 	}
-	c, err := a.poolConfig(ctx, p)
+	c, err := a.PoolConfig(ctx, p)
 	if err != nil {
 		return err
 	}
-	if both := p.passing(); both != "" {
-		a.ui.Note("%s; %s", screen.CleanLine(both), p.passingFix())
+	if both := p.Passing(); both != "" {
+		a.UI.Note("%s; %s", screen.CleanLine(both), p.PassingFix())
 	}
-	if err := p.sweepable(ctx, c.Run.Publish); err != nil {
+	if err := sweepable(ctx, p, c.Run.Publish); err != nil {
 		return err
 	}
-	view := &workView{ui: a.ui, started: time.Now(), name: p.names(ctx), state: p.state, lack: p.lackOnBase(ctx)}
-	outbox := p.outbox()
+	view := &workView{ui: a.UI, started: time.Now(), name: p.Names(ctx), state: p.State, lack: lackOnBase(ctx, p)}
+	outbox := p.Outbox()
 	if dry {
 		outbox = "" // nothing is sent
 	}
-	people, err := a.notifier(p, filepath.Base(p.top), outbox)
+	people, err := a.Notifier(p, filepath.Base(p.Top), outbox)
 	if err != nil {
 		return err
 	}
 	defer people.Close()
-	traces, err := a.tracer(p, filepath.Base(p.top))
+	traces, err := a.Tracer(p, filepath.Base(p.Top))
 	if err != nil {
 		return err
 	}
 	defer traces.Close()
-	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.event(inNames(view.name, e)); traces.Observe(e) }, a.host.Observe, people.Ended
+	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.event(compose.InNames(view.name, e)); traces.Observe(e) }, a.Host.Observe, people.Ended
 	workers, err := pool.New(c)
 	if err != nil {
 		return &exit.Error{Status: exit.Usage, Err: err}
 	}
 	for i, key := range args {
-		args[i] = p.key(ctx, key)
+		args[i] = p.Key(ctx, key)
 	}
 	for _, text := range estimated(c.Run) {
-		a.ui.Note("%s", text)
+		a.UI.Note("%s", text)
 	}
-	unable := cmp.Or(a.noAgent(c.Run), enoughFiles(c.Parallel))
+	unable := cmp.Or(noAgent(a, c.Run), enoughFiles(c.Parallel))
 	if dry {
 		if unable != nil {
-			a.ui.Warn(unable.Error())
+			a.UI.Warn(unable.Error())
 		}
-		return a.plan(ctx, workers, c.Run, view, args)
+		return plan(ctx, a, workers, c.Run, view, args)
 	}
 	if unable != nil {
 		return unable
 	}
-	if err := p.works(ctx, c.Run.Sandboxes); err != nil {
+	if err := works(ctx, p, c.Run.Sandboxes); err != nil {
 		return noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	a.noteUncommitted(ctx, p)
-	screen, hide := a.startView(plain || a.json, "ralph work", "Leave the view? The sweep goes on and prints lines.", a.viewActions(p, view.name))
+	noteUncommitted(ctx, a, p)
+	screen, hide := startView(a, plain || a.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", viewActions(a, p, view.name))
 	defer hide()
-	view.screen, view.remote = screen, p.repo.Remote()
-	stop := context.AfterFunc(a.hard, workers.Kill)
+	view.screen, view.remote = screen, p.Repo.Remote()
+	stop := context.AfterFunc(a.Hard, workers.Kill)
 	defer stop()
-	defer a.noteStopping(ctx, c.Run.StopGrace)()
+	defer a.NoteStopping(ctx, c.Run.StopGrace)()
 	summary, err := workers.Sweep(ctx, args...)
-	p.checkAgain(c.Run.Sandboxes, summary.Runs)
+	checkAgain(p, c.Run.Sandboxes, summary.Runs)
 	people.Problem(problemOf(summary, err))
 	hide()
-	err = a.workEnded(ctx, summary, view, len(args) > 0, p.onFullDisk(err))
+	err = workEnded(ctx, a, summary, view, len(args) > 0, onFullDisk(p, err))
 	if c.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
-		a.noteUnpushed(ctx, p)
+		noteUnpushed(ctx, a, p)
 	}
-	if text := brokenText(summary); text != "" && !a.json && (err == nil || err.Error() != text) {
-		a.ui.Warn(text)
+	if text := brokenText(summary); text != "" && !a.JSON && (err == nil || err.Error() != text) {
+		a.UI.Warn(text)
 	}
 	return err
 }
 
 // workEnded says how a sweep has ended, failed if it did.
-func (a *app) workEnded(ctx context.Context, s pool.Summary, view *workView, named bool, failed error) error {
+func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *workView, named bool, failed error) error {
 	if failed != nil && len(s.Runs) == 0 {
 		return exit.AsUsage(failed)
 	}
-	if err := a.summary(s, view, named); err != nil {
+	if err := summary(a, s, view, named); err != nil {
 		return err
 	}
 	if failed != nil {
@@ -163,17 +166,17 @@ func brokenText(s pool.Summary) string {
 }
 
 // sweepable finds what every run would stumble over, before anything starts.
-func (p *parts) sweepable(ctx context.Context, publish journal.Publish) error {
+func sweepable(ctx context.Context, p *compose.Parts, publish journal.Publish) error {
 	if publish == journal.PublishMerge {
-		if err := p.repo.Settled(ctx); err != nil {
+		if err := p.Repo.Settled(ctx); err != nil {
 			return err
 		}
 	}
-	base, err := p.foreignBase(ctx)
+	base, err := p.ForeignBase(ctx)
 	if err != nil {
 		return err
 	}
-	if err := p.prefixFree(ctx); err != nil {
+	if err := prefixFree(ctx, p); err != nil {
 		return err
 	}
 	if publish == journal.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
@@ -183,7 +186,7 @@ func (p *parts) sweepable(ctx context.Context, publish journal.Publish) error {
 }
 
 // prefixFree refuses a branch that is called like a folder of ralph's branches: git can have only one of them.
-func (p *parts) prefixFree(ctx context.Context) error {
+func prefixFree(ctx context.Context, p *compose.Parts) error {
 	var folders []string
 	for at, c := range p.BranchPrefix {
 		if c == '/' {
@@ -193,7 +196,7 @@ func (p *parts) prefixFree(ctx context.Context) error {
 	if len(folders) == 0 {
 		return nil
 	}
-	refs, err := p.repo.Git().Refs(ctx, folders...)
+	refs, err := p.Repo.Git().Refs(ctx, folders...)
 	for _, ref := range folders {
 		if refs[ref] != "" {
 			name := strings.TrimPrefix(ref, git.Heads)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -35,27 +36,27 @@ func TestSandboxIsCheckedOnce(t *testing.T) {
 	fails := errors.New("fails")
 	for name, c := range map[string]struct {
 		isolation sandboxes.Isolation
-		between   func(*parts, *probed)
+		between   func(*compose.Parts, *probed)
 		first     error
 		want      int
 	}{
 		"once":           {sandboxes.Namespaces, nil, nil, 1},
 		"fails":          {sandboxes.Namespaces, nil, fails, 2},
 		"has an engine":  {sandboxes.Container, nil, nil, 2},
-		"a run ended":    {sandboxes.Namespaces, func(p *parts, c *probed) { p.checkAgain(c, []journal.Record{{}}) }, nil, 1},
-		"a run found no": {sandboxes.Namespaces, func(p *parts, c *probed) { p.checkAgain(c, []journal.Record{{}, noSandboxRun()}) }, nil, 2},
+		"a run ended":    {sandboxes.Namespaces, func(p *compose.Parts, c *probed) { checkAgain(p, c, []journal.Record{{}}) }, nil, 1},
+		"a run found no": {sandboxes.Namespaces, func(p *compose.Parts, c *probed) { checkAgain(p, c, []journal.Record{{}, noSandboxRun()}) }, nil, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, provider := &parts{state: t.TempDir(), log: slog.New(slog.DiscardHandler)}, &probed{isolation: c.isolation, err: c.first}
-			if err := p.works(t.Context(), provider); !errors.Is(err, c.first) {
+			p, provider := &compose.Parts{State: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, &probed{isolation: c.isolation, err: c.first}
+			if err := works(t.Context(), p, provider); !errors.Is(err, c.first) {
 				t.Errorf("first: %v", err)
 			}
 			if c.between != nil {
 				c.between(p, provider)
 			}
 			provider.err = nil
-			if err := p.works(t.Context(), provider); err != nil || provider.checks != c.want {
+			if err := works(t.Context(), p, provider); err != nil || provider.checks != c.want {
 				t.Errorf("%d checks, want %d: %v", provider.checks, c.want, err)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/nearest"
@@ -217,34 +218,34 @@ func (v *workView) why(s pool.Skipped) string {
 }
 
 // summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.
-func (a *app) summary(s pool.Summary, v *workView, named bool) error {
-	if a.json {
-		return a.ui.JSON(summaryJSON(s))
+func summary(a *compose.App, s pool.Summary, v *workView, named bool) error {
+	if a.JSON {
+		return a.UI.JSON(summaryJSON(s))
 	}
-	if !a.quiet {
-		defer a.warnCycles(s.Cycles, v)
+	if !a.Quiet {
+		defer warnCycles(a, s.Cycles, v)
 	}
 	if named {
 		for _, left := range s.Skipped {
-			a.ui.Warn(v.name(left.Issue.Key) + " is left out: " + v.why(left))
+			a.UI.Warn(v.name(left.Issue.Key) + " is left out: " + v.why(left))
 		}
 		s.Skipped = nil
 	}
-	if !a.quiet && s.Unavailable == nil {
-		defer a.printParked(s.Parked)
+	if !a.Quiet && s.Unavailable == nil {
+		defer printParked(a, s.Parked)
 	}
-	if !a.quiet {
-		defer a.printOpen(s.Skipped)
+	if !a.Quiet {
+		defer printOpen(a, s.Skipped)
 	}
 	if len(s.Runs) == 0 {
-		if a.quiet { // cron sends a mail for each line
+		if a.Quiet { // cron sends a mail for each line
 			return nil
 		}
-		a.ui.Printf("Nothing was worked%s.\n", because(s))
+		a.UI.Printf("Nothing was worked%s.\n", because(s))
 		return nil
 	}
 	if s.Parallel > 0 && s.Parallel < min(s.Most, len(s.Runs)) {
-		defer a.ui.Printf("Model services refused requests: in the end at most %s worked at once, not %d.\n", screen.Plural(s.Parallel, "issue"), s.Most)
+		defer a.UI.Printf("Model services refused requests: in the end at most %s worked at once, not %d.\n", screen.Plural(s.Parallel, "issue"), s.Most)
 	}
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
 	var sum costGroup
@@ -256,29 +257,29 @@ func (a *app) summary(s pool.Summary, v *workView, named bool) error {
 		rows = append(rows, []string{v.name(r.Key), outcomeOf(r), fmt.Sprint(r.Commits), took, cost(r.Facts.Usage)})
 		sum.add(r)
 	}
-	a.ui.Table(screen.WithoutUnknown(rows, "COST"))
-	a.ui.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.started)), tally(s), sum.sentence())
+	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
+	a.UI.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.started)), tally(s), sum.sentence())
 	if list := pushed(s.Runs, v.remote); len(list) > 0 {
-		a.ui.Printf("Pushed: %s.\n", strings.Join(list, ", "))
+		a.UI.Printf("Pushed: %s.\n", strings.Join(list, ", "))
 	}
 	if n := countIf(s.Runs, ungated); n > 0 {
-		a.ui.Printf("No gate has checked %s; %s.\n", screen.Plural(n, "issue"), gateFix)
+		a.UI.Printf("No gate has checked %s; %s.\n", screen.Plural(n, "issue"), gateFix)
 	}
-	a.noteNext(s.Runs)
+	noteNext(a, s.Runs)
 	return nil
 }
 
 // noteNext says what to type where a sweep has left branches to look at.
-func (a *app) noteNext(runs []journal.Record) {
+func noteNext(a *compose.App, runs []journal.Record) {
 	left := slices.DeleteFunc(slices.Clone(runs), func(r journal.Record) bool {
 		return r.Verdict.Outcome != journal.Succeeded || r.Settings.Publish != journal.PublishBranch
 	})
 	switch key := onlyKey(left); len(left) {
 	case 0:
 	case 1:
-		a.ui.Note("To look: ralph diff %s; to merge: ralph merge %[1]s", key)
+		a.UI.Note("To look: ralph diff %s; to merge: ralph merge %[1]s", key)
 	default:
-		a.ui.Note("To look: ralph diff %s; to merge: ralph merge %[1]s, or ralph merge --all", key)
+		a.UI.Note("To look: ralph diff %s; to merge: ralph merge %[1]s, or ralph merge --all", key)
 	}
 }
 

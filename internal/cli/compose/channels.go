@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"encoding/base64"
@@ -15,16 +15,16 @@ import (
 	"github.com/ralph-pool/ralph/internal/notify"
 )
 
-// notifier tells people what becomes of the issues of a project; name may be empty. Messages that wait are kept in the folder outbox,
+// Notifier tells people what becomes of the issues of a project; name may be empty. Messages that wait are kept in the folder outbox,
 // if one is named, and sent.
-func (a *app) notifier(p *parts, name, outbox string) (*notify.Notifier, error) {
+func (a *App) Notifier(p *Parts, name, outbox string) (*notify.Notifier, error) {
 	var list []notify.Channel
 	if len(p.NotifyCommand) > 0 {
-		env := slices.DeleteFunc(slices.Clone(a.host.Env), func(kv string) bool {
+		env := slices.DeleteFunc(slices.Clone(a.Host.Env), func(kv string) bool {
 			variable, _, _ := strings.Cut(kv, "=")
 			return slices.Contains(config.SecretVariables(), variable)
 		})
-		list = append(list, notify.Program{Argv: p.NotifyCommand, Dir: p.top, Env: env})
+		list = append(list, notify.Program{Argv: p.NotifyCommand, Dir: p.Top, Env: env})
 	}
 	client := &http.Client{}
 	if p.NotifyURL != "" {
@@ -40,7 +40,7 @@ func (a *app) notifier(p *parts, name, outbox string) (*notify.Notifier, error) 
 			return nil, err
 		}
 		if err := notify.CheckAddress(address); err != nil {
-			return nil, p.wrong("notify-slack-file", fmt.Errorf("the address in %s %w", p.NotifySlackFile, err))
+			return nil, p.Wrong("notify-slack-file", fmt.Errorf("the address in %s %w", p.NotifySlackFile, err))
 		}
 		list = append(list, notify.Slack{Address: address, Client: client})
 	}
@@ -51,16 +51,16 @@ func (a *app) notifier(p *parts, name, outbox string) (*notify.Notifier, error) 
 		}
 		list = append(list, mail)
 	}
-	return notify.New(notify.Config{Channels: list, On: p.NotifyOn, Project: name, Outbox: outbox, Log: p.log, Clean: func(text string) string {
-		return screen.CleanLine(p.secrets.Mask(text))
+	return notify.New(notify.Config{Channels: list, On: p.NotifyOn, Project: name, Outbox: outbox, Log: p.Log, Clean: func(text string) string {
+		return screen.CleanLine(p.Secrets.Mask(text))
 	}}), nil
 }
 
-// outbox is where notifications of a project wait to be sent.
-func (p *parts) outbox() string { return filepath.Join(p.state, "outbox") }
+// Outbox is where notifications of a project wait to be sent.
+func (p *Parts) Outbox() string { return filepath.Join(p.State, "outbox") }
 
 // signingKey is what notifications to notify-url are signed with; nil: they are not.
-func (a *app) signingKey(p *parts) ([]byte, error) {
+func (a *App) signingKey(p *Parts) ([]byte, error) {
 	if p.NotifySecretFile == "" {
 		return nil, nil
 	}
@@ -74,44 +74,47 @@ func (a *app) signingKey(p *parts) ([]byte, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, p.wrong("notify-secret-file", errors.New("what follows whsec_ is not base64"))
+		return nil, p.Wrong("notify-secret-file", errors.New("what follows whsec_ is not base64"))
 	}
 	return key, nil
 }
 
 // secretFile reads a secret of one line.
-func (a *app) secretFile(p *parts, key, path string) (string, error) {
+func (a *App) secretFile(p *Parts, key, path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", p.wrong(key, err)
+		return "", p.Wrong(key, err)
 	}
-	a.warnOfOpen(key, path)
+	a.WarnOfOpen(key, path)
 	secret := strings.TrimSpace(string(text))
-	if len(secret) < minToken {
-		return "", p.wrong(key, fmt.Errorf("%s holds fewer than %d characters", path, minToken))
+	if len(secret) < MinToken {
+		return "", p.Wrong(key, fmt.Errorf("%s holds fewer than %d characters", path, MinToken))
 	}
-	p.redact(secret)
+	p.Redact(secret)
 	return secret, nil
 }
 
-func (a *app) mail(p *parts) (notify.Mail, error) {
+func (a *App) mail(p *Parts) (notify.Mail, error) {
 	m := notify.Mail{Server: p.NotifyMailServer, From: p.NotifyMailFrom, To: p.NotifyMailTo, User: p.NotifyMailUser}
 	switch {
 	case m.Server == "":
-		return m, p.wrong("notify-mail-to", errors.New("notify-mail-server is needed, such as mail.example.com:587"))
+		return m, p.Wrong("notify-mail-to", errors.New("notify-mail-server is needed, such as mail.example.com:587"))
 	case m.From == "":
-		return m, p.wrong("notify-mail-to", errors.New("notify-mail-from is needed: the sender's address"))
+		return m, p.Wrong("notify-mail-to", errors.New("notify-mail-from is needed: the sender's address"))
 	case m.User == "":
 		return m, nil
 	case p.NotifyMailPasswordFile == "":
-		return m, p.wrong("notify-mail-user", errors.New("notify-mail-password-file is needed"))
+		return m, p.Wrong("notify-mail-user", errors.New("notify-mail-password-file is needed"))
 	}
 	text, err := os.ReadFile(p.NotifyMailPasswordFile)
 	if err != nil {
-		return m, p.wrong("notify-mail-password-file", err)
+		return m, p.Wrong("notify-mail-password-file", err)
 	}
-	a.warnOfOpen("notify-mail-password-file", p.NotifyMailPasswordFile)
+	a.WarnOfOpen("notify-mail-password-file", p.NotifyMailPasswordFile)
 	m.Password = strings.TrimSpace(string(text))
-	p.redact(m.Password)
+	p.Redact(m.Password)
 	return m, nil
 }
+
+// MinToken is how long a token has to be.
+const MinToken = 16

@@ -1,8 +1,7 @@
-package cli
+package compose
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -17,26 +16,26 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// agents are the agents to choose from.
-func (a *app) agents() agents.Registry {
-	if a.host.Agents != nil {
-		return agents.NewRegistry(a.host.Agents...)
+// Agents are the agents to choose from.
+func (a *App) Agents() agents.Registry {
+	if a.Host.Agents != nil {
+		return agents.NewRegistry(a.Host.Agents...)
 	}
 	return agents.NewRegistry(agents.Builtin()...)
 }
 
-// about is the description of the agent of that name; zero for a name that there is not.
-func (a *app) about(name string) agents.Description {
-	agent, err := a.agents().Lookup(name)
+// About is the description of the agent of that name; zero for a name that there is not.
+func (a *App) About(name string) agents.Description {
+	agent, err := a.Agents().Lookup(name)
 	if err != nil {
 		return agents.Description{}
 	}
 	return agent.Describe()
 }
 
-// commanded are the agents whose program the user names with agent-command.
-func (a *app) commanded() (names []string) {
-	for _, agent := range a.agents().All() {
+// Commanded are the agents whose program the user names with agent-command.
+func (a *App) Commanded() (names []string) {
+	for _, agent := range a.Agents().All() {
 		if agent.Describe().Program == "" {
 			names = append(names, agent.Name())
 		}
@@ -44,13 +43,13 @@ func (a *app) commanded() (names []string) {
 	return names
 }
 
-// user is whose logins the agents use.
-func (a *app) user() agents.User {
-	return agents.User{Env: a.host.Env, Home: a.host.getenv("HOME")}
+// User is whose logins the agents use.
+func (a *App) User() agents.User {
+	return agents.User{Env: a.Host.Env, Home: a.Host.Getenv("HOME")}
 }
 
-// merged is the list with those of more that it does not have.
-func merged(list, more []string) []string {
+// Merged is the list with those of more that it does not have.
+func Merged(list, more []string) []string {
 	for _, item := range more {
 		if !slices.Contains(list, item) {
 			list = append(list, item)
@@ -67,8 +66,8 @@ type agentsOf struct {
 }
 
 // chain is the agents that the configuration names, and the environment for the sandbox.
-func (a *app) chain(c config.Config, provider sandboxes.Provider) (all agentsOf, env []string, err error) {
-	if all.Agent, all.Options, env, err = a.agent(c, provider); err != nil {
+func (a *App) chain(c config.Config, provider sandboxes.Provider) (all agentsOf, env []string, err error) {
+	if all.Agent, all.Options, env, err = a.Agent(c, provider); err != nil {
 		return all, nil, err
 	}
 	read := func(key string, list []string, own bool) (chain agents.Chain, err error) {
@@ -77,7 +76,7 @@ func (a *app) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 			if err != nil {
 				return nil, exit.Usagef("%s: %w", key, err)
 			}
-			if _, err := a.agents().Lookup(choice.Agent); err != nil {
+			if _, err := a.Agents().Lookup(choice.Agent); err != nil {
 				return nil, exit.Usagef("%s: %w", key, err)
 			}
 			if c.AgentUpstream != "" && choice.Agent != c.Agent { // which would get the other's key
@@ -88,7 +87,7 @@ func (a *app) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 			if !own {
 				of.Effort, of.PermissionMode, of.AgentArgs = "", "", nil
 			}
-			agent, options, _, err := a.agent(of, provider)
+			agent, options, _, err := a.Agent(of, provider)
 			if err != nil {
 				return nil, err
 			}
@@ -124,9 +123,9 @@ func shares(c config.Config, list []agents.Choice) (ledger.Shares, error) {
 	return of, nil
 }
 
-// agent is the agent that the configuration names, its options, and the environment for the sandbox.
-func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent, agents.Options, []string, error) {
-	agent, err := a.agents().Lookup(c.Agent)
+// Agent is the agent that the configuration names, its options, and the environment for the sandbox.
+func (a *App) Agent(c config.Config, provider sandboxes.Provider) (agents.Agent, agents.Options, []string, error) {
+	agent, err := a.Agents().Lookup(c.Agent)
 	if err != nil {
 		return nil, agents.Options{}, nil, &exit.Error{Status: exit.Usage, Err: err}
 	}
@@ -136,10 +135,10 @@ func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 	if err := a.checkUpstream(c, agent, provider); err != nil {
 		return nil, agents.Options{}, nil, err
 	}
-	env, err := a.passed(c.AgentEnv)
+	env, err := a.Passed(c.AgentEnv)
 	sandboxEnv := env
-	if showsHost(provider) {
-		sandboxEnv = append([]string{"PATH=" + a.sandboxPath(c)}, env...)
+	if ShowsHost(provider) {
+		sandboxEnv = append([]string{"PATH=" + a.SandboxPath(c)}, env...)
 	}
 	options := agents.Options{
 		Model: c.Model, Effort: c.Effort, PermissionMode: c.PermissionMode,
@@ -154,7 +153,7 @@ func (a *app) agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 
 // checkUpstream refuses an agent-upstream that would not be used: prompts and a key would go to another host than the one
 // that was named.
-func (a *app) checkUpstream(c config.Config, agent agents.Agent, provider sandboxes.Provider) error {
+func (a *App) checkUpstream(c config.Config, agent agents.Agent, provider sandboxes.Provider) error {
 	if c.AgentUpstream == "" {
 		return nil
 	}
@@ -168,7 +167,7 @@ func (a *app) checkUpstream(c config.Config, agent agents.Agent, provider sandbo
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return exit.Usagef("agent-upstream: it is not a URL such as https://gateway.example.com")
 	}
-	if _, err := agents.FindService(agent, a.user()); errors.Is(err, agents.ErrNoEndpoint) {
+	if _, err := agents.FindService(agent, a.User()); errors.Is(err, agents.ErrNoEndpoint) {
 		return exit.Usagef("agent-upstream: %v; or leave it out", err)
 	}
 	return nil
@@ -186,8 +185,8 @@ func asReviewer(c config.Config) (config.Config, bool) {
 	return c, true
 }
 
-// reviewer is the second agent that the configuration names.
-func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (run.Reviewer, error) {
+// Reviewer is the second agent that the configuration names.
+func (a *App) Reviewer(c config.Config, provider sandboxes.Provider) (run.Reviewer, error) {
 	first := c.Agent
 	c, there := asReviewer(c)
 	switch {
@@ -196,7 +195,7 @@ func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (run.Review
 	case c.AgentUpstream != "" && c.Agent != first:
 		return run.Reviewer{}, exit.Usagef("agent-upstream: it is for the service of %s, and review names %s; leave one out", first, c.Agent)
 	}
-	agent, options, _, err := a.agent(c, provider)
+	agent, options, _, err := a.Agent(c, provider)
 	if err != nil {
 		return run.Reviewer{}, fmt.Errorf("review: %w", err)
 	}
@@ -204,27 +203,4 @@ func (a *app) reviewer(c config.Config, provider sandboxes.Provider) (run.Review
 		options.PermissionMode = agent.Describe().Looking
 	}
 	return run.Reviewer{Agent: agent, Options: options, Rounds: cmp.Or(c.ReviewRounds, -1)}, nil
-}
-
-// reviewer looks whether the reviewer's program is there, and whether it seems to be logged in.
-func (d *doctor) reviewer(ctx context.Context, p *parts) {
-	provider, err := d.app.sandbox(ctx, p)
-	if err != nil || p.Review == "" {
-		return // its own line says what is wrong
-	}
-	r, err := d.app.reviewer(p.Config, provider)
-	if err != nil {
-		d.fail("reviewer", err.Error(), "")
-		return
-	}
-	program := r.Agent.Describe().Program
-	if program == "" {
-		program = r.Options.Command[0]
-	}
-	if !strings.Contains(program, "/") && d.app.lookPath(program) == "" {
-		d.fail("reviewer", agents.NotFound(program), agents.InstallHint+", or choose another with --review")
-		return
-	}
-	d.ok("reviewer", r.Settings().Agent)
-	d.login(ctx, p, r.Agent, provider, true)
 }

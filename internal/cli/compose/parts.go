@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"cmp"
@@ -37,19 +37,17 @@ import (
 	"github.com/ralph-pool/ralph/worktree/commits"
 )
 
-// This file is the one place where the parts of ralph are put together.
-
-// parts is what a command that works on a repository needs. It belongs to one command; close ends it.
-type parts struct {
+// Parts is what a command that works on a repository needs. It belongs to one command; close ends it.
+type Parts struct {
 	config.Config
-	loaded     *config.Loaded
+	Loaded     *config.Loaded
 	place      worktree.Place
-	top, state string
-	repo       *worktree.Repo
-	journal    *sqlite.Store
-	tracker    tracker.Tracker
-	log        *slog.Logger
-	secrets    *redact.Secrets // of this host: what is obtained on the way is added
+	Top, State string
+	Repo       *worktree.Repo
+	Journal    *sqlite.Store
+	Backlog    tracker.Tracker
+	Log        *slog.Logger
+	Secrets    *redact.Secrets // of this host: what is obtained on the way is added
 	passedOver string          // the forge that the tracker "auto" could have taken, too; empty: there is none
 	taken      string          // the tracker that it took instead
 	looks      bool            // nothing is run in the sandbox
@@ -57,27 +55,27 @@ type parts struct {
 	clock      func() time.Time
 }
 
-// open loads the configuration and opens the repository, its journal and its backlog.
-func (a *app) open(cmd *cobra.Command) (*parts, error) {
-	p, err := a.openRepo(cmd)
+// Open loads the configuration and opens the repository, its journal and its backlog.
+func (a *App) Open(cmd *cobra.Command) (*Parts, error) {
+	p, err := a.OpenRepo(cmd)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.useRemote(cmd.Context()); err != nil {
-		return nil, errors.Join(err, p.close())
+	if err := p.UseRemote(cmd.Context()); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
-	if p.tracker, err = a.tracker(cmd.Context(), p); err != nil {
-		return nil, errors.Join(err, p.close())
+	if p.Backlog, err = a.Tracker(cmd.Context(), p); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
-	if err := a.authorize(cmd.Context(), p); err != nil {
-		return nil, errors.Join(err, p.close())
+	if err := a.Authorize(cmd.Context(), p); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-// openRepo loads the configuration and opens the repository and its journal. Claims are this machine's own.
-func (a *app) openRepo(cmd *cobra.Command) (*parts, error) {
-	if err := a.checkRepo(); err != nil {
+// OpenRepo loads the configuration and opens the repository and its journal. Claims are this machine's own.
+func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
+	if err := a.CheckRepo(); err != nil {
 		return nil, err
 	}
 	ctx := cmd.Context()
@@ -90,80 +88,80 @@ func (a *app) openRepo(cmd *cobra.Command) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := a.stateDir(loaded.Config)
+	state, err := a.StateDir(loaded.Config)
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{Config: loaded.Config, loaded: loaded, place: place, top: top, secrets: redact.New(), clock: a.clock}
-	if p.state, err = worktree.StateDir(ctx, state, place); err != nil {
+	p := &Parts{Config: loaded.Config, Loaded: loaded, place: place, Top: top, Secrets: redact.New(), clock: a.Clock}
+	if p.State, err = worktree.StateDir(ctx, state, place); err != nil {
 		return nil, err
 	}
-	p.log = slog.New(zerolog.NewSlogHandler(a.logger(loaded.Config, cmd.Name() == "serve", p.secrets.Log(a.ui.Err))))
-	if p.repo, err = worktree.Open(ctx, top, p.repository()); err != nil {
+	p.Log = slog.New(zerolog.NewSlogHandler(a.Logger(loaded.Config, cmd.Name() == "serve", p.Secrets.Log(a.UI.Err))))
+	if p.Repo, err = worktree.Open(ctx, top, p.Repository()); err != nil {
 		return nil, err
 	}
-	if err := a.dotEnv(ctx, top, p.repo, p.Config); err != nil {
+	if err := a.dotEnv(ctx, top, p.Repo, p.Config); err != nil {
 		return nil, err
 	}
-	if p.journal, err = sqlite.Open(ctx, p.journalFile(), p.log); err != nil {
+	if p.Journal, err = sqlite.Open(ctx, p.JournalFile(), p.Log); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// journalFile is the file of the journal.
-func (p *parts) journalFile() string { return filepath.Join(p.state, "state.db") }
+// JournalFile is the file of the journal.
+func (p *Parts) JournalFile() string { return filepath.Join(p.State, "state.db") }
 
 // hostDir is shared by all clones of this user.
-func (p *parts) hostDir() string { return filepath.Join(filepath.Dir(p.state), "left") }
+func (p *Parts) hostDir() string { return filepath.Join(filepath.Dir(p.State), "left") }
 
-// repository is how the repository is opened for this machine alone.
-func (p *parts) repository() worktree.Options {
-	return worktree.Options{StateDir: p.state, Place: p.place, Private: []string{dotEnvFile}, Layers: layerBytes(p.Config), Now: p.clock, Log: p.log}
+// Repository is how the repository is opened for this machine alone.
+func (p *Parts) Repository() worktree.Options {
+	return worktree.Options{StateDir: p.State, Place: p.place, Private: []string{DotEnvFile}, Layers: layerBytes(p.Config), Now: p.clock, Log: p.Log}
 }
 
-// useRemote opens the repository again with the remote that holds claims, where there is one.
-func (p *parts) useRemote(ctx context.Context) error {
-	options := p.repository()
+// UseRemote opens the repository again with the remote that holds claims, where there is one.
+func (p *Parts) UseRemote(ctx context.Context) error {
+	options := p.Repository()
 	options.HostDir, options.Remote = p.hostDir(), p.Remote
 	switch p.Remote {
 	case "none":
 		return nil
 	case "auto":
 		options.Remote = "origin"
-		has, err := p.repo.Git().HasRemote(ctx, options.Remote)
+		has, err := p.Repo.Git().HasRemote(ctx, options.Remote)
 		if err != nil || !has {
 			return err
 		}
 	}
-	repo, err := worktree.Open(ctx, p.top, options)
+	repo, err := worktree.Open(ctx, p.Top, options)
 	if err != nil {
 		return err
 	}
-	p.repo = repo
+	p.Repo = repo
 	return nil
 }
 
-// wrong is the error of a setting that only the machine can tell to be wrong. It says where the value comes from.
-func (p *parts) wrong(key string, err error) error {
-	return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: %w", p.loaded.Origin(key).Name(key), err)}
+// Wrong is the error of a setting that only the machine can tell to be wrong. It says where the value comes from.
+func (p *Parts) Wrong(key string, err error) error {
+	return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: %w", p.Loaded.Origin(key).Name(key), err)}
 }
 
-// base is the branch, tag or commit that runs begin at.
-func (p *parts) base(ctx context.Context) (worktree.Base, error) {
-	base, err := p.repo.Base(ctx, p.Base)
+// FindBase is the branch, tag or commit that runs begin at.
+func (p *Parts) FindBase(ctx context.Context) (worktree.Base, error) {
+	base, err := p.Repo.Base(ctx, p.Base)
 	switch {
 	case err == nil:
 		return base, nil
 	case p.Base == "":
 		return base, &exit.Error{Status: exit.Usage, Err: err}
 	}
-	return base, p.wrong("base", err)
+	return base, p.Wrong("base", err)
 }
 
-// foreignBase is the base, for a command that gives it commits or judges by it what may be removed.
-func (p *parts) foreignBase(ctx context.Context) (worktree.Base, error) {
-	b, err := p.base(ctx)
+// ForeignBase is the base, for a command that gives it commits or judges by it what may be removed.
+func (p *Parts) ForeignBase(ctx context.Context) (worktree.Base, error) {
+	b, err := p.FindBase(ctx)
 	if err != nil {
 		return b, err
 	}
@@ -173,46 +171,47 @@ func (p *parts) foreignBase(ctx context.Context) (worktree.Base, error) {
 	return b, nil
 }
 
-// startable refuses a repository without a commit, which a job could not start from.
-func (p *parts) startable(ctx context.Context) error {
-	_, err := p.repo.Base(ctx, "")
+// Startable refuses a repository without a commit, which a job could not start from.
+func (p *Parts) Startable(ctx context.Context) error {
+	_, err := p.Repo.Base(ctx, "")
 	if err == nil {
 		return nil
 	}
-	if _, herr := p.repo.Base(ctx, "HEAD"); herr == nil { // a detached head will do
+	if _, herr := p.Repo.Base(ctx, "HEAD"); herr == nil { // a detached head will do
 		return nil
 	}
 	return &exit.Error{Status: exit.Usage, Err: err}
 }
 
-func (p *parts) close() (err error) {
-	if t, ok := tracker.As[io.Closer](p.tracker); ok {
+// Close ends what was opened.
+func (p *Parts) Close() (err error) {
+	if t, ok := tracker.As[io.Closer](p.Backlog); ok {
 		err = t.Close()
 	}
-	if p.journal != nil {
-		err = errors.Join(err, p.journal.Close())
+	if p.Journal != nil {
+		err = errors.Join(err, p.Journal.Close())
 	}
 	return err
 }
 
-// runConfig is how runs are done, without an agent.
-func (a *app) runConfig(ctx context.Context, p *parts) (c run.Config, err error) {
+// RunConfig is how runs are done, without an agent.
+func (a *App) RunConfig(ctx context.Context, p *Parts) (c run.Config, err error) {
 	c = run.Config{
-		Repo: p.repo, Store: p.journal, Limits: limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.secrets,
-		Protected: p.ProtectedPaths, Identity: p.identity(), StopGrace: p.StopGrace, Log: p.log, MinFree: minFree(p.Config),
+		Repo: p.Repo, Store: p.Journal, Limits: Limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.Secrets,
+		Protected: p.ProtectedPaths, Identity: p.Identity(), StopGrace: p.StopGrace, Log: p.Log, MinFree: MinFree(p.Config),
 	}
-	if c.Sandboxes, err = a.sandbox(ctx, p); err != nil {
+	if c.Sandboxes, err = a.Sandbox(ctx, p); err != nil {
 		return c, err
 	}
-	if c.Network, err = a.network(p.Config); err != nil {
+	if c.Network, err = a.Network(p.Config); err != nil {
 		return c, err
 	}
-	c.Mounts, err = a.mounts(p)
+	c.Mounts, err = a.Mounts(p)
 	return c, err
 }
 
-// withAgent completes how runs are done by what an agent needs, and what checks its work.
-func (a *app) withAgent(p *parts, c *run.Config) error {
+// WithAgent completes how runs are done by what an agent needs, and what checks its work.
+func (a *App) WithAgent(p *Parts, c *run.Config) error {
 	all, env, err := a.chain(p.Config, c.Sandboxes)
 	if err != nil {
 		return err
@@ -220,31 +219,31 @@ func (a *app) withAgent(p *parts, c *run.Config) error {
 	if c.Canaries, err = p.canaries(); err != nil {
 		return err
 	}
-	p.secrets.Add(a.secrets(env, c.Network.User)...)
+	p.Secrets.Add(a.Secrets(env, c.Network.User)...)
 	c.Agent, c.Options, c.Next, c.Attempts, c.Env, c.Shares = all.Agent, all.Options, all.next, all.attempts, env, all.shares
 	c.Setup, c.After, c.Gate = lines(p.Setup, p.SetupTimeout), lines(p.After, p.SetupTimeout), lines(p.Gate, p.GateTimeout)
 	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
 	c.Signals, c.Resume, c.Timers = p.CompletionSignal, session.Policy(p.Resume), timers(p.Config)
-	c.Budget, c.Caps = loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, caps(p.Config)
+	c.Budget, c.Caps = loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps(p.Config)
 	c.PerRun = loop.Budget{Tokens: p.BudgetTokensRun, CostUSD: p.BudgetUSDRun}
 	c.Iteration = loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}
 	c.Estimate = loop.Budget{Tokens: p.EstimateTokens, CostUSD: p.EstimateUSD}
 	return nil
 }
 
-// poolConfig is the pool that the configuration describes.
-func (a *app) poolConfig(ctx context.Context, p *parts) (c pool.Config, err error) {
-	r, err := a.runConfig(ctx, p)
+// PoolConfig is the pool that the configuration describes.
+func (a *App) PoolConfig(ctx context.Context, p *Parts) (c pool.Config, err error) {
+	r, err := a.RunConfig(ctx, p)
 	if err != nil {
 		return c, err
 	}
-	if err := a.withAgent(p, &r); err != nil {
+	if err := a.WithAgent(p, &r); err != nil {
 		return c, err
 	}
-	if r.Review, err = a.reviewer(p.Config, r.Sandboxes); err != nil {
+	if r.Review, err = a.Reviewer(p.Config, r.Sandboxes); err != nil {
 		return c, err
 	}
-	if r.Prompt, err = p.prompt(ctx); err != nil {
+	if r.Prompt, err = p.Prompt(ctx); err != nil {
 		return c, err
 	}
 	if r.Requests, err = p.requests(ctx); err != nil {
@@ -253,7 +252,7 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (c pool.Config, err erro
 	if r.Proof, err = a.prover(p, r.Sandboxes, r.Mounts); err != nil {
 		return c, err
 	}
-	r.Tracker, r.Labels, r.Hints, r.Count = p.tracker, p.labels(), hint.Commands(), p.count
+	r.Tracker, r.Labels, r.Hints, r.Count = p.Backlog, p.StateLabels(), hint.Commands(), p.count
 	r.Base, r.Publish, r.ClaimTTL, r.KeepRuns = p.Base, publishMode(p.Publish), p.ClaimTTL, p.KeepRuns
 	r.Before, r.Copy, r.SetupInputs, r.Proving, r.Prove = p.Before, p.Copy, p.SetupInputs, journal.Proving(p.Proof), p.ProofCommand
 	r.MaxIterations, r.NoProgress = p.MaxIterations, p.NoProgress
@@ -261,28 +260,28 @@ func (a *app) poolConfig(ctx context.Context, p *parts) (c pool.Config, err erro
 	byLabel, _ := schedule.ParseLimits(p.ParallelByLabel)
 	return pool.Config{
 		Run: r, Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit, BranchPrefix: p.BranchPrefix,
-		MaxOpen: p.MaxOpenRequests, ByLabel: byLabel, AllowOverlap: p.Overlap == "allow", MinFree: minFree(p.Config),
+		MaxOpen: p.MaxOpenRequests, ByLabel: byLabel, AllowOverlap: p.Overlap == "allow", MinFree: MinFree(p.Config),
 	}, nil
 }
 
-// caps are what all runs may spend together.
-func caps(c config.Config) ledger.Caps {
+// Caps are what all runs may spend together.
+func Caps(c config.Config) ledger.Caps {
 	return ledger.Caps{
 		Day:   loop.Budget{Tokens: c.BudgetTokensDay, CostUSD: c.BudgetUSDDay},
 		Month: loop.Budget{Tokens: c.BudgetTokensMonth, CostUSD: c.BudgetUSDMonth},
 	}
 }
 
-// labels are those that show an issue's state.
-func (p *parts) labels() run.Labels {
+// StateLabels are those that show an issue's state.
+func (p *Parts) StateLabels() run.Labels {
 	return run.Labels{
 		NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel, Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
 	}
 }
 
 // count counts what commits change.
-func (p *parts) count(ctx context.Context, base, tip string) (journal.Changed, error) {
-	r, err := commits.Open(p.top)
+func (p *Parts) count(ctx context.Context, base, tip string) (journal.Changed, error) {
+	r, err := commits.Open(p.Top)
 	if err != nil {
 		return journal.Changed{}, err
 	}
@@ -294,18 +293,18 @@ func (p *parts) count(ctx context.Context, base, tip string) (journal.Changed, e
 	return c, err
 }
 
-// secrets are the values of the environment whose names say that they are none of anybody's business, and the logins of
+// Secrets are the values of the environment whose names say that they are none of anybody's business, and the logins of
 // all agents that the user has: whichever works may find those of the others. A word that somebody has taken as a password stands in
 // ordinary text, too, and the path of a file with a secret is none.
-func (a *app) secrets(passed []string, user agents.User) []string {
+func (a *App) Secrets(passed []string, user agents.User) []string {
 	var values []string
-	for _, kv := range append(slices.Clone(a.host.Env), passed...) {
+	for _, kv := range append(slices.Clone(a.Host.Env), passed...) {
 		name, value, _ := strings.Cut(kv, "=")
 		if leak.SecretName(name) && !leak.Word(value) && !isFile(value) {
 			values = append(values, value)
 		}
 	}
-	return append(values, agents.Secrets(user, a.agents().All()...)...)
+	return append(values, agents.Secrets(user, a.Agents().All()...)...)
 }
 
 func isFile(path string) bool {
@@ -316,8 +315,8 @@ func isFile(path string) bool {
 // layerBytes is the most that warm homes may take, and as much again checkouts of the base.
 func layerBytes(c config.Config) int64 { return mebibytes(c.LayerMaxMB) }
 
-// minFree is the floor of free disk space.
-func minFree(c config.Config) int64 { return mebibytes(c.MinFreeMB) }
+// MinFree is the floor of free disk space.
+func MinFree(c config.Config) int64 { return mebibytes(c.MinFreeMB) }
 
 // mebibytes are bytes in the words of the library, where less than 0 means none.
 func mebibytes(n int) int64 {
@@ -327,12 +326,12 @@ func mebibytes(n int) int64 {
 	return int64(min(n, 1<<40)) << 20
 }
 
-// passed resolves agent-env: a bare NAME passes the host's variable on.
-func (a *app) passed(list []string) ([]string, error) {
+// Passed resolves agent-env: a bare NAME passes the host's variable on.
+func (a *App) Passed(list []string) ([]string, error) {
 	var env []string
 	for _, item := range list {
 		if !strings.Contains(item, "=") {
-			value := a.host.getenv(item)
+			value := a.Host.Getenv(item)
 			if value == "" {
 				return nil, exit.Usagef("agent-env: %s is not set on this host; set it, or take it off the list", item)
 			}
@@ -343,8 +342,8 @@ func (a *app) passed(list []string) ([]string, error) {
 	return env, nil
 }
 
-// assumeNone chooses a sandbox for a command that only looks.
-func (p *parts) assumeNone() { p.Sandbox, p.looks = "none", true }
+// AssumeNone chooses a sandbox for a command that only looks.
+func (p *Parts) AssumeNone() { p.Sandbox, p.looks = "none", true }
 
 func timers(c config.Config) loop.Timers {
 	return loop.Timers{
@@ -361,36 +360,36 @@ func lines(list []string, timeout time.Duration) []loop.Command {
 	return out
 }
 
-// logger writes for operators. A service without a terminal has programs that read its log; what stands among the lines of other
+// Logger writes for operators. A service without a terminal has programs that read its log; what stands among the lines of other
 // commands, people read.
-func (a *app) logger(c config.Config, service bool, to io.Writer) zerolog.Logger {
+func (a *App) Logger(c config.Config, service bool, to io.Writer) zerolog.Logger {
 	level, err := zerolog.ParseLevel(c.LogLevel)
 	if err != nil {
 		level = zerolog.WarnLevel
 	}
-	if c.LogFormat == "text" || c.LogFormat == "auto" && (!service || screen.IsTerminal(a.host.Stderr)) {
-		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.ui.ErrColor, TimeFormat: time.TimeOnly}
+	if c.LogFormat == "text" || c.LogFormat == "auto" && (!service || screen.IsTerminal(a.Host.Stderr)) {
+		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.UI.ErrColor, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(to).Level(level)
 }
 
-// choices are the names that the registries know, by configuration key.
-func (a *app) choices() map[string][]string {
+// Choices are the names that the registries know, by configuration key.
+func (a *App) Choices() map[string][]string {
 	if a.choose != nil {
 		return a.choose
 	}
 	var efforts, modes []string
-	for _, agent := range a.agents().All() {
+	for _, agent := range a.Agents().All() {
 		d := agent.Describe()
-		efforts, modes = merged(efforts, d.Efforts), merged(modes, d.Modes)
+		efforts, modes = Merged(efforts, d.Efforts), Merged(modes, d.Modes)
 	}
 	a.choose = map[string][]string{
-		"tracker": append([]string{"auto"}, a.trackers.Names()...),
+		"tracker": append([]string{"auto"}, a.Trackers.Names()...),
 		"sandbox": append([]string{"auto"}, sandboxNames()...),
-		"agent":   a.agents().Names(), "effort": efforts, "permission-mode": modes,
+		"agent":   a.Agents().Names(), "effort": efforts, "permission-mode": modes,
 	}
 	return a.choose
 }
 
-// isolates reports whether the sandbox of that name protects the host.
-func isolates(sandbox string) bool { return sandbox != "none" }
+// Isolates reports whether the sandbox of that name protects the host.
+func Isolates(sandbox string) bool { return sandbox != "none" }

@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"cmp"
@@ -20,11 +20,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// prompt is the template of prompt-file, of .ralph/prompt.md, or the built-in one.
-func (p *parts) prompt(ctx context.Context) (prompt.Prompt, error) {
+// Prompt is the template of prompt-file, of .ralph/prompt.md, or the built-in one.
+func (p *Parts) Prompt(ctx context.Context) (prompt.Prompt, error) {
 	path := p.PromptFile
 	if path == "" {
-		path = filepath.Join(p.top, ".ralph", "prompt.md")
+		path = filepath.Join(p.Top, ".ralph", "prompt.md")
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			return prompt.Prompt{}, nil
 		}
@@ -35,22 +35,22 @@ func (p *parts) prompt(ctx context.Context) (prompt.Prompt, error) {
 
 // readText reads the file of a setting whose text leaves this host: to a model or a forge. Unless the user names it, it has to
 // be as git has it in the index: whatever else lies in a checkout, such as keys, is the user's own.
-func (p *parts) readText(ctx context.Context, key, path string) ([]byte, error) {
-	if err := p.loaded.Inside(key, path); err != nil {
+func (p *Parts) readText(ctx context.Context, key, path string) ([]byte, error) {
+	if err := p.Loaded.Inside(key, path); err != nil {
 		return nil, err
 	}
 	read := git.ReadLinked // does not wait at a pipe
-	if p.loaded.Users(key, path) {
+	if p.Loaded.Users(key, path) {
 		read = os.ReadFile
 	}
 	text, err := read(path)
 	if err != nil {
-		return nil, p.wrong(key, err)
+		return nil, p.Wrong(key, err)
 	}
-	if p.showsKeys(path) {
-		return nil, p.wrong(key, noTemplate(path))
+	if p.ShowsKeys(path) {
+		return nil, p.Wrong(key, NoTemplate(path))
 	}
-	if p.loaded.Users(key, path) || p.ownPrompt(path) {
+	if p.Loaded.Users(key, path) || p.ownPrompt(path) {
 		return text, nil
 	}
 	as, err := p.inIndex(ctx, path, text)
@@ -58,24 +58,25 @@ func (p *parts) readText(ctx context.Context, key, path string) ([]byte, error) 
 		return text, err
 	}
 	k, _ := config.Lookup(key)
-	return nil, p.wrong(key, fmt.Errorf("%s is not as git has it, so it may hold what is yours alone; git add it, or give --%s", path, k.Flag()))
+	return nil, p.Wrong(key, fmt.Errorf("%s is not as git has it, so it may hold what is yours alone; git add it, or give --%s", path, k.Flag()))
 }
 
-func noTemplate(path string) error {
+// NoTemplate refuses a file that holds keys of the user.
+func NoTemplate(path string) error {
 	return fmt.Errorf("%s holds keys of yours, and is no template", path)
 }
 
 // ownPrompt reports the prompt at its usual place, and not by way of a link.
-func (p *parts) ownPrompt(path string) bool {
-	dir := filepath.Join(p.top, scaffold.Dir)
+func (p *Parts) ownPrompt(path string) bool {
+	dir := filepath.Join(p.Top, scaffold.Dir)
 	folder, err := os.Lstat(dir)
 	file, ferr := os.Lstat(path)
 	return path == filepath.Join(dir, "prompt.md") && err == nil && ferr == nil && folder.IsDir() && file.Mode().IsRegular()
 }
 
 // inIndex reports whether git's index has the file at path, links followed, with this text.
-func (p *parts) inIndex(ctx context.Context, path string, text []byte) (bool, error) {
-	top, err := filepath.EvalSymlinks(p.top)
+func (p *Parts) inIndex(ctx context.Context, path string, text []byte) (bool, error) {
+	top, err := filepath.EvalSymlinks(p.Top)
 	if err != nil {
 		return false, err
 	}
@@ -87,7 +88,7 @@ func (p *parts) inIndex(ctx context.Context, path string, text []byte) (bool, er
 	if err != nil || !filepath.IsLocal(rel) {
 		return false, nil //nolint:nilerr // on another volume
 	}
-	g, rel := p.repo.Git().In(p.top), filepath.ToSlash(rel)
+	g, rel := p.Repo.Git().In(p.Top), filepath.ToSlash(rel)
 	has, err := g.Run(ctx, "", "rev-parse", "--verify", "--quiet", ":0:"+rel)
 	if git.Failed(err) {
 		return false, nil
@@ -99,9 +100,9 @@ func (p *parts) inIndex(ctx context.Context, path string, text []byte) (bool, er
 	return strings.TrimSpace(is) == strings.TrimSpace(has), err
 }
 
-// showsKeys reports a path that is, or holds, the file of the user's keys.
-func (p *parts) showsKeys(path string) bool {
-	keys, err := filepath.EvalSymlinks(filepath.Join(p.top, dotEnvFile))
+// ShowsKeys reports a path that is, or holds, the file of the user's keys.
+func (p *Parts) ShowsKeys(path string) bool {
+	keys, err := filepath.EvalSymlinks(filepath.Join(p.Top, DotEnvFile))
 	if err != nil {
 		return false
 	}
@@ -132,13 +133,13 @@ func publishMode(s string) journal.Publish {
 	return journal.Publish(s)
 }
 
-func (p *parts) requests(ctx context.Context) (publish.Requests, error) {
+func (p *Parts) requests(ctx context.Context) (publish.Requests, error) {
 	r := publish.Requests{
 		Target: p.RequestTarget, Labels: p.RequestLabels, Reviewers: p.Reviewers, Assignees: p.RequestAssignees,
 		MaxRounds: cmp.Or(p.MaxRounds, -1), AutoMerge: p.Publish == autoMerge,
 	}
-	if _, can := tracker.As[tracker.AutoMerger](p.tracker); r.AutoMerge && !can && p.tracker != nil {
-		return r, p.wrong("publish", fmt.Errorf("%s needs a forge that merges requests, and tracker %s is none; use merge", autoMerge, p.tracker.Name()))
+	if _, can := tracker.As[tracker.AutoMerger](p.Backlog); r.AutoMerge && !can && p.Backlog != nil {
+		return r, p.Wrong("publish", fmt.Errorf("%s needs a forge that merges requests, and tracker %s is none; use merge", autoMerge, p.Backlog.Name()))
 	}
 	if p.RequestTemplate == "" {
 		return r, nil
@@ -152,11 +153,11 @@ func (p *parts) requests(ctx context.Context) (publish.Requests, error) {
 const canaryDir = ".ralph/canary"
 
 // canaries reads the user's own tests that must fail. Without the folder there are none.
-func (p *parts) canaries() ([]ecosystem.Canary, error) {
+func (p *Parts) canaries() ([]ecosystem.Canary, error) {
 	if !p.GateCanary {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(filepath.Join(p.repo.Dir(), canaryDir))
+	root, err := os.OpenRoot(filepath.Join(p.Repo.Dir(), canaryDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"cmp"
@@ -29,29 +29,29 @@ func trackerKinds() []tracker.Descriptor {
 	return []tracker.Descriptor{local.Descriptor(), github.Descriptor(), gitlab.Descriptor()}
 }
 
-// tracker opens the backlog that the configuration names.
-func (a *app) tracker(ctx context.Context, p *parts) (tracker.Tracker, error) {
-	kind, err := a.kind(ctx, p)
+// Tracker opens the backlog that the configuration names.
+func (a *App) Tracker(ctx context.Context, p *Parts) (tracker.Tracker, error) {
+	kind, err := a.Kind(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	if kind.Takes(tracker.OptionFolder) {
-		if err := p.loaded.Inside("local.dir", p.LocalDir); err != nil {
+		if err := p.Loaded.Inside("local.dir", p.LocalDir); err != nil {
 			return nil, err
 		}
 	}
 	priorities, _ := tracker.ParsePriorities(p.PriorityLabels)
 	settings := tracker.Settings{
-		BaseURL: p.ForgeURL, Folder: p.LocalDir, StateDir: p.state, CAFile: p.CAFile,
+		BaseURL: p.ForgeURL, Folder: p.LocalDir, StateDir: p.State, CAFile: p.CAFile,
 		Assignee: p.Assignee, Milestone: p.Milestone, Authors: p.Authors, BranchPrefix: p.BranchPrefix,
-		Priorities: priorities, WriteSpacing: max(p.WriteSpacing, time.Nanosecond), OnSecret: p.redact, Log: p.log,
+		Priorities: priorities, WriteSpacing: max(p.WriteSpacing, time.Nanosecond), OnSecret: p.Redact, Log: p.Log,
 	}
 	for _, id := range p.TrustedBots {
 		n, _ := strconv.ParseInt(id, 10, 64) // the configuration has checked it
 		settings.TrustedBots = append(settings.TrustedBots, n)
 	}
 	if kind.Takes(tracker.OptionProject) {
-		if settings.Project, err = p.projectOn(ctx, kind); err != nil {
+		if settings.Project, err = p.ProjectOn(ctx, kind); err != nil {
 			return nil, err
 		}
 		if settings.MarkerKey, err = p.markerKey(); err != nil {
@@ -66,7 +66,7 @@ func (a *app) tracker(ctx context.Context, p *parts) (tracker.Tracker, error) {
 	switch {
 	case errors.As(err, &unsupported):
 		key := map[tracker.Option]string{tracker.OptionApp: "github-app-id"}[unsupported.Option]
-		return nil, p.wrong(cmp.Or(key, string(unsupported.Option)), fmt.Errorf("%w; remove it", err))
+		return nil, p.Wrong(cmp.Or(key, string(unsupported.Option)), fmt.Errorf("%w; remove it", err))
 	case err != nil && kind.Takes(tracker.OptionProject):
 		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: "name the project: --project " + kind.Service + "/OWNER/NAME"}
 	case err != nil:
@@ -75,17 +75,17 @@ func (a *app) tracker(ctx context.Context, p *parts) (tracker.Tracker, error) {
 	return t, nil
 }
 
-// kind resolves the tracker "auto": an existing folder of issues is meant to be worked; else the remote's host decides.
-func (a *app) kind(ctx context.Context, p *parts) (tracker.Descriptor, error) {
+// Kind resolves the tracker "auto": an existing folder of issues is meant to be worked; else the remote's host decides.
+func (a *App) Kind(ctx context.Context, p *Parts) (tracker.Descriptor, error) {
 	if p.Tracker != "auto" {
-		return a.trackers.Lookup(p.Tracker)
+		return a.Trackers.Lookup(p.Tracker)
 	}
 	remote, err := p.project(ctx)
 	if err != nil {
 		return tracker.Descriptor{}, err
 	}
-	hosted, onForge := a.trackers.ForRemote(remote)
-	folder, has := a.trackers.Folder()
+	hosted, onForge := a.Trackers.ForRemote(remote)
+	folder, has := a.Trackers.Folder()
 	if _, err := os.Stat(p.LocalDir); has && err == nil {
 		p.passedOver, p.taken = hosted.Name, folder.Name
 		return folder, nil
@@ -96,21 +96,21 @@ func (a *app) kind(ctx context.Context, p *parts) (tracker.Descriptor, error) {
 	return folder, nil
 }
 
-// passing says, where the tracker "auto" had two to choose from, which it took and why; else it is empty.
-func (p *parts) passing() string {
+// Passing says, where the tracker "auto" had two to choose from, which it took and why; else it is empty.
+func (p *Parts) Passing() string {
 	if p.passedOver == "" {
 		return ""
 	}
 	return fmt.Sprintf("tracker auto: %s, because %s exists; the issues on %s are ignored", p.taken, p.LocalDir, p.passedOver)
 }
 
-// passingFix settles the choice.
-func (p *parts) passingFix() string {
+// PassingFix settles the choice.
+func (p *Parts) PassingFix() string {
 	return fmt.Sprintf("tracker: %s (or tracker: %s, if that is meant) in .ralph/config.yaml, or --tracker %[1]s", p.passedOver, p.taken)
 }
 
 // project is the address of the project on the forge.
-func (p *parts) project(ctx context.Context) (string, error) {
+func (p *Parts) project(ctx context.Context) (string, error) {
 	if p.Project != "" {
 		return p.Project, nil
 	}
@@ -121,17 +121,17 @@ func (p *parts) project(ctx context.Context) (string, error) {
 	case "auto":
 		name = "origin"
 	}
-	return p.repo.Git().RemoteURL(ctx, name)
+	return p.Repo.Git().RemoteURL(ctx, name)
 }
 
 // login is the token's source, or the app, by which ralph logs in to a tracker.
-func (a *app) login(p *parts, kind tracker.Descriptor) (source tracker.TokenSource, app *tracker.App, err error) {
+func (a *App) login(p *Parts, kind tracker.Descriptor) (source tracker.TokenSource, app *tracker.App, err error) {
 	names := p.TokenEnv
 	if len(names) == 0 {
 		names = kind.TokenVars
 	}
 	for _, f := range []struct{ key, path string }{{"github-app-key", p.GitHubAppKey}, {"token-file", p.TokenFile}} {
-		if err := p.loaded.Inside(f.key, f.path); err != nil {
+		if err := p.Loaded.Inside(f.key, f.path); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -139,49 +139,49 @@ func (a *app) login(p *parts, kind tracker.Descriptor) (source tracker.TokenSour
 	case p.GitHubAppID != 0:
 		pem, err := os.ReadFile(p.GitHubAppKey)
 		if err != nil {
-			return nil, nil, p.wrong("github-app-key", err)
+			return nil, nil, p.Wrong("github-app-key", err)
 		}
-		a.warnOfOpen("github-app-key", p.GitHubAppKey)
-		p.redact(string(pem))
+		a.WarnOfOpen("github-app-key", p.GitHubAppKey)
+		p.Redact(string(pem))
 		return nil, &tracker.App{ID: p.GitHubAppID, Installation: p.GitHubAppInstallation, PrivateKey: pem}, nil
 	case len(p.TokenCommand) > 0:
-		source = &token.Cached{Source: token.Command{Argv: p.TokenCommand, Dir: p.top, Env: a.host.Env}}
+		source = &token.Cached{Source: token.Command{Argv: p.TokenCommand, Dir: p.Top, Env: a.Host.Env}}
 	case p.TokenFile != "":
-		a.warnOfOpen("token-file", p.TokenFile)
+		a.WarnOfOpen("token-file", p.TokenFile)
 		source = token.File(p.TokenFile)
 	default:
 		source = token.Environment{Names: names, Lookup: func(name string) (string, bool) {
-			v := a.host.getenv(name)
+			v := a.Host.Getenv(name)
 			return v, v != ""
 		}}
 	}
-	return token.Observed{Source: source, OnSecret: p.redact}, nil, nil
+	return token.Observed{Source: source, OnSecret: p.Redact}, nil, nil
 }
 
-// warnOfOpen names a file with a secret that every user of this host may read.
-func (a *app) warnOfOpen(key, path string) {
+// WarnOfOpen names a file with a secret that every user of this host may read.
+func (a *App) WarnOfOpen(key, path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
-		a.ui.Warn(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
+		a.UI.Warn(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
 	}
 }
 
-// redact keeps a secret out of what ralph prints and posts.
-func (p *parts) redact(secret string) { p.secrets.Add(secret) }
+// Redact keeps a secret out of what ralph prints and posts.
+func (p *Parts) Redact(secret string) { p.Secrets.Add(secret) }
 
 // markerKey is a secret of this host by which ralph recognises its own reports. It is made once.
-func (p *parts) markerKey() ([]byte, error) {
-	folder := filepath.Dir(p.state) // one for all clones of this user
+func (p *Parts) markerKey() ([]byte, error) {
+	folder := filepath.Dir(p.State) // one for all clones of this user
 	path := filepath.Join(folder, "marker.key")
 	key, err := os.ReadFile(path)
 	if err == nil && len(key) >= 32 {
-		p.redact(string(key))
+		p.Redact(string(key))
 		return key, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	key = []byte(rand.Text() + rand.Text())
-	p.redact(string(key))
+	p.Redact(string(key))
 	temp, err := os.CreateTemp(folder, "marker-")
 	if err != nil {
 		return nil, err
@@ -199,29 +199,29 @@ func (p *parts) markerKey() ([]byte, error) {
 	return key, err
 }
 
-// authorize lets git use the tracker's own credentials, over HTTPS and for that host only.
-func (a *app) authorize(ctx context.Context, p *parts) error {
-	credentials, ok := tracker.As[tracker.Credentials](p.tracker)
-	remote := p.repo.Remote()
+// Authorize lets git use the tracker's own credentials, over HTTPS and for that host only.
+func (a *App) Authorize(ctx context.Context, p *Parts) error {
+	credentials, ok := tracker.As[tracker.Credentials](p.Backlog)
+	remote := p.Repo.Remote()
 	if !ok || remote == "" {
 		return nil
 	}
-	url, err := p.repo.Git().RemoteURL(ctx, remote)
+	url, err := p.Repo.Git().RemoteURL(ctx, remote)
 	if err != nil || !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://127.0.0.1") {
 		return err
 	}
-	options := p.repository()
-	options.HostDir, options.Remote, options.Log, options.Credentials = p.hostDir(), remote, p.log, credentials.GitCredentials
-	p.repo, err = worktree.Open(ctx, p.top, options)
+	options := p.Repository()
+	options.HostDir, options.Remote, options.Log, options.Credentials = p.hostDir(), remote, p.Log, credentials.GitCredentials
+	p.Repo, err = worktree.Open(ctx, p.Top, options)
 	return err
 }
 
 // projectName is a project without its forge: OWNER/NAME, or GROUP/…/PROJECT.
 var projectName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+)+$`)
 
-// projectOn is the address of the project on a forge of that kind. A name alone is looked for at forge-url, or else at the
+// ProjectOn is the address of the project on a forge of that kind. A name alone is looked for at forge-url, or else at the
 // remote's host, or else at the kind's own service.
-func (p *parts) projectOn(ctx context.Context, kind tracker.Descriptor) (string, error) {
+func (p *Parts) ProjectOn(ctx context.Context, kind tracker.Descriptor) (string, error) {
 	project, err := p.project(ctx)
 	if err != nil {
 		return "", err
@@ -247,7 +247,7 @@ func (p *parts) projectOn(ctx context.Context, kind tracker.Descriptor) (string,
 }
 
 // forgeHost is the address of the forge for a project given by name alone; empty when it is unknown.
-func (p *parts) forgeHost(ctx context.Context) (string, error) {
+func (p *Parts) forgeHost(ctx context.Context) (string, error) {
 	if u, err := url.Parse(p.ForgeURL); err == nil && u.Host != "" {
 		return u.Scheme + "://" + strings.TrimPrefix(u.Host, "api."), nil
 	}

@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"bytes"
@@ -17,13 +17,13 @@ import (
 )
 
 // locate finds the repository that the command works on.
-func (a *app) locate(ctx context.Context) (worktree.Place, error) {
-	place, err := worktree.Locate(ctx, a.dir())
+func (a *App) locate(ctx context.Context) (worktree.Place, error) {
+	place, err := worktree.Locate(ctx, a.Dir())
 	if err == nil {
 		return place, hidden(ctx, place.Top)
 	}
 	hint := ""
-	if a.repo == "" && errors.Is(err, git.ErrNoRepository) {
+	if a.Repo == "" && errors.Is(err, git.ErrNoRepository) {
 		hint = "or name the repository's folder: --repo FOLDER"
 	}
 	return place, &exit.Error{Status: exit.Usage, Err: err, Hint: hint}
@@ -48,8 +48,8 @@ func hidden(ctx context.Context, top string) error {
 	return exit.Usagef("%s is in the repository, and %w; bring it back with: git sparse-checkout add %s", screen.CleanLine(file), errLeftOut, scaffold.Dir)
 }
 
-// top is the top of the checkout the command works on.
-func (a *app) top(ctx context.Context) (string, error) {
+// Top is the top of the checkout the command works on.
+func (a *App) Top(ctx context.Context) (string, error) {
 	place, err := a.locate(ctx)
 	return place.Top, err
 }

@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
@@ -21,62 +20,26 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// bind registers the flags of keys, as config.Bind does, with completion of their values.
-func (a *app) bind(cmd *cobra.Command, uses config.Use, names ...string) {
-	for _, k := range config.Bind(cmd.Flags(), uses, names...) {
-		complete := cobra.NoFileCompletions
-		switch {
-		case k.Kind == config.Path:
-			continue // the shell's own
-		case k.Registered:
-			choices := a.choices()[k.Name]
-			complete = cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
-			cmd.Flags().Lookup(k.Flag()).Usage += " (" + strings.Join(choices, ", ") + ")"
-		case len(k.Choices) > 0:
-			complete = cobra.FixedCompletions(k.Choices, cobra.ShellCompDirectiveNoFileComp)
-		}
-		_ = cmd.RegisterFlagCompletionFunc(k.Flag(), complete)
-	}
-}
-
-// refineCompletion makes cobra's own command refuse a shell it does not know; left alone it prints its help.
-func refineCompletion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd("completion")
-	completion, _, err := root.Find([]string{"completion"})
-	if err != nil || completion == root {
-		return
-	}
-	completion.Long = strings.TrimSpace(completion.Long) + "\n\nIn bash it needs the package bash-completion."
-	completion.Args = cobra.ArbitraryArgs
-	completion.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		shells := exit.CommandNames(cmd)
-		return exit.Usagef("unknown shell %q%s", args[0], exit.Suggest(args[0], shells, "", "it is one of "+strings.Join(shells, ", ")))
-	}
-}
-
-// completeKeys offers the keys of the backlog's open issues with their titles.
-func (a *app) completeKeys(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// CompleteKeys offers the keys of the backlog's open issues with their titles.
+func (a *App) CompleteKeys(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return a.complete(cmd, typed, prefix, openIssues, false)
 }
 
-// completeClosed offers the keys of the issues that are not open.
-func (a *app) completeClosed(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// CompleteClosed offers the keys of the issues that are not open.
+func (a *App) CompleteClosed(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return a.complete(cmd, typed, prefix, closedIssues, false)
 }
 
-// completeWorked offers the keys of open issues, and those that have runs, as `ralph status` lists them.
-func (a *app) completeWorked(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// CompleteWorked offers the keys of open issues, and those that have runs, as `ralph status` lists them.
+func (a *App) CompleteWorked(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return a.complete(cmd, typed, prefix, openIssues, true)
 }
 
 // complete offers the keys of the issues of a backlog of files, as completion asks no server, and on request of those that have runs.
 // It fails silently: completion has no place to say anything.
-func (a *app) complete(cmd *cobra.Command, typed []string, prefix string, issues func(context.Context, tracker.Tracker, string) []tracker.Issue, worked bool) (keys []string, _ cobra.ShellCompDirective) {
+func (a *App) complete(cmd *cobra.Command, typed []string, prefix string, issues func(context.Context, tracker.Tracker, string) []tracker.Issue, worked bool) (keys []string, _ cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	loaded, err := a.config(cmd)
+	loaded, err := a.Config(cmd)
 	if err != nil {
 		return nil, none
 	}
@@ -91,7 +54,7 @@ func (a *app) complete(cmd *cobra.Command, typed []string, prefix string, issues
 			runs[r.Key] = r.Title
 		}
 	}
-	folder, _ := a.trackers.Folder()
+	folder, _ := a.Trackers.Folder()
 	if folder.Open != nil && loaded.Inside("local.dir", loaded.Config.LocalDir) == nil {
 		if backlog, err := folder.New(tracker.Settings{Folder: loaded.Config.LocalDir}); err == nil {
 			for _, issue := range issues(cmd.Context(), backlog, loaded.Config.LocalDir) {
@@ -134,12 +97,12 @@ func closedIssues(ctx context.Context, backlog tracker.Tracker, dir string) (lis
 }
 
 // latestRuns are the latest run of each issue, and those that are on.
-func (a *app) latestRuns(ctx context.Context, c config.Config) []journal.Record {
+func (a *App) latestRuns(ctx context.Context, c config.Config) []journal.Record {
 	place, err := a.locate(ctx)
 	if err != nil {
 		return nil
 	}
-	state, err := a.stateDir(c)
+	state, err := a.StateDir(c)
 	if err == nil {
 		state, err = worktree.StateDir(ctx, state, place)
 	}

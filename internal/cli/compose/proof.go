@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"fmt"
@@ -9,28 +9,28 @@ import (
 )
 
 // prover makes proofs with the user's key; nil where there is none. No sandbox gets the key.
-func (a *app) prover(p *parts, provider sandboxes.Provider, mounts []sandboxes.Mount) (*proof.Prover, error) {
+func (a *App) prover(p *Parts, provider sandboxes.Provider, mounts []sandboxes.Mount) (*proof.Prover, error) {
 	if p.ProofKey == "" || p.looks {
 		return nil, nil
 	}
 	key, err := proof.ReadKey(p.ProofKey)
 	if err != nil {
-		return nil, p.wrong("proof-key", err)
+		return nil, p.Wrong("proof-key", err)
 	}
-	p.secrets.Add(key.Secrets()...)
-	shown := append([]string{p.top, p.state}, p.SandboxShow...)
+	p.Secrets.Add(key.Secrets()...)
+	shown := append([]string{p.Top, p.State}, p.SandboxShow...)
 	for _, m := range mounts {
 		shown = append(shown, m.Host)
 	}
 	for _, folder := range shown {
 		if within(p.ProofKey, folder) {
-			return nil, p.wrong("proof-key", fmt.Errorf("agents may get to see what is in %s; keep the key in another folder", folder))
+			return nil, p.Wrong("proof-key", fmt.Errorf("agents may get to see what is in %s; keep the key in another folder", folder))
 		}
 	}
 	if !provider.Capabilities().Isolated() {
-		a.ui.Warn("proof-key: in sandbox " + provider.Name() + " an agent can use the key, and sign anything with it")
+		a.UI.Warn("proof-key: in sandbox " + provider.Name() + " an agent can use the key, and sign anything with it")
 	}
-	return &proof.Prover{Repo: p.repo, Key: key, Version: buildVersion().Version}, nil
+	return &proof.Prover{Repo: p.Repo, Key: key, Version: a.Build().Version}, nil
 }
 
 // within reports whether a file is in the folder, wherever links lead.

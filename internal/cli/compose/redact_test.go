@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"bytes"
@@ -29,8 +29,8 @@ func TestTokensAreRedacted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := &app{host: Host{Env: []string{"FORGE=" + token, "PATH=" + os.Getenv("PATH")}}}
-			p := &parts{Config: c, secrets: redact.New(), loaded: &config.Loaded{}}
+			a := &App{Host: Host{Env: []string{"FORGE=" + token, "PATH=" + os.Getenv("PATH")}}}
+			p := &Parts{Config: c, Secrets: redact.New(), Loaded: &config.Loaded{}}
 			source, _, err := a.login(p, tracker.Descriptor{})
 			if err != nil {
 				t.Fatal(err)
@@ -40,7 +40,7 @@ func TestTokensAreRedacted(t *testing.T) {
 				t.Fatal(err)
 			}
 			var log bytes.Buffer
-			if _, err := p.secrets.Log(&log).Write([]byte("it is " + token)); err != nil || strings.Contains(log.String(), token) {
+			if _, err := p.Secrets.Log(&log).Write([]byte("it is " + token)); err != nil || strings.Contains(log.String(), token) {
 				t.Errorf("log %q, %v", log.String(), err)
 			}
 		})
@@ -62,8 +62,8 @@ func TestOpenSecretFilesAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		var errs bytes.Buffer
-		a := newApp(Host{Stdout: &bytes.Buffer{}, Stderr: &errs})
-		if _, _, err := a.login(&parts{Config: config.Config{TokenFile: file}, secrets: redact.New(), loaded: &config.Loaded{}}, tracker.Descriptor{}); err != nil {
+		a := New(Host{Stdout: &bytes.Buffer{}, Stderr: &errs})
+		if _, _, err := a.login(&Parts{Config: config.Config{TokenFile: file}, Secrets: redact.New(), Loaded: &config.Loaded{}}, tracker.Descriptor{}); err != nil {
 			t.Error(err)
 		}
 		if got := strings.ReplaceAll(errs.String(), file, "FILE"); got != want {
@@ -82,8 +82,8 @@ func TestLoginsAreRedacted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".codex", "auth.json"), []byte(`{"tokens":{"refresh_token":"of-codex"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{host: Host{Env: []string{"MY_PASSWORD=of-the-host1", "POSTGRES_PASSWORD=postgres", "DB_PASSWORD=password", "PIN_TOKEN=12345678", "APP_CREDENTIALS=" + home}}}
-	got := a.secrets([]string{"X_TOKEN=passed-on2"}, agents.User{Home: home, Env: []string{"ANTHROPIC_API_KEY=of-claude"}})
+	a := &App{Host: Host{Env: []string{"MY_PASSWORD=of-the-host1", "POSTGRES_PASSWORD=postgres", "DB_PASSWORD=password", "PIN_TOKEN=12345678", "APP_CREDENTIALS=" + home}}}
+	got := a.Secrets([]string{"X_TOKEN=passed-on2"}, agents.User{Home: home, Env: []string{"ANTHROPIC_API_KEY=of-claude"}})
 	for _, want := range []string{"of-the-host1", "passed-on2", "of-codex", "of-claude"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not among %q", want, got)

@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"bytes"
@@ -20,14 +20,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// dotEnvFile holds the user's keys. No sandbox, worktree, prompt or request gets it.
-const dotEnvFile = scaffold.Dir + "/.env"
+// DotEnvFile holds the user's keys. No sandbox, worktree, prompt or request gets it.
+const DotEnvFile = scaffold.Dir + "/.env"
 
 // dotEnv takes from .ralph/.env of the checkout what ralph looks for by name and the environment does not have: keys of
 // agents, tokens of forges, and what agent-env passes on. A file that the repository has is another person's, and refused.
-func (a *app) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c config.Config) error {
+func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c config.Config) error {
 	dir := filepath.Join(top, scaffold.Dir)
-	name := filepath.Join(top, dotEnvFile)
+	name := filepath.Join(top, DotEnvFile)
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return nil
@@ -41,7 +41,7 @@ func (a *app) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 	// The repository may spell it in another way, and have the folder as a repository of its own.
 	tracked := false
 	err = repo.Git().In(top).With("GIT_LITERAL_PATHSPECS=0").Lines(ctx, func(line []byte) {
-		tracked = tracked || strings.EqualFold(string(line), dotEnvFile) || strings.EqualFold(string(line), scaffold.Dir)
+		tracked = tracked || strings.EqualFold(string(line), DotEnvFile) || strings.EqualFold(string(line), scaffold.Dir)
 	}, "ls-files", "--", ":(icase)"+scaffold.Dir)
 	if err != nil {
 		return err
@@ -57,16 +57,16 @@ func (a *app) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 	if err != nil { // its text would show a secret
 		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: not every line is NAME=VALUE, empty or a comment", name)}
 	}
-	named := append(a.trackers.SecretVars(), c.TokenEnv...)
-	for _, agent := range a.agents().All() {
+	named := append(a.Trackers.SecretVars(), c.TokenEnv...)
+	for _, agent := range a.Agents().All() {
 		for _, key := range agent.Describe().Login.Keys {
 			named = append(named, key.Env)
 		}
 	}
 	named = append(named, slices.DeleteFunc(slices.Clone(c.AgentEnv), func(e string) bool { return strings.Contains(e, "=") })...)
 	for _, n := range named {
-		if v := values[n]; v != "" && a.host.getenv(n) == "" {
-			a.host.Env = append(slices.Clone(a.host.Env), n+"="+v)
+		if v := values[n]; v != "" && a.Host.Getenv(n) == "" {
+			a.Host.Env = append(slices.Clone(a.Host.Env), n+"="+v)
 		}
 	}
 	return nil

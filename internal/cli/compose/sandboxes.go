@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/copying"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
+	"github.com/ralph-pool/ralph/sandboxes/image"
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
 	"github.com/ralph-pool/ralph/sandboxes/native"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
@@ -28,44 +29,44 @@ func sandboxNames() []string {
 	return []string{"native", "docker", "podman", "sbx", "landlock", "none"}
 }
 
-// sandboxRegistry makes the providers as the configuration wants them.
-func (a *app) sandboxRegistry(p *parts) sandboxes.Registry {
+// SandboxRegistry makes the providers as the configuration wants them.
+func (a *App) SandboxRegistry(p *Parts) sandboxes.Registry {
 	c := p.Config
 	in := func(e container.Engine) sandboxes.Provider {
 		config := container.Config{
-			Image: imageOf(c, p.top, e.Name),
-			User:  c.ContainerUser, Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.host.Env,
+			Image: imageOf(c, p.Top, e.Name),
+			User:  c.ContainerUser, Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.Host.Env,
 			Unbounded: c.ContainerUnbounded, Network: c.ContainerNetwork, UserNamespace: c.ContainerUserns, SELinux: c.ContainerSELinux,
 			Groups: c.ContainerGroups, Devices: c.ContainerDevices, Workdir: c.ContainerWorkdir, Keep: c.ContainerKeep,
 		}
-		if p.state != "" {
-			config.StateDir = filepath.Join(p.state, "containers")
+		if p.State != "" {
+			config.StateDir = filepath.Join(p.State, "containers")
 		}
 		if c.ContainerFiles == string(sandboxes.Copy) {
 			return copying.Wrap(container.New(e, config))
 		}
 		return container.New(e, config)
 	}
-	deny := append(a.trackers.SecretVars(), config.SecretVariables()...)
+	deny := append(a.Trackers.SecretVars(), config.SecretVariables()...)
 	if c.Traces != "off" {
 		deny = append(deny, trace.HeaderVariables()...)
 	}
 	rules := landlock.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}
-	if p.state != "" {
-		rules.Scratch = filepath.Join(p.state, "landlock")
+	if p.State != "" {
+		rules.Scratch = filepath.Join(p.State, "landlock")
 	}
 	return sandboxes.NewRegistry(
 		native.New(native.Config{Show: append(a.agentPlaces(c), c.SandboxShow...)}),
 		in(container.Docker()), in(container.Podman()),
-		sbx.New(sbxConfig(c, a.about(c.Agent), a.host.Env)),
+		sbx.New(sbxConfig(c, a.About(c.Agent), a.Host.Env)),
 		landlock.New(rules),
-		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.host.Env, Deny: deny}),
+		sandboxes.NewNone(sandboxes.NoneConfig{Env: a.Host.Env, Deny: deny}),
 	)
 }
 
-// sandbox is the provider that the configuration names; auto is native, where it works. Nothing falls back to less.
-func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error) {
-	registry := a.sandboxRegistry(p)
+// Sandbox is the provider that the configuration names; auto is native, where it works. Nothing falls back to less.
+func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error) {
+	registry := a.SandboxRegistry(p)
 	name := p.Sandbox
 	if name == "auto" {
 		name = "native"
@@ -74,23 +75,23 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Usage, Err: err}
 	}
-	if showsHost(provider) {
+	if ShowsHost(provider) {
 		for _, path := range p.SandboxShow {
 			if _, err := os.Stat(path); err != nil {
-				return nil, p.wrong("sandbox-show", fmt.Errorf("%q: %w", path, err))
+				return nil, p.Wrong("sandbox-show", fmt.Errorf("%q: %w", path, err))
 			}
-			if p.showsKeys(path) {
-				return nil, p.wrong("sandbox-show", fmt.Errorf("%q would show your keys in %s to agents", path, dotEnvFile))
+			if p.ShowsKeys(path) {
+				return nil, p.Wrong("sandbox-show", fmt.Errorf("%q would show your keys in %s to agents", path, DotEnvFile))
 			}
 		}
 	}
-	warnings, err := p.unmet(provider)
+	warnings, err := p.Unmet(provider)
 	if err != nil {
 		return nil, err
 	}
 	if !p.warned {
 		for _, w := range warnings {
-			a.ui.Warn(w)
+			a.UI.Warn(w)
 		}
 		p.warned = true
 	}
@@ -103,13 +104,13 @@ func (a *app) sandbox(ctx context.Context, p *parts) (sandboxes.Provider, error)
 	return provider, nil
 }
 
-// network is what isolated runs may reach.
-func (a *app) network(c config.Config) (gateway.Network, error) {
+// Network is what isolated runs may reach.
+func (a *App) Network(c config.Config) (gateway.Network, error) {
 	prices, err := ledger.ParseOwn(c.Prices)
 	if err != nil {
 		return gateway.Network{}, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("prices: %w", err)}
 	}
-	n := gateway.Network{User: a.user(), Upstream: c.AgentUpstream, Prices: prices}
+	n := gateway.Network{User: a.User(), Upstream: c.AgentUpstream, Prices: prices}
 	for i, s := range slices.Concat(c.Allow, c.AllowPrivate) {
 		r, err := egress.ParseRule(s)
 		if err != nil {
@@ -121,8 +122,8 @@ func (a *app) network(c config.Config) (gateway.Network, error) {
 	return n, nil
 }
 
-// mounts reads "host=PATH,inside=PATH,readonly"; without inside the place is the same.
-func (a *app) mounts(p *parts) ([]sandboxes.Mount, error) {
+// Mounts reads "host=PATH,inside=PATH,readonly"; without inside the place is the same.
+func (a *App) Mounts(p *Parts) ([]sandboxes.Mount, error) {
 	var out []sandboxes.Mount
 	for _, s := range p.Mounts {
 		var m sandboxes.Mount
@@ -130,7 +131,7 @@ func (a *app) mounts(p *parts) ([]sandboxes.Mount, error) {
 			name, value, _ := strings.Cut(part, "=")
 			switch name {
 			case "host":
-				m.Host = a.expand(p.top, value)
+				m.Host = a.Expand(p.Top, value)
 			case "inside":
 				m.Inside = value
 			case "readonly":
@@ -140,23 +141,24 @@ func (a *app) mounts(p *parts) ([]sandboxes.Mount, error) {
 		if m.Inside == "" {
 			m.Inside = m.Host
 		}
-		if err := p.loaded.Inside("mounts", m.Host); err != nil {
+		if err := p.Loaded.Inside("mounts", m.Host); err != nil {
 			return nil, err
 		}
 		if _, err := os.Stat(m.Host); err != nil {
-			return nil, p.wrong("mounts", fmt.Errorf("%q: %w", s, err))
+			return nil, p.Wrong("mounts", fmt.Errorf("%q: %w", s, err))
 		}
-		if p.showsKeys(m.Host) {
-			return nil, p.wrong("mounts", fmt.Errorf("%q would show your keys in %s to agents", s, dotEnvFile))
+		if p.ShowsKeys(m.Host) {
+			return nil, p.Wrong("mounts", fmt.Errorf("%q would show your keys in %s to agents", s, DotEnvFile))
 		}
 		out = append(out, m)
 	}
 	return out, nil
 }
 
-func (a *app) expand(base, path string) string {
+// Expand makes a path of the configuration absolute: ~/ is the home, and others are below base.
+func (a *App) Expand(base, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(a.host.getenv("HOME"), rest)
+		return filepath.Join(a.Host.Getenv("HOME"), rest)
 	}
 	if filepath.IsAbs(path) {
 		return path
@@ -164,17 +166,18 @@ func (a *app) expand(base, path string) string {
 	return filepath.Join(base, path)
 }
 
-func limits(c config.Config) sandboxes.Limits {
+// Limits are what a sandbox may use.
+func Limits(c config.Config) sandboxes.Limits {
 	return sandboxes.Limits{
 		Memory: int64(c.MemoryMB) << 20, CPUs: c.CPUs, PIDs: c.PIDs, Disk: int64(c.ScratchMB) << 20,
 	}
 }
 
-// showsHost reports whether a sandbox shows programs of this host, and so has its PATH.
-func showsHost(p sandboxes.Provider) bool { return p.Name() == "native" || p.Name() == "landlock" }
+// ShowsHost reports whether a sandbox shows programs of this host, and so has its PATH.
+func ShowsHost(p sandboxes.Provider) bool { return p.Name() == "native" || p.Name() == "landlock" }
 
 // agentPlaces are the folders that the programs of agents and reviewer need and that a native sandbox does not show by itself.
-func (a *app) agentPlaces(c config.Config) (places []string) {
+func (a *App) agentPlaces(c config.Config) (places []string) {
 	for _, text := range append([]string{c.Agent}, slices.Concat(c.Fallback, c.Attempts)...) {
 		choice, _ := agents.ParseChoice(text) // the configuration has been checked
 		places = append(places, a.programPlaces(choice.Agent, c)...)
@@ -186,8 +189,8 @@ func (a *app) agentPlaces(c config.Config) (places []string) {
 	return slices.Compact(places)
 }
 
-func (a *app) programPlaces(agent string, c config.Config) []string {
-	program := a.about(agent).Program
+func (a *App) programPlaces(agent string, c config.Config) []string {
+	program := a.About(agent).Program
 	if program == "" && len(c.AgentCommand) > 0 {
 		program = c.AgentCommand[0]
 	}
@@ -196,19 +199,19 @@ func (a *app) programPlaces(agent string, c config.Config) []string {
 	}
 	found := program
 	if !strings.Contains(program, "/") {
-		if found = a.lookPath(program); found == "" {
+		if found = a.LookPath(program); found == "" {
 			return nil
 		}
 	}
-	return a.places(found)
+	return a.Places(found)
 }
 
-// places are the folders that a program needs: where it was found in PATH, and what that leads to.
-func (a *app) places(found string) (places []string) {
-	home := a.host.getenv("HOME")
+// Places are the folders that a program needs: where it was found in PATH, and what that leads to.
+func (a *App) Places(found string) (places []string) {
+	home := a.Host.Getenv("HOME")
 	// A folder that holds your work or your home is not shown for the sake of one program in it: the program alone is.
 	show := func(dir, file string) string {
-		for _, kept := range []string{home, a.host.Dir, a.dir(), a.host.getenv("XDG_STATE_HOME")} {
+		for _, kept := range []string{home, a.Host.Dir, a.Dir(), a.Host.Getenv("XDG_STATE_HOME")} {
 			if kept != "" && (kept == dir || strings.HasPrefix(kept+"/", strings.TrimSuffix(dir, "/")+"/")) {
 				return file
 			}
@@ -216,7 +219,7 @@ func (a *app) places(found string) (places []string) {
 		return dir
 	}
 	if !filepath.IsAbs(found) {
-		found = filepath.Join(a.dir(), found)
+		found = filepath.Join(a.Dir(), found)
 	}
 	add := func(at string) {
 		root := show(filepath.Dir(at), at)
@@ -246,14 +249,15 @@ func (a *app) places(found string) (places []string) {
 	return places
 }
 
-func (a *app) lookPath(program string) string {
+// LookPath is where a program is that agents may run; empty: nowhere.
+func (a *App) LookPath(program string) string {
 	if filepath.IsAbs(program) {
 		if runnable(program) {
 			return program
 		}
 		return ""
 	}
-	for _, dir := range filepath.SplitList(a.host.getenv("PATH")) {
+	for _, dir := range filepath.SplitList(a.Host.Getenv("PATH")) {
 		path := filepath.Join(dir, program)
 		if filepath.IsAbs(dir) && runnable(path) {
 			return path
@@ -267,31 +271,31 @@ func runnable(path string) bool {
 	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
 }
 
-// sandboxPath is the PATH inside a native sandbox: the host's, as far as it is shown.
-func (a *app) sandboxPath(c config.Config) string {
+// SandboxPath is the PATH inside a native sandbox: the host's, as far as it is shown.
+func (a *App) SandboxPath(c config.Config) string {
 	var dirs []string
-	for _, dir := range filepath.SplitList(a.host.getenv("PATH")) {
-		if a.shown(c, dir) && !slices.Contains(dirs, dir) {
+	for _, dir := range filepath.SplitList(a.Host.Getenv("PATH")) {
+		if a.Shown(c, dir) && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
 	return strings.Join(dirs, ":")
 }
 
-// shown reports whether a native sandbox shows the path.
-func (a *app) shown(c config.Config, path string) bool {
+// Shown reports whether a native sandbox shows the path.
+func (a *App) Shown(c config.Config, path string) bool {
 	shown := append([]string{"/usr", "/bin", "/sbin", "/opt"}, append(a.agentPlaces(c), c.SandboxShow...)...)
 	return slices.ContainsFunc(shown, func(s string) bool { return path == s || strings.HasPrefix(path, s+"/") })
 }
 
-// unmet refuses a request that the sandbox has no means for. Left out in silence, a limit or an allow-list would be believed
+// Unmet refuses a request that the sandbox has no means for. Left out in silence, a limit or an allow-list would be believed
 // to hold. What a file says for its own sandbox is no request where somebody has chosen another one by hand: a warning names
 // it.
-func (p *parts) unmet(provider sandboxes.Provider) (warnings []string, err error) {
+func (p *Parts) Unmet(provider sandboxes.Provider) (warnings []string, err error) {
 	if p.looks {
 		return nil, nil
 	}
-	name, can, container := provider.Name(), provider.Capabilities(), slices.Contains(engines(), provider.Name())
+	name, can, container := provider.Name(), provider.Capabilities(), slices.Contains(Engines(), provider.Name())
 	isolated := can.Isolated()
 	for _, key := range config.KeyNames() {
 		missing := ""
@@ -312,7 +316,7 @@ func (p *parts) unmet(provider sandboxes.Provider) (warnings []string, err error
 				missing = "lets every connection through"
 			}
 		case "sandbox-show":
-			if isolated && !showsHost(provider) {
+			if isolated && !ShowsHost(provider) {
 				missing = "shows folders of this host by --mount alone"
 			}
 		case "image":
@@ -325,11 +329,11 @@ func (p *parts) unmet(provider sandboxes.Provider) (warnings []string, err error
 			}
 		}
 		switch {
-		case missing == "" || !p.loaded.Asked(key):
-		case byHand(p.loaded.Origin("sandbox")) && !byHand(p.loaded.Origin(key)) && slices.Contains([]string{"allow", "allow-private", "sandbox-show"}, key):
-			warnings = append(warnings, fmt.Sprintf("%s does not count: sandbox %s %s", p.loaded.Origin(key).Name(key), name, missing))
+		case missing == "" || !p.Loaded.Asked(key):
+		case byHand(p.Loaded.Origin("sandbox")) && !byHand(p.Loaded.Origin(key)) && slices.Contains([]string{"allow", "allow-private", "sandbox-show"}, key):
+			warnings = append(warnings, fmt.Sprintf("%s does not count: sandbox %s %s", p.Loaded.Origin(key).Name(key), name, missing))
 		default:
-			return nil, p.wrong(key, fmt.Errorf("sandbox %s %s; leave it out, or choose another with --sandbox", name, missing))
+			return nil, p.Wrong(key, fmt.Errorf("sandbox %s %s; leave it out, or choose another with --sandbox", name, missing))
 		}
 	}
 	return warnings, nil
@@ -337,4 +341,28 @@ func (p *parts) unmet(provider sandboxes.Provider) (warnings []string, err error
 
 func byHand(o config.Origin) bool {
 	return o.Source == config.FromFlag || o.Source == config.FromEnvironment
+}
+
+// Engines are the programs that build images and run containers.
+func Engines() []string { return []string{"docker", "podman"} }
+
+// imageOf is the image that the configuration means for an engine: the one named, or the one that `ralph image build`
+// makes of the repository's build file; empty when there is none.
+func imageOf(c config.Config, top, engine string) string {
+	if c.Image != "" || top == "" {
+		return c.Image
+	}
+	file, err := image.File(top, engine)
+	if err != nil {
+		return ""
+	}
+	args, err := image.Args(nil)
+	if err != nil {
+		return ""
+	}
+	tag, err := image.Tag(top, file, args)
+	if err != nil {
+		return ""
+	}
+	return tag
 }

@@ -1,0 +1,48 @@
+package compose
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Build says what this program was built from.
+type Build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// Build says what this program was built from. What the linker has not stated is what Go recorded.
+func (a *App) Build() Build {
+	b := Build{Version: a.Version, Commit: a.Commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if b.Version != "" && b.Commit != "" {
+		return b // reading what Go recorded takes longer than the rest
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	if b.Version == "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && b.Commit == "" {
+			b.Commit = s.Value
+		}
+	}
+	if b.Version == "" || b.Version == "(devel)" {
+		b.Version = "development"
+	}
+	return b
+}
+
+// Line is the build for people.
+func (b Build) Line() string {
+	of := ""
+	if b.Commit != "" {
+		of = "commit " + b.Commit[:min(len(b.Commit), 12)] + ", "
+	}
+	return fmt.Sprintf("ralph %s (%s%s, %s)", b.Version, of, b.Go, b.Platform)
+}

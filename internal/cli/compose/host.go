@@ -1,0 +1,35 @@
+package compose
+
+import (
+	"io"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Host is what the command sees of the process it runs in.
+type Host struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Env            []string // "K=V"
+	Dir            string   // working directory, absolute
+	Interactive    bool     // a person at a terminal can answer on Stdin what is asked on Stderr
+	// Interrupt is closed when the user asks ralph to stop. The command then ends as soon as nothing is lost.
+	Interrupt <-chan struct{}
+	// Hangup, once it is called, has SIGHUP no longer ask ralph to stop, but send to the channel. nil: there is no such signal.
+	Hangup func() <-chan struct{}
+	// Agents are the agents to choose from; nil means those that ralph knows.
+	Agents []agents.Agent
+	// Observe, when set, gets every event of a run at the very moment it happens. It must not block.
+	Observe func(journal.Event)
+	// FleetLife is how long a machine of a fleet counts as alive without a word from it; 0: the default.
+	FleetLife time.Duration
+	// Trackers are kinds of trackers besides the built-in ones.
+	Trackers []tracker.Descriptor
+}
+
+// Getenv looks a variable up in the host's environment; the last of several wins.
+func (h Host) Getenv(name string) string { return config.Getenv(h.Env, name) }

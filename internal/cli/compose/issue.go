@@ -1,0 +1,165 @@
+package compose
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// InBacklog is what a command does that works on a repository and its backlog, which are open meanwhile.
+func (a *App) InBacklog(run func(ctx context.Context, p *Parts, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		p, err := a.Open(cmd)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, p.Close()) }()
+		return run(cmd.Context(), p, args)
+	}
+}
+
+// OnIssue makes cmd a command about one issue of the backlog.
+func (a *App) OnIssue(cmd *cobra.Command, run func(ctx context.Context, p *Parts, issue tracker.Issue) error) {
+	cmd.Args, cmd.ValidArgsFunction = exit.OneIssue, a.CompleteKeys
+	cmd.RunE = a.InBacklog(func(ctx context.Context, p *Parts, args []string) error {
+		issue, err := p.Issue(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return run(ctx, p, issue)
+	})
+}
+
+// Issue reads the issue that a person typed.
+func (p *Parts) Issue(ctx context.Context, typed string) (tracker.Issue, error) {
+	issue, err := p.Backlog.Get(ctx, p.Key(ctx, typed))
+	if !errors.Is(err, tracker.ErrNotFound) {
+		return issue, err
+	}
+	list, err := p.Backlog.List(ctx, tracker.Query{})
+	if err != nil {
+		return issue, err
+	}
+	return issue, exit.AsUsage(&pool.UnknownKeyError{Key: typed, Nearest: p.withClosed(ctx, list).Nearest(typed)})
+}
+
+// withClosed adds to the open issues those that have runs, and the closed ones of a backlog of files.
+func (p *Parts) withClosed(ctx context.Context, list tracker.Listing) tracker.Listing {
+	runs, _ := p.Journal.Find(ctx, journal.Query{Latest: true, Kind: journal.KindIssue}) // only for a hint
+	for _, r := range runs {
+		list.Issues = append(list.Issues, tracker.Issue{Key: r.Key})
+	}
+	if _, files := tracker.As[tracker.Namer](p.Backlog); files {
+		list.Issues = append(list.Issues, closedIssues(ctx, p.Backlog, p.LocalDir)...)
+	}
+	return list
+}
+
+// Known resolves what a person typed for an issue; the local tracker's files may be named with their ending.
+func Known(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
+
+// Key is the key of the issue that a person typed, where there is such an issue.
+func (p *Parts) Key(ctx context.Context, typed string) string {
+	if n, ok := tracker.As[tracker.Namer](p.Backlog); ok {
+		if key, ok := n.KeyOf(ctx, typed); ok {
+			return key
+		}
+	}
+	return Known(typed)
+}
+
+// Names gives what people call an issue; typed, it finds it. The backlog is looked at once.
+func (p *Parts) Names(ctx context.Context) func(key string) string {
+	known := sync.OnceValue(func() map[string]string {
+		n, ok := tracker.As[tracker.Namer](p.Backlog)
+		if !ok {
+			return nil
+		}
+		return n.Names(context.WithoutCancel(ctx))
+	})
+	return func(key string) string { return distinct(cmp.Or(known()[key], key), key) }
+}
+
+// aKey matches what may be a key in a text of ralph's.
+var aKey = regexp.MustCompile(`[a-z0-9][a-z0-9._-]*`)
+
+// InNames is an event whose text calls issues as people do.
+func InNames(name func(key string) string, e journal.Event) journal.Event {
+	if e.Kind == journal.EventSweep || e.Kind == journal.EventNote {
+		e.Text = aKey.ReplaceAllStringFunc(e.Text, name)
+	}
+	return e
+}
+
+// InCommand is what to type for an issue: its name, unless a shell would read that otherwise.
+func InCommand(name, key string) string {
+	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
+		return key
+	}
+	return name
+}
+
+// distinct is a name as people are shown it, with the key where another name looks the same.
+func distinct(name, key string) string {
+	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
+	if shown := screen.CleanLine(name); shown != name || strings.TrimSpace(name) != name || strings.ContainsFunc(name, odd) {
+		return strings.TrimSpace(shown) + " (" + key + ")"
+	}
+	return name
+}
+
+// ErrNoRuns is the error of an issue whose runs are asked for and that has none.
+var ErrNoRuns = errors.New("no runs on record")
+
+// RunsOf are the runs of an issue, oldest first; never none.
+func (p *Parts) RunsOf(ctx context.Context, key string) ([]journal.Record, error) {
+	runs, err := p.Journal.Find(ctx, journal.Query{Key: p.Key(ctx, key)})
+	if err == nil && len(runs) == 0 { // the issue may be gone
+		runs, err = p.Journal.Find(ctx, journal.Query{Key: tracker.Key(key)})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 0 {
+		issue, err := p.Issue(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		next := cmp.Or(p.branchOf(ctx, issue.Key), "; `ralph work --dry-run` says whether it would be worked")
+		return nil, fmt.Errorf("%s: %w%s", key, ErrNoRuns, next)
+	}
+	return runs, nil
+}
+
+// branchOf says where the work of an issue is whose runs are not on record: the journal was lost, or is on another machine.
+func (p *Parts) branchOf(ctx context.Context, key string) string {
+	base, err := p.FindBase(ctx)
+	if err != nil {
+		return ""
+	}
+	branches, err := p.Repo.Branches(ctx, base)
+	if err != nil {
+		return ""
+	}
+	for _, b := range branches {
+		if b.Key == key && b.Name != "" && b.Ahead > 0 {
+			return fmt.Sprintf(" in %s, but %s has %s; look with: %s", p.State, b.Name, screen.Plural(b.Ahead, "commit"), report.GitCommand("log", base.Name+".."+b.Name))
+		}
+	}
+	return ""
+}

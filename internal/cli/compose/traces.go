@@ -1,0 +1,19 @@
+package compose
+
+import (
+	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/trace"
+)
+
+// Tracer sends traces of a project's runs, where they were asked for; nil does nothing.
+func (a *App) Tracer(p *Parts, project string) (*trace.Tracer, error) {
+	if p.Traces != "otlp" {
+		return nil, nil //nolint:nilnil // nil does nothing
+	}
+	p.Secrets.Add(trace.Secrets(a.Host.Env)...)
+	t, err := trace.New(trace.Config{Project: project, Env: a.Host.Env, Version: a.Build().Version, Log: p.Log})
+	if err != nil {
+		return nil, exit.Usagef("traces: %w", err)
+	}
+	return t, nil
+}
