@@ -33,10 +33,11 @@ var floors = map[string]int{
 	"cmd/ralph": 13,
 
 	"internal/cli":               composer,
+	"internal/cli/compose":       composer,
 	"internal/cli/config":        composer,
 	"internal/cli/config/access": composer,
-	"internal/cli/compose":       composer,
 	"internal/cli/exit":          composer,
+	"internal/cli/fleetdb":       composer,
 	"internal/cli/hint":          composer,
 	"internal/cli/scaffold":      composer,
 	"internal/cli/screen":        composer,

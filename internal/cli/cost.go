@@ -18,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/meter"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -51,6 +52,7 @@ type costGroup struct {
 	Unseen agents.Usage `json:"unseen,omitzero"`
 }
 
+// add adds what a run has used.
 func (g *costGroup) add(r journal.Record) {
 	if !r.Settings.Attended { // a merge by a person, which a review may have cost something
 		g.Runs++
@@ -135,8 +137,9 @@ func split(r journal.Record, by string) []journal.Record {
 	return parts
 }
 
+// newCostCommand makes `ralph cost`.
 func newCostCommand(a *compose.App) *cobra.Command {
-	var o memberOptions
+	var o fleetdb.Member
 	var by, since string
 	var asCSV bool
 	cmd := &cobra.Command{
@@ -162,7 +165,7 @@ func newCostCommand(a *compose.App) *cobra.Command {
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(costGroupings(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("since", cobra.NoFileCompletions)
-	o.flags(cmd)
+	o.Flags(cmd)
 	a.AddJSON(cmd)
 	a.Bind(cmd, config.ForIssue)
 	return cmd
@@ -193,14 +196,14 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, exit.Usagef("--since: %q is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01", text)
 }
 
-func runCost(cmd *cobra.Command, a *compose.App, o memberOptions, by string, since time.Time, asCSV bool) (err error) {
+func runCost(cmd *cobra.Command, a *compose.App, o fleetdb.Member, by string, since time.Time, asCSV bool) (err error) {
 	p, err := a.Open(cmd)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	all := journal.Store(p.Journal)
-	database, name, err := member(cmd.Context(), a, p, o)
+	database, name, err := fleetdb.OpenMember(cmd.Context(), a, p, o)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func openEditor(a *compose.App, text string, save func(string) error) error {
 	kept := func(err error) error {
 		return fmt.Errorf("%w; nothing is saved, your text is in %s", err, path)
 	}
-	if err := foreground(a, append(editor, path)...); err != nil {
+	if err := a.Foreground(append(editor, path)...); err != nil {
 		return kept(err)
 	}
 	now, err := os.ReadFile(path)

@@ -70,7 +70,7 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 	if err == nil && issue.Open {
 		for _, w := range waiting(ctx, a, p) {
 			if w.Issue.Key == s.Issue {
-				s.Waits = (&workView{name: p.Names(ctx)}).why(w)
+				s.Waits = whyNot(w, p.Names(ctx))
 			}
 		}
 	}

@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,13 +15,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/ledger"
-	"github.com/ralph-pool/ralph/pool/report"
 )
 
+// newLogsCommand makes `ralph logs`.
 func newLogsCommand(a *compose.App) *cobra.Command {
 	var follow, all bool
 	cmd := &cobra.Command{
@@ -129,22 +125,6 @@ func logWait(ctx context.Context, a *compose.App) bool {
 	}
 }
 
-// reasonOf is why the run of an event ended as it did.
-func reasonOf(e journal.Event) string {
-	if e.Reason == nil {
-		return ""
-	}
-	return report.Reason(*e.Reason)
-}
-
-// skipText is why the issue of an event is not worked, or what else the event says.
-func skipText(e journal.Event) string {
-	if e.Skip == nil {
-		return e.Text
-	}
-	return hint.SkipReason(e.Key, *e.Skip)
-}
-
 // logLine prints one event; ended says that it is the run's last. out is nil where the output of checks is not followed.
 func logLine(a *compose.App, line []byte, out *output) (ended bool, err error) {
 	if a.JSON {
@@ -165,40 +145,4 @@ func logLine(a *compose.App, line []byte, out *output) (ended bool, err error) {
 	a.UI.Printf("%s  %s\n", a.UI.Paint(screen.Dim, e.Time.Local().Format(time.TimeOnly)), screen.Indent(said))
 	out.begin(e)
 	return ended, nil
-}
-
-// logText is an event as a log has it; ended says that it is the run's last.
-func logText(e journal.Event) (line string, ended bool) {
-	kind, text := string(e.Kind), e.Text
-	switch e.Kind {
-	case journal.EventStage:
-		text = string(e.Stage)
-	case journal.EventStarted:
-		if text = attempt(e.Attempt) + e.Title; e.Branch != "" {
-			text += " on " + e.Branch
-		}
-	case journal.EventCommits:
-		text = screen.Plural(e.Commits, "new commit")
-	case journal.EventIteration:
-		text = fmt.Sprint(e.Iteration)
-	case journal.EventUsage:
-		kind, text = string(journal.EventIteration), tail(fmt.Sprintf("%d ended after %s", e.Iteration, screen.Age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
-		if e.Usage != nil {
-			text += "; " + ledger.Spend{Usage: *e.Usage}.Text()
-		}
-	case journal.EventGate, journal.EventSetup, journal.EventAfter:
-		if e.Check != nil {
-			text = fmt.Sprintf("%s: exit status %d\n%s", e.Check.Command, e.Check.ExitCode, e.Check.Tail)
-		}
-	case journal.EventEnded:
-		text, ended = fmt.Sprintf("%s %s", e.Outcome, reasonOf(e)), true
-	case journal.EventWarning:
-		text = hint.Raising(text)
-	case journal.EventSkipped, journal.EventProblem:
-		text = skipText(e)
-	}
-	if e.Source != "" {
-		kind = e.Source
-	}
-	return strings.TrimRight(fmt.Sprintf("%-10s  %s", screen.CleanLine(kind), screen.Clean(text)), " \n"), ended
 }

@@ -110,18 +110,11 @@ func issueTable(a *compose.App, list []tracker.Issue, view *workView, numbered b
 func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *workView) {
 	rows := [][]string{{"ISSUE", why}}
 	for _, s := range list {
-		rows = append(rows, []string{view.name(s.Issue.Key), view.why(s)})
+		rows = append(rows, []string{view.name(s.Issue.Key), whyNot(s, view.name)})
 	}
 	if len(list) > 0 {
 		a.UI.Printf("\n%s\n", title)
 		a.UI.Table(rows)
-	}
-}
-
-// printOpen says once that issues wait because so many requests are open.
-func printOpen(a *compose.App, left []pool.Skipped) {
-	if n := slices.IndexFunc(left, func(s pool.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
-		a.UI.Printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
+// newPromptCommand makes `ralph prompt`.
 func newPromptCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prompt KEY", Short: "Print the prompt that the agent would get for an issue",

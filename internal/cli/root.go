@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 )
 
 const rootLong = `Ralph empties a backlog. It takes the issues that a person marked as needing no human, works each one with an AI
@@ -38,7 +39,7 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"edit":     newEditCommand,
 		"serve":    newServeCommand,
 		"projects": newProjectsCommand,
-		"fleet":    newFleetCommand,
+		"fleet":    fleetdb.NewCommand,
 		"stop":     newStopCommand,
 		"merge":    newMergeCommand,
 		"retry":    newRetryCommand,

@@ -26,6 +26,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
+// newShowCommand makes `ralph show`.
 func newShowCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show an issue's runs, where its commits are, and what to do next",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
@@ -196,4 +197,34 @@ func nextSteps(s runState, b worktree.Branch, issue tracker.Issue) []string {
 			report.GitCommand("switch", s.Base), "ralph merge "+s.Key)
 	}
 	return append(next, "ralph logs "+s.Key, again)
+}
+
+// left is where the work of an issue's runs is now. It fails where there is none.
+func left(ctx context.Context, p *compose.Parts, key string) (workData, error) {
+	runs, err := p.RunsOf(ctx, key)
+	if err != nil {
+		return workData{}, err
+	}
+	last := runs[len(runs)-1]
+	w, err := workOf(ctx, p, stateOf(last))
+	if err != nil {
+		return w, err
+	}
+	w.tip = cmp.Or(w.tip, last.Tip)
+	if w.tip != "" && w.Ahead == 0 && !w.running {
+		if w.Merged, err = p.Repo.Git().Holds(ctx, w.base, w.tip); err != nil {
+			return w, err
+		}
+		w.was = report.GitCommand("show", screen.ShortSHA(w.tip))
+		if v := last.Verified; v.Base != "" && v.Tip == w.tip {
+			w.was = report.GitCommand("diff", screen.ShortSHA(v.Base)+".."+screen.ShortSHA(v.Tip))
+		}
+	}
+	switch {
+	case w.unimported():
+		err = fmt.Errorf("%s is being worked; none of its commits has been imported yet; follow it with: ralph logs -f %s", key, last.Key)
+	case w.tip == "":
+		err = fmt.Errorf("%s: its runs have left no commits", key)
+	}
+	return w, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
@@ -24,8 +25,9 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
+// newStatusCommand makes `ralph status`.
 func newStatusCommand(a *compose.App) *cobra.Command {
-	var o memberOptions
+	var o fleetdb.Member
 	cmd := &cobra.Command{
 		Use: "status [KEY]", Short: "Show what is being worked, and how the latest runs ended",
 		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
@@ -39,7 +41,7 @@ func newStatusCommand(a *compose.App) *cobra.Command {
 			return status(ctx, a, p, o)
 		}),
 	}
-	o.flags(cmd)
+	o.Flags(cmd)
 	a.AddJSON(cmd)
 	a.Bind(cmd, config.ForIssue)
 	return cmd
@@ -92,7 +94,7 @@ func stateOf(r journal.Record) runState {
 	return runState{r, "died"}
 }
 
-func status(ctx context.Context, a *compose.App, p *compose.Parts, o memberOptions) error {
+func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member) error {
 	open, err := p.Journal.Find(ctx, journal.Query{Open: true})
 	if err != nil {
 		return err

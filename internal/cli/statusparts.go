@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -69,7 +70,7 @@ type totals struct {
 	RunningSeconds float64      `json:"running_seconds"`
 }
 
-func totalsOf(ctx context.Context, a *compose.App, p *compose.Parts, o memberOptions, states []runState, now time.Time) (t totals, err error) {
+func totalsOf(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member, states []runState, now time.Time) (t totals, err error) {
 	var running []journal.Record
 	for _, s := range states {
 		if s.State == "running" {
@@ -77,7 +78,7 @@ func totalsOf(ctx context.Context, a *compose.App, p *compose.Parts, o memberOpt
 		}
 	}
 	all := journal.Store(p.Journal)
-	database, name, err := member(ctx, a, p, o)
+	database, name, err := fleetdb.OpenMember(ctx, a, p, o)
 	if err != nil {
 		return t, err
 	}
@@ -152,7 +153,7 @@ func waiting(ctx context.Context, a *compose.App, p *compose.Parts) (list []pool
 
 // printWaits says which issues wait, and for what.
 func printWaits(a *compose.App, list []pool.Skipped, name func(key string) string) {
-	view, shown := &workView{ui: a.UI, name: name}, 0
+	shown := 0
 	for _, s := range list {
 		if s.Skip.Code == journal.SkipOpen {
 			continue
@@ -161,7 +162,7 @@ func printWaits(a *compose.App, list []pool.Skipped, name func(key string) strin
 			a.UI.Printf("More issues wait; `ralph work --dry-run` names them.\n")
 			break
 		}
-		a.UI.Printf("%s %s.\n", screen.CleanLine(name(s.Issue.Key)), screen.CleanLine(view.why(s)))
+		a.UI.Printf("%s %s.\n", screen.CleanLine(name(s.Issue.Key)), screen.CleanLine(whyNot(s, name)))
 	}
 	printOpen(a, list)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -21,7 +22,7 @@ is released. No attempt is used; the next sweep takes the issue up again, unless
 With the database of a fleet, the machine that works the issue is asked, whichever that is.`
 
 func newStopCommand(a *compose.App) *cobra.Command {
-	var o memberOptions
+	var o fleetdb.Member
 	cmd := &cobra.Command{
 		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,
 		Example: "  ralph stop fix-login\n  ralph stop --database-file ~/.config/ralph/database fix-login",
@@ -30,12 +31,12 @@ func newStopCommand(a *compose.App) *cobra.Command {
 			return stop(ctx, a, p, o, compose.Known(args[0]))
 		}),
 	}
-	o.flags(cmd)
+	o.Flags(cmd)
 	a.Bind(cmd, config.ForIssue)
 	return cmd
 }
 
-func stop(ctx context.Context, a *compose.App, p *compose.Parts, o memberOptions, key string) error {
+func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member, key string) error {
 	runs, err := p.RunsOf(ctx, key)
 	if err != nil && !errors.Is(err, compose.ErrNoRuns) {
 		return err
@@ -49,7 +50,7 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o memberOptions
 		}
 		return err
 	}
-	database, name, err := member(ctx, a, p, o)
+	database, name, err := fleetdb.OpenMember(ctx, a, p, o)
 	if err != nil {
 		return err
 	}

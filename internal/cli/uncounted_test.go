@@ -8,8 +8,6 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // Nobody counts what a command uses. Under a budget an estimate counts, which everything that shows usage says.
@@ -114,26 +112,6 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tok
 		}
 		if c.not != "" && strings.Contains(text, c.not) {
 			t.Errorf("%q stands in\n%s", c.not, text)
-		}
-	}
-}
-
-// The cost of a run all of whose requests were refused is known. It is not where one iteration says nothing, or may be lost.
-func TestFreeRunsHaveACost(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		f    journal.Facts
-		want int
-	}{
-		"refused":        {journal.Facts{Iterations: []loop.Iteration{{Free: true}, {Free: true}}}, 0},
-		"one is unknown": {journal.Facts{Iterations: []loop.Iteration{{Free: true}, {}}}, 1},
-		"unknown":        {journal.Facts{Iterations: []loop.Iteration{{}}}, 1},
-		"it died":        {journal.Facts{Stop: journal.StopCrash}, 1},
-	} {
-		c.f.Free = journal.Free(c.f.Iterations)
-		sums := addUp([]journal.Record{{Run: journal.Run{Kind: journal.KindIssue, Agent: "a"}, State: journal.State{Facts: c.f}}}, "day")
-		if sums.Total.Unknown != c.want {
-			t.Errorf("%s: %d unknown, want %d", name, sums.Total.Unknown, c.want)
 		}
 	}
 }

@@ -4,20 +4,12 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
 // The data that `ralph work --json` prints. Fields are only ever added.
-
-type skipData struct {
-	Issue  string       `json:"issue"`
-	Title  string       `json:"title"`
-	Reason string       `json:"reason"`
-	Skip   journal.Skip `json:"skip"`
-}
 
 type planData struct {
 	Work     []issueData      `json:"work"`
@@ -80,14 +72,6 @@ func summaryJSON(s pool.Summary) summaryData {
 		d.Unavailable = unavailableText(s.Unavailable)
 	}
 	return d
-}
-
-func skips(list []pool.Skipped) []skipData {
-	out := []skipData{}
-	for _, s := range list {
-		out = append(out, skipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: hint.SkipReason(s.Issue.Key, s.Skip), Skip: s.Skip})
-	}
-	return out
 }
 
 func problems(list []tracker.Problem) []string {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -194,29 +193,6 @@ func (v *workView) line(e journal.Event, what, text string, more ...string) {
 	v.ui.Note("%s", line)
 }
 
-// tail adds to a text what there is to say about it.
-func tail(text, more string) string {
-	if more == "" {
-		return text
-	}
-	return text + ": " + more
-}
-
-func attempt(n int) string {
-	if n < 2 {
-		return ""
-	}
-	return fmt.Sprintf("(attempt %d) ", n)
-}
-
-// why says why an issue waits or is left out.
-func (v *workView) why(s pool.Skipped) string {
-	if s.Skip.For != "" {
-		s.Skip.For = v.name(s.Skip.For)
-	}
-	return hint.SkipReason(s.Issue.Key, s.Skip)
-}
-
 // summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.
 func summary(a *compose.App, s pool.Summary, v *workView, named bool) error {
 	if a.JSON {
@@ -227,7 +203,7 @@ func summary(a *compose.App, s pool.Summary, v *workView, named bool) error {
 	}
 	if named {
 		for _, left := range s.Skipped {
-			a.UI.Warn(v.name(left.Issue.Key) + " is left out: " + v.why(left))
+			a.UI.Warn(v.name(left.Issue.Key) + " is left out: " + whyNot(left, v.name))
 		}
 		s.Skipped = nil
 	}
@@ -316,11 +292,6 @@ const gateFix = "set `gate` in .ralph/config.yaml, or give --gate"
 // ungated reports that only the agent's word stands behind a success.
 func ungated(r journal.Record) bool {
 	return r.Verdict.Outcome == journal.Succeeded && len(r.Settings.Checks.Gate) == 0
-}
-
-// outcomeOf is the outcome in words; a run whose commits are still to be verified has none.
-func outcomeOf(r journal.Record) string {
-	return cmp.Or(string(r.Verdict.Outcome), "not verified yet")
 }
 
 func tally(s pool.Summary) string {

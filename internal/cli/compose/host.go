@@ -1,11 +1,14 @@
 package compose
 
 import (
+	"fmt"
 	"io"
+	"syscall"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -33,3 +36,14 @@ type Host struct {
 
 // Getenv looks a variable up in the host's environment; the last of several wins.
 func (h Host) Getenv(name string) string { return config.Getenv(h.Env, name) }
+
+// Foreground runs a program that talks to the person at the terminal.
+func (a *App) Foreground(argv ...string) error {
+	ended, err := proc.Foreground(a.Hard, proc.Spec{
+		Argv: argv, Dir: a.Host.Dir, Env: a.Host.Env, Stdin: a.Host.Stdin, Stdout: a.Host.Stdout, Stderr: a.Host.Stderr,
+	})
+	if err == nil && ended.Code != 0 && ended.Signal != syscall.SIGPIPE { // who leaves a pager has seen enough
+		err = fmt.Errorf("%s ended with status %d", argv[0], ended.Code)
+	}
+	return err
+}

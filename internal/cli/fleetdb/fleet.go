@@ -1,0 +1,204 @@
+// Package fleetdb says which database a fleet shares, prepares it, and opens it for the commands that look at all
+// machines: `ralph fleet`, and the flags of others.
+package fleetdb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/pool/fleet"
+)
+
+const fleetLong = `Machines that run "ralph serve --database URL" with the same PostgreSQL database work the same projects together: one plans a
+project, all work its issues, and what a dead one had is worked again by another. See docs/fleet.md.
+
+The database's address is that of --database, of --database-file, or of ` + config.DatabaseVariable + `: postgres://USER@HOST/NAME. A password is
+better in the file, in ~/.pgpass or in PGPASSWORD than in a flag, which every user of the host can see.`
+
+// Options say which database a fleet shares.
+type Options struct{ URL, file string }
+
+// Flags gives a command the flags that name the database.
+func (o *Options) Flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.URL, "database", "", "`address` of the fleet's database, postgres://USER@HOST/NAME; else "+config.DatabaseVariable)
+	cmd.Flags().StringVar(&o.file, "database-file", "", "`file` that holds it")
+}
+
+// Member says which project of a fleet a repository is.
+type Member struct {
+	Options
+	name string
+}
+
+// Flags gives a command the flags that say which project of which fleet.
+func (o *Member) Flags(cmd *cobra.Command) {
+	o.Options.Flags(cmd)
+	cmd.Flags().StringVar(&o.name, "fleet-name", "", "the project's `name` in the fleet (default: the repository's folder)")
+}
+
+// OpenMember opens the fleet's database for the repository; nil: none is named.
+func OpenMember(ctx context.Context, a *compose.App, p *compose.Parts, o Member) (*fleet.Database, string, error) {
+	d, err := Database(ctx, a, o.Options)
+	if err == nil && d != nil {
+		if err = Migrated(d.Check(ctx)); err != nil {
+			d.Close()
+			d = nil
+		}
+	}
+	return d, cmp.Or(o.name, filepath.Base(p.Top)), err
+}
+
+// address is the database's address; empty: there is none.
+func address(a *compose.App, o Options) (string, error) {
+	if o.file == "" {
+		return cmp.Or(o.URL, a.Host.Getenv(config.DatabaseVariable)), nil
+	}
+	if o.URL != "" {
+		return "", exit.Usagef("--database and --database-file exclude each other")
+	}
+	path := a.Expand(a.Host.Dir, o.file)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", exit.Usagef("--database-file: %w", err)
+	}
+	a.WarnOfOpen("database-file", path)
+	if strings.TrimSpace(string(text)) == "" {
+		return "", exit.Usagef("--database-file: %s is empty; it has to hold postgres://USER@HOST/NAME", path)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// Database opens the fleet's database; nil: none is named.
+func Database(ctx context.Context, a *compose.App, o Options) (*fleet.Database, error) {
+	where, err := address(a, o)
+	if err != nil || where == "" {
+		return nil, err
+	}
+	d, err := fleet.Open(ctx, where)
+	if err != nil {
+		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: "is it running, and reachable? try: psql with the same address"}
+	}
+	return d, nil
+}
+
+// NewCommand makes `ralph fleet`.
+func NewCommand(a *compose.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "fleet", Short: "Prepare the database of a fleet, and look at its machines", Long: fleetLong,
+		Example: "  ralph fleet migrate --database postgres://ralph@db.example.com/ralph\n  ralph fleet status", GroupID: compose.GroupSetUp,
+	}
+	var migrate, status Options
+	m := &cobra.Command{
+		Use: "migrate", Short: "Make or update the tables in the database", Args: exit.NoArgs,
+		Long:    "Make or update the tables in the database: those of the queue, and ralph's own. It may be repeated, also while machines work.",
+		Example: "  ralph fleet migrate --database-file ~/.config/ralph/database",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return migrateFleet(cmd.Context(), a, migrate) },
+	}
+	s := &cobra.Command{
+		Use: "status", Short: "Show the machines, and the issues that they work or will work next", Args: exit.NoArgs,
+		Long:    "Show the machines that live, and the rows of the queue: issues that are being worked, or will be next.",
+		Example: "  ralph fleet status --database postgres://ralph@db.example.com/ralph",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return showFleet(cmd.Context(), a, status) },
+	}
+	migrate.Flags(m)
+	status.Flags(s)
+	cmd.AddCommand(m, s)
+	return cmd
+}
+
+// fleetDatabase opens the database for a command that needs one.
+func fleetDatabase(ctx context.Context, a *compose.App, o Options) (*fleet.Database, error) {
+	d, err := Database(ctx, a, o)
+	if err == nil && d == nil {
+		err = exit.Usagef("no database is named; give --database URL, --database-file FILE or %s", config.DatabaseVariable)
+	}
+	return d, err
+}
+
+func migrateFleet(ctx context.Context, a *compose.App, o Options) error {
+	d, err := fleetDatabase(ctx, a, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	done, err := d.Migrate(ctx)
+	for _, line := range done {
+		a.UI.Printf("%s\n", screen.CleanLine(line))
+	}
+	if err == nil && len(done) == 0 {
+		a.UI.Printf("The database is up to date.\n")
+	}
+	return err
+}
+
+func showFleet(ctx context.Context, a *compose.App, o Options) error {
+	d, err := fleetDatabase(ctx, a, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := Migrated(d.Check(ctx)); err != nil {
+		return err
+	}
+	look, err := d.Look(ctx)
+	if err != nil {
+		return err
+	}
+	machines := [][]string{{"MACHINE", "PROJECTS"}}
+	names := map[string]string{}
+	for _, m := range look.Machines {
+		var works []string
+		for name, n := range m.Projects {
+			works = append(works, name+" "+strconv.Itoa(n))
+		}
+		slices.Sort(works)
+		names[m.ID] = m.Name
+		machines = append(machines, []string{m.Name, cmp.Or(strings.Join(works, ", "), "-")})
+	}
+	if len(look.Machines) == 0 {
+		a.UI.Printf("No machine is there.\n")
+	} else {
+		a.UI.Table(machines)
+	}
+	if len(look.Paused) > 0 {
+		a.UI.Printf("Paused: %s.\n", screen.CleanLine(strings.Join(look.Paused, ", ")))
+	}
+	if len(look.Issues) == 0 {
+		a.UI.Printf("No issue is being worked or waits for a machine.\n")
+		return nil
+	}
+	rows := [][]string{{"PROJECT", "ISSUE", "STATE", "MACHINE"}}
+	for _, i := range look.Issues {
+		state, where := "waits", ""
+		switch wait := time.Until(i.Next).Round(time.Second); {
+		case i.State == "running":
+			state, where = "running", cmp.Or(names[i.Machine], "gone")
+		case wait > 0:
+			state = "waits " + wait.String()
+		}
+		rows = append(rows, []string{i.Project, i.Key, state, cmp.Or(where, "-")})
+	}
+	a.UI.Table(rows)
+	return nil
+}
+
+// Migrated says what to do about a database that is not prepared.
+func Migrated(err error) error {
+	if errors.Is(err, fleet.ErrNotMigrated) {
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: "prepare it with: ralph fleet migrate"}
+	}
+	return err
+}
