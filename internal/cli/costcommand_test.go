@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/clitest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -55,7 +57,7 @@ func TestCostCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	silent := costRun("one", 1, agents.Usage{})
+	silent := clitest.CostRun("one", 1, agents.Usage{})
 	save(silent)
 	if got, want := run("cost"), "DAY         RUNS  UNKNOWN\n2026-03-01  1     1\ntotal       1     1\n"+
 		"The cost of 1 run is unknown, or a part of it: neither the agent nor a price says it.\n"; got != want {
@@ -64,8 +66,8 @@ func TestCostCommand(t *testing.T) {
 	if got := run("status"); strings.Contains(got, "COST") || strings.Contains(got, "$") {
 		t.Errorf("nothing known:\n%s", got)
 	}
-	save(costRun("two", 2, agents.Usage{Input: 2000, Output: 500, Unpriced: 2500}))
-	priced := costRun("one", 3, agents.Usage{Input: 1000, CacheWrite: 200, CacheRead: 34567, Output: 300, CostUSD: 0.25})
+	save(clitest.CostRun("two", 2, agents.Usage{Input: 2000, Output: 500, Unpriced: 2500}))
+	priced := clitest.CostRun("one", 3, agents.Usage{Input: 1000, CacheWrite: 200, CacheRead: 34567, Output: 300, CostUSD: 0.25})
 	priced.Model, priced.Verdict.Outcome = "=m\x1b[2J", journal.GateFailed
 	save(priced)
 	for _, c := range []struct{ args, want string }{
@@ -144,7 +146,7 @@ succeeded,2,2,2000,500,0,0,,0,2500
 		}
 	}
 	// What a merge by a person took and cost is not what the issue did.
-	merge := costRun("one", 4, agents.Usage{})
+	merge := clitest.CostRun("one", 4, agents.Usage{})
 	merge.Settings.Attended, merge.Ended = true, merge.Started.Add(time.Second)
 	save(merge)
 	if got := run("status"); !strings.Contains(got, "  1m0s  $0.25\n") || strings.Contains(got, "  1s  ") {

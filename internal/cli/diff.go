@@ -9,6 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
@@ -31,15 +32,15 @@ func newDiffCommand(a *compose.App) *cobra.Command {
 }
 
 func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, stat bool) error {
-	w, err := left(ctx, p, key)
+	w, err := look.LeftWork(ctx, p, key)
 	if err != nil {
 		return err
 	}
 	switch {
-	case w.running:
+	case w.Running:
 		a.UI.Note("%s is being worked; this is what has been imported so far", screen.CleanLine(key))
 	case w.Merged && w.Ahead == 0:
-		a.UI.Note("nothing differs: %s contains %s; see what it changed with: %s", screen.CleanLine(w.Base), screen.ShortSHA(w.tip), w.was)
+		a.UI.Note("nothing differs: %s contains %s; see what it changed with: %s", screen.CleanLine(w.Base), screen.ShortSHA(w.Tip), w.Was)
 		return nil
 	case w.Merged:
 		a.UI.Note("%s has these changes", screen.CleanLine(w.Base))
@@ -56,5 +57,5 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	if a.Color != "auto" {
 		argv = append(argv, "--color="+a.Color)
 	}
-	return a.Foreground(append(argv, w.base+"..."+w.tip, "--")...)
+	return a.Foreground(append(argv, w.Begin+"..."+w.Tip, "--")...)
 }

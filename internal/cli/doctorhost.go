@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -187,7 +188,7 @@ func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 		return
 	}
 	c.Review, _ = d.app.Reviewer(p.Config, provider) // its own line says what is wrong
-	uncounted, unpriced := uncounted(c), unpriced(c)
+	uncounted, unpriced := look.Uncounted(c), look.Unpriced(c)
 	if uncounted != "" {
 		fix := "an agent of which ralph knows what it uses: --agent"
 		if can := provider.Capabilities(); !can.Egress || can.OwnEgress {

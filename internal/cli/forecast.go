@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -94,5 +95,5 @@ func (f forecastData) String() string {
 		lack = fmt.Sprintf("; %d have no known cost", f.Unknown)
 	}
 	return fmt.Sprintf("Expected cost: %s for %s, at %s each, the median of %s with %s%s.",
-		cost(f.All), screen.Plural(f.Issues, "issue"), cost(f.Each), screen.Plural(f.Runs, "run"), screen.CleanLine(with), lack)
+		look.Cost(f.All), screen.Plural(f.Issues, "issue"), look.Cost(f.Each), screen.Plural(f.Runs, "run"), screen.CleanLine(with), lack)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -100,9 +101,9 @@ func TestJSONIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	check("shown-run", reflect.TypeFor[shownRun]()) // before what holds such a run without its work
+	check("shown-run", reflect.TypeFor[look.ShownRun]()) // before what holds such a run without its work
 	for object, value := range map[string]any{
-		"status": statusData{}, "issue-status": issueStatus{}, "cost": costData{}, "verification-of-proof": verifyData{},
+		"status": look.StatusData{}, "issue-status": look.IssueStatus{}, "cost": look.CostData{}, "verification-of-proof": verifyData{},
 		"sweep": summaryData{}, "plan": planData{}, "event": journal.Event{}, "job": jobData{}, "cleaned": cleaned{}, "repaired": repaired{},
 		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": shownProject{},
 	} {

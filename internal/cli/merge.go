@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -113,14 +114,14 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 	if err != nil {
 		return err
 	}
-	if len(runs) > 0 && stateOf(runs[len(runs)-1]).leftMerge() {
+	if len(runs) > 0 && look.StateOf(runs[len(runs)-1]).LeftMerge() {
 		return nil // it was asked for before
 	}
 	runs = slices.DeleteFunc(runs, func(r journal.Record) bool { return r.Settings.Attended })
 	if len(runs) == 0 {
 		return nil
 	}
-	last := stateOf(runs[len(runs)-1])
+	last := look.StateOf(runs[len(runs)-1])
 	name = compose.InCommand(name, issue.Key)
 	switch {
 	case last.State == "running":
@@ -128,7 +129,7 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 			Status: exit.Incomplete, Err: fmt.Errorf("%s is being worked", name),
 			Hint: fmt.Sprintf("`ralph logs -f %s` follows it; `ralph stop %[1]s` ends it", name),
 		}
-	case !o.unfinished && (last.State == string(journal.Interrupted) || last.left() && last.Stage.Before(journal.StageVerify)):
+	case !o.unfinished && (last.State == string(journal.Interrupted) || last.Left() && last.Stage.Before(journal.StageVerify)):
 		return &exit.Error{
 			Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: its agent was stopped before it was done", name),
 			Hint: fmt.Sprintf("`ralph work %s` goes on from there; `ralph merge --unfinished %[1]s` takes the commits as they are", name),
@@ -232,8 +233,8 @@ func isMerged(ctx context.Context, p *compose.Parts, key string) bool {
 	if err != nil || len(runs) == 0 {
 		return false
 	}
-	last := []runState{stateOf(runs[0])}
-	mergedWork(ctx, p, last)
+	last := []look.RunState{look.StateOf(runs[0])}
+	look.MergedWork(ctx, p, last)
 	return last[0].State == "merged"
 }
 
@@ -271,7 +272,7 @@ func merged(a *compose.App, name string, r journal.Record) error {
 	if !r.Merged() {
 		return &exit.Error{
 			Status: exit.Incomplete, Hint: "`ralph show " + compose.InCommand(name, r.Key) + "` says what to type next",
-			Err: fmt.Errorf("%s is not merged: %s: %s", name, outcomeOf(r), report.Reason(r.Verdict.Reason)),
+			Err: fmt.Errorf("%s is not merged: %s: %s", name, look.OutcomeOf(r), report.Reason(r.Verdict.Reason)),
 		}
 	}
 	a.UI.Printf("%s: %s, and the issue is closed\n", screen.CleanLine(name), screen.CleanLine(r.Published))

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -61,7 +62,7 @@ func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config,
 	order := work
 	if back := backAt(c.Agents().Choices(), parked); !back.IsZero() && len(keys) == 0 {
 		a.UI.Printf("Nothing would be worked until %s.\n", back.Local().Format(time.DateTime))
-		printParked(a, parked)
+		look.PrintParked(a, parked)
 		a.UI.Printf("`ralph work KEY` tries an issue at once.\n\n")
 		order, parked = "Would work then, in this order:\n", nil
 	}
@@ -80,12 +81,12 @@ func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config,
 		issueTable(a, plan.Merged, view, false)
 	}
 	leftFor(a, "Would leave out:", "WHY NOT", plan.Skipped, view)
-	printOpen(a, plan.Skipped)
+	look.PrintOpen(a, plan.Skipped)
 	for _, pr := range plan.Problems {
 		a.UI.Warn(pr.Error())
 	}
 	warnCycles(a, plan.Cycles, view)
-	printParked(a, parked)
+	look.PrintParked(a, parked)
 	if expected != nil {
 		a.UI.Printf("\n%s\n", expected)
 	}
@@ -110,7 +111,7 @@ func issueTable(a *compose.App, list []tracker.Issue, view *workView, numbered b
 func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *workView) {
 	rows := [][]string{{"ISSUE", why}}
 	for _, s := range list {
-		rows = append(rows, []string{view.name(s.Issue.Key), whyNot(s, view.name)})
+		rows = append(rows, []string{view.name(s.Issue.Key), look.WhyNot(s, view.name)})
 	}
 	if len(list) > 0 {
 		a.UI.Printf("\n%s\n", title)

@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 )
 
 const rootLong = `Ralph empties a backlog. It takes the issues that a person marked as needing no human, works each one with an AI
@@ -47,16 +48,16 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"reopen":   newReopenCommand,
 		"clean":    newCleanCommand,
 		"sandbox":  newSandboxCommand,
-		"status":   newStatusCommand,
+		"status":   look.NewStatus,
 		"top":      newTopCommand,
-		"show":     newShowCommand,
-		"cost":     newCostCommand,
+		"show":     look.NewShow,
+		"cost":     look.NewCost,
 		"diff":     newDiffCommand,
 		"tree":     newTreeCommand,
 		"open":     newOpenCommand,
 		"verify":   newVerifyCommand,
-		"logs":     newLogsCommand,
-		"prompt":   newPromptCommand,
+		"logs":     look.NewLogs,
+		"prompt":   look.NewPrompt,
 		"init":     newInitCommand,
 		"doctor":   newDoctorCommand,
 		"image":    newImageCommand,

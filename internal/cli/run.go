@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/job"
@@ -138,7 +139,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	if err := j.Check(); err != nil {
 		return jobUsage(err)
 	}
-	for _, text := range estimated(c) {
+	for _, text := range look.Estimated(c) {
 		log.print("%s", text)
 	}
 	defer a.NoteStopping(cmd.Context(), p.StopGrace)()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
@@ -46,7 +47,7 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	for _, text := range estimated(c.Run) {
+	for _, text := range look.Estimated(c.Run) {
 		p.Log.Warn(text)
 	}
 	view := s.view(name)

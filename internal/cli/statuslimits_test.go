@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/clitest"
+
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
@@ -44,7 +46,7 @@ func TestStatusOfLimits(t *testing.T) {
 	for key, used := range map[string]agents.Usage{
 		"one": {Input: 10, CostUSD: 1, Estimated: 10}, "two": {Input: 20, CostUSD: 0.5}, "three": {Input: 30, Unpriced: 30},
 	} {
-		r := costRun(key, 1, used)
+		r := clitest.CostRun(key, 1, used)
 		r.Started, r.Ended = time.Now(), time.Now()
 		if err := store.Save(t.Context(), r); err != nil {
 			t.Fatal(err)

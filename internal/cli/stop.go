@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -71,7 +72,7 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 // requestStop asks the run that is on to end. It returns its id; "" if there is none.
 func requestStop(runs []journal.Record) (string, error) {
 	for _, r := range runs {
-		if stateOf(r).State == "running" {
+		if look.StateOf(r).State == "running" {
 			return r.ID, journal.RequestStop(r)
 		}
 	}

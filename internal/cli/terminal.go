@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/tui"
 )
 
@@ -37,7 +38,7 @@ func startView(a *compose.App, plain bool, title, leave string, actions tui.Acti
 // viewActions are what a view of this repository's runs can do.
 func viewActions(a *compose.App, p *compose.Parts, name func(key string) string) tui.Actions {
 	return tui.Actions{
-		Name: func(r tui.Run) string { return name(r.Key) }, Cost: cost,
+		Name: func(r tui.Run) string { return name(r.Key) }, Cost: look.Cost,
 		Stop: func(ctx context.Context, r tui.Run) error {
 			return attach.Local{Journal: p.Journal}.Stop(ctx, attach.Run{ID: r.ID, Key: r.Key})
 		},
@@ -47,12 +48,12 @@ func viewActions(a *compose.App, p *compose.Parts, name func(key string) string)
 
 // diffText is what an issue's branch changes, for a view.
 func diffText(ctx context.Context, p *compose.Parts, key string) (string, error) {
-	w, err := left(ctx, p, key)
+	w, err := look.LeftWork(ctx, p, key)
 	if err != nil {
 		return "", err
 	}
 	var text limited
-	err = p.Repo.Git().Pipe(ctx, strings.NewReader(""), &text, "diff", "--no-color", "--no-ext-diff", w.base+"..."+w.tip, "--")
+	err = p.Repo.Git().Pipe(ctx, strings.NewReader(""), &text, "diff", "--no-color", "--no-ext-diff", w.Begin+"..."+w.Tip, "--")
 	if text.full() {
 		err = nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/worktree"
@@ -121,7 +122,7 @@ func (t *top) connect(ctx context.Context) (end func() error, err error) {
 	t.source = service
 	t.name = func(project, key string) string { return project + "/" + key }
 	t.actions = tui.Actions{
-		Name: func(r tui.Run) string { return t.name(r.Project, r.Key) }, Cost: cost,
+		Name: func(r tui.Run) string { return t.name(r.Project, r.Key) }, Cost: look.Cost,
 		Stop: func(ctx context.Context, r tui.Run) error {
 			return service.Stop(ctx, attach.Run{Project: r.Project, ID: r.ID, Key: r.Key})
 		},
@@ -160,7 +161,7 @@ func (t *top) event(e attach.Event) {
 		v.line(e.Event, t.UI.PaintErr(screen.Bold, "working"), e.Title)
 	}
 	if e.Old {
-		text, _ := logText(e.Event)
+		text, _ := look.LogText(e.Event)
 		t.screen.Event(v.project, e.Event, text)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -36,7 +37,7 @@ func newTreeCommand(a *compose.App) *cobra.Command {
 
 func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) error {
 	key := args[0]
-	w, err := left(ctx, p, key)
+	w, err := look.LeftWork(ctx, p, key)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) 
 		return exit.Usagef("%s is there already; name another folder: ralph tree %s DIR, or remove that one: git worktree remove %s",
 			screen.CleanLine(dir), screen.CleanLine(key), screen.CleanLine(git.Quote(dir)))
 	}
-	if err := p.Repo.Git().AddPlain(ctx, dir, w.tip); err != nil {
+	if err := p.Repo.Git().AddPlain(ctx, dir, w.Tip); err != nil {
 		return err
 	}
 	a.UI.Printf("%s\n", screen.CleanLine(dir))

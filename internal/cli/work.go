@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -97,7 +98,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	for i, key := range args {
 		args[i] = p.Key(ctx, key)
 	}
-	for _, text := range estimated(c.Run) {
+	for _, text := range look.Estimated(c.Run) {
 		a.UI.Note("%s", text)
 	}
 	unable := cmp.Or(noAgent(a, c.Run), enoughFiles(c.Parallel))

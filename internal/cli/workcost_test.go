@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/clitest"
+
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/loop"
@@ -38,13 +40,13 @@ func TestForecast(t *testing.T) {
 		"no run":             {nil, 1, "", 0},
 		"no issue":           {[]agents.Usage{{Input: 10, CostUSD: 1}}, 0, "", 0},
 	} {
-		other := costRun("k", 1, agents.Usage{Input: 7, CostUSD: 70})
+		other := clitest.CostRun("k", 1, agents.Usage{Input: 7, CostUSD: 70})
 		other.Model = "m"
-		part := costRun("k", 1, agents.Usage{Output: 1, CostUSD: 70}.Add(supposed))
+		part := clitest.CostRun("k", 1, agents.Usage{Output: 1, CostUSD: 70}.Add(supposed))
 		part.Facts.Iterations = []loop.Iteration{{Usage: supposed}, {Usage: agents.Usage{Output: 1, CostUSD: 70}}}
 		runs := []journal.Record{other, part}
 		for _, u := range c.used {
-			runs = append(runs, costRun("k", 1, u))
+			runs = append(runs, clitest.CostRun("k", 1, u))
 		}
 		got, tokens := "", int64(0)
 		if f := forecast(runs, agents.Choice{Agent: "a"}, c.issues); f != nil {
@@ -57,7 +59,7 @@ func TestForecast(t *testing.T) {
 			t.Errorf("%s: %q, %d tokens", name, got, tokens)
 		}
 	}
-	m := costRun("k", 1, agents.Usage{Input: 7, CostUSD: 70})
+	m := clitest.CostRun("k", 1, agents.Usage{Input: 7, CostUSD: 70})
 	m.Model = "m"
 	if got, want := forecast([]journal.Record{m}, agents.Choice{Agent: "a", Model: "m"}, 1).String(), "1 run with a, m."; !strings.HasSuffix(got, want) {
 		t.Errorf("%q", got)
@@ -67,8 +69,8 @@ func TestForecast(t *testing.T) {
 // The end of a sweep says what it cost, as far as that is known.
 func TestSummaryCost(t *testing.T) {
 	t.Parallel()
-	silent, priced := costRun("one", 1, agents.Usage{}), costRun("two", 1, agents.Usage{CostUSD: 0.25})
-	counted := costRun("three", 1, agents.Usage{Input: 12000})
+	silent, priced := clitest.CostRun("one", 1, agents.Usage{}), clitest.CostRun("two", 1, agents.Usage{CostUSD: 0.25})
+	counted := clitest.CostRun("three", 1, agents.Usage{Input: 12000})
 	for _, c := range []struct {
 		runs       []journal.Record
 		table, end string

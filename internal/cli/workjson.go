@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -13,9 +14,9 @@ import (
 
 type planData struct {
 	Work     []issueData      `json:"work"`
-	After    []skipData       `json:"after,omitempty"` // issues that wait for runs with the same files or label
-	Later    []skipData       `json:"later,omitempty"` // issues of work that lost their place in the order
-	Skipped  []skipData       `json:"skipped"`
+	After    []look.SkipData  `json:"after,omitempty"` // issues that wait for runs with the same files or label
+	Later    []look.SkipData  `json:"later,omitempty"` // issues of work that lost their place in the order
+	Skipped  []look.SkipData  `json:"skipped"`
 	Merged   []issueData      `json:"merged"` // closed first
 	Problems []string         `json:"problems"`
 	Parked   []journal.Parked `json:"parked,omitempty"` // agents that are unavailable, until when and why
@@ -32,10 +33,10 @@ type issueData struct {
 
 type summaryData struct {
 	Runs        []journal.Record `json:"runs"`
-	Skipped     []skipData       `json:"skipped"`
+	Skipped     []look.SkipData  `json:"skipped"`
 	Problems    []string         `json:"problems"`
 	Cycles      []tracker.Cycle  `json:"cycles,omitempty"`
-	Broken      []skipData       `json:"broken"`
+	Broken      []look.SkipData  `json:"broken"`
 	Unavailable string           `json:"unavailable,omitempty"`
 	ParkedUntil time.Time        `json:"parked_until,omitzero"`
 	Parked      []journal.Parked `json:"parked,omitempty"`   // agents that were unavailable at the end
@@ -45,7 +46,7 @@ type summaryData struct {
 }
 
 func planJSON(p pool.Plan, parked []journal.Parked) planData {
-	return planData{Parked: parked, Work: issues(p.Work), After: skips(p.After), Later: skips(p.Later), Skipped: skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
+	return planData{Parked: parked, Work: issues(p.Work), After: look.Skips(p.After), Later: look.Skips(p.Later), Skipped: look.Skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
 }
 
 func issues(list []tracker.Issue) []issueData {
@@ -58,7 +59,7 @@ func issues(list []tracker.Issue) []issueData {
 
 func summaryJSON(s pool.Summary) summaryData {
 	d := summaryData{
-		Runs: s.Runs, Skipped: skips(s.Skipped), Problems: problems(s.Problems), Broken: skips(s.Broken),
+		Runs: s.Runs, Skipped: look.Skips(s.Skipped), Problems: problems(s.Problems), Broken: look.Skips(s.Broken),
 		Cycles: s.Cycles, ParkedUntil: s.ParkedUntil, Parked: s.Parked, Parallel: s.Parallel,
 		Interrupted: s.Interrupted,
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/internal/tui"
@@ -96,7 +97,7 @@ func (v *workView) passed(e journal.Event) {
 }
 
 func (v *workView) event(e journal.Event) {
-	text, _ := logText(e)
+	text, _ := look.LogText(e)
 	v.screen.Event(v.project, e, text)
 	switch e.Kind {
 	case journal.EventSetup, journal.EventGate:
@@ -110,16 +111,16 @@ func (v *workView) event(e journal.Event) {
 	case journal.EventProblem:
 		v.problem(e)
 	case journal.EventStarted:
-		v.line(e, v.ui.PaintErr(screen.Bold, "started"), attempt(e.Attempt)+v.ui.Brief(e.Title, 70))
+		v.line(e, v.ui.PaintErr(screen.Bold, "started"), look.Attempt(e.Attempt)+v.ui.Brief(e.Title, 70))
 	case journal.EventUsage:
-		v.line(e, v.ui.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), tail(screen.Age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
+		v.line(e, v.ui.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), look.Tail(screen.Age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
 	case journal.EventReview:
 		v.line(e, v.ui.PaintErr(screen.Dim, "review"), v.ui.Brief(screen.CleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
 		v.line(e, v.ui.PaintErr(screen.Yellow, "warning"), hint.Raising(e.Text))
 		v.warnFull(e.Text)
 	case journal.EventSkipped:
-		v.line(e, v.ui.PaintErr(screen.Dim, "left out"), skipText(e))
+		v.line(e, v.ui.PaintErr(screen.Dim, "left out"), look.SkipText(e))
 	case journal.EventRecovered:
 		v.line(e, v.ui.PaintErr(screen.Yellow, "recovered"), e.Text)
 	case journal.EventMerged:
@@ -136,7 +137,7 @@ func (v *workView) event(e journal.Event) {
 
 func (v *workView) problem(e journal.Event) {
 	if e.Skip != nil {
-		v.ui.Warn(e.Key + ": " + skipText(e))
+		v.ui.Warn(e.Key + ": " + look.SkipText(e))
 		return
 	}
 	v.ui.Warn(e.Text)
@@ -167,7 +168,7 @@ func (v *workView) ended(e journal.Event) {
 	}
 	text := fmt.Sprintf("%s %s, %s", screen.Plural(e.Commits, "commit"), where, screen.Age(time.Duration(e.Elapsed*float64(time.Second))))
 	what := v.ui.PaintErr(colour, string(e.Outcome))
-	switch reason := screen.CleanLine(reasonOf(e)); {
+	switch reason := screen.CleanLine(look.ReasonOf(e)); {
 	case reason == "":
 		v.line(e, what, text)
 	case v.ui.Terminal: // it may end in a command to type, and so begins a line
@@ -179,9 +180,9 @@ func (v *workView) ended(e journal.Event) {
 		if v.told == nil {
 			v.told = map[string]string{}
 		}
-		v.told[reasonOf(e)] = v.name(e.Key)
+		v.told[look.ReasonOf(e)] = v.name(e.Key)
 	}
-	v.warnFull(reasonOf(e))
+	v.warnFull(look.ReasonOf(e))
 }
 
 // line prints what happened, and more in lines of its own.
@@ -203,15 +204,15 @@ func summary(a *compose.App, s pool.Summary, v *workView, named bool) error {
 	}
 	if named {
 		for _, left := range s.Skipped {
-			a.UI.Warn(v.name(left.Issue.Key) + " is left out: " + whyNot(left, v.name))
+			a.UI.Warn(v.name(left.Issue.Key) + " is left out: " + look.WhyNot(left, v.name))
 		}
 		s.Skipped = nil
 	}
 	if !a.Quiet && s.Unavailable == nil {
-		defer printParked(a, s.Parked)
+		defer look.PrintParked(a, s.Parked)
 	}
 	if !a.Quiet {
-		defer printOpen(a, s.Skipped)
+		defer look.PrintOpen(a, s.Skipped)
 	}
 	if len(s.Runs) == 0 {
 		if a.Quiet { // cron sends a mail for each line
@@ -224,17 +225,17 @@ func summary(a *compose.App, s pool.Summary, v *workView, named bool) error {
 		defer a.UI.Printf("Model services refused requests: in the end at most %s worked at once, not %d.\n", screen.Plural(s.Parallel, "issue"), s.Most)
 	}
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
-	var sum costGroup
+	var sum look.CostGroup
 	for _, r := range s.Runs {
 		took := "unfinished" // the next sweep ends it
 		if !r.Ended.IsZero() {
 			took = screen.Age(r.Ended.Sub(r.Started))
 		}
-		rows = append(rows, []string{v.name(r.Key), outcomeOf(r), fmt.Sprint(r.Commits), took, cost(r.Facts.Usage)})
-		sum.add(r)
+		rows = append(rows, []string{v.name(r.Key), look.OutcomeOf(r), fmt.Sprint(r.Commits), took, look.Cost(r.Facts.Usage)})
+		sum.Add(r)
 	}
 	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
-	a.UI.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.started)), tally(s), sum.sentence())
+	a.UI.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.started)), tally(s), sum.Sentence())
 	if list := pushed(s.Runs, v.remote); len(list) > 0 {
 		a.UI.Printf("Pushed: %s.\n", strings.Join(list, ", "))
 	}
@@ -298,7 +299,7 @@ func tally(s pool.Summary) string {
 	count := map[string]int{}
 	var order []string
 	for _, r := range s.Runs {
-		o := outcomeOf(r)
+		o := look.OutcomeOf(r)
 		if count[o]++; count[o] == 1 {
 			order = append(order, o)
 		}

@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"cmp"
@@ -16,53 +16,53 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// tail adds to a text what there is to say about it.
+// Tail adds to a text what there is to say about it.
 // tail is a text with more behind it, where there is more.
-func tail(text, more string) string {
+func Tail(text, more string) string {
 	if more == "" {
 		return text
 	}
 	return text + ": " + more
 }
 
-// attempt says of a run that it is not the first; empty: it is.
-func attempt(n int) string {
+// Attempt says of a run that it is not the first; empty: it is.
+func Attempt(n int) string {
 	if n < 2 {
 		return ""
 	}
 	return fmt.Sprintf("(attempt %d) ", n)
 }
 
-// outcomeOf is the outcome in words; a run whose commits are still to be verified has none.
-func outcomeOf(r journal.Record) string {
+// OutcomeOf is the outcome in words; a run whose commits are still to be verified has none.
+func OutcomeOf(r journal.Record) string {
 	return cmp.Or(string(r.Verdict.Outcome), "not verified yet")
 }
 
-// reasonOf is why the run of an event ended as it did.
-// reasonOf is why a run ended as it did; empty where the event does not say.
-func reasonOf(e journal.Event) string {
+// ReasonOf is why the run of an event ended as it did.
+// ReasonOf is why a run ended as it did; empty where the event does not say.
+func ReasonOf(e journal.Event) string {
 	if e.Reason == nil {
 		return ""
 	}
 	return report.Reason(*e.Reason)
 }
 
-// skipText is why the issue of an event is not worked, or what else the event says.
-func skipText(e journal.Event) string {
+// SkipText is why the issue of an event is not worked, or what else the event says.
+func SkipText(e journal.Event) string {
 	if e.Skip == nil {
 		return e.Text
 	}
 	return hint.SkipReason(e.Key, *e.Skip)
 }
 
-// logText is an event as a log has it; ended says that it is the run's last.
-func logText(e journal.Event) (line string, ended bool) {
+// LogText is an event as a log has it; ended says that it is the run's last.
+func LogText(e journal.Event) (line string, ended bool) {
 	kind, text := string(e.Kind), e.Text
 	switch e.Kind {
 	case journal.EventStage:
 		text = string(e.Stage)
 	case journal.EventStarted:
-		if text = attempt(e.Attempt) + e.Title; e.Branch != "" {
+		if text = Attempt(e.Attempt) + e.Title; e.Branch != "" {
 			text += " on " + e.Branch
 		}
 	case journal.EventCommits:
@@ -70,7 +70,7 @@ func logText(e journal.Event) (line string, ended bool) {
 	case journal.EventIteration:
 		text = fmt.Sprint(e.Iteration)
 	case journal.EventUsage:
-		kind, text = string(journal.EventIteration), tail(fmt.Sprintf("%d ended after %s", e.Iteration, screen.Age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
+		kind, text = string(journal.EventIteration), Tail(fmt.Sprintf("%d ended after %s", e.Iteration, screen.Age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
 		if e.Usage != nil {
 			text += "; " + ledger.Spend{Usage: *e.Usage}.Text()
 		}
@@ -79,11 +79,11 @@ func logText(e journal.Event) (line string, ended bool) {
 			text = fmt.Sprintf("%s: exit status %d\n%s", e.Check.Command, e.Check.ExitCode, e.Check.Tail)
 		}
 	case journal.EventEnded:
-		text, ended = fmt.Sprintf("%s %s", e.Outcome, reasonOf(e)), true
+		text, ended = fmt.Sprintf("%s %s", e.Outcome, ReasonOf(e)), true
 	case journal.EventWarning:
 		text = hint.Raising(text)
 	case journal.EventSkipped, journal.EventProblem:
-		text = skipText(e)
+		text = SkipText(e)
 	}
 	if e.Source != "" {
 		kind = e.Source
@@ -91,32 +91,32 @@ func logText(e journal.Event) (line string, ended bool) {
 	return strings.TrimRight(fmt.Sprintf("%-10s  %s", screen.CleanLine(kind), screen.Clean(text)), " \n"), ended
 }
 
-// printOpen says once that issues wait because so many requests are open.
-func printOpen(a *compose.App, left []pool.Skipped) {
+// PrintOpen says once that issues wait because so many requests are open.
+func PrintOpen(a *compose.App, left []pool.Skipped) {
 	if n := slices.IndexFunc(left, func(s pool.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
 		a.UI.Printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
 	}
 }
 
-// skipData is an issue that is not worked, in JSON.
-type skipData struct {
+// SkipData is an issue that is not worked, in JSON.
+type SkipData struct {
 	Issue  string       `json:"issue"`
 	Title  string       `json:"title"`
 	Reason string       `json:"reason"`
 	Skip   journal.Skip `json:"skip"`
 }
 
-// skips are issues that are not worked, as JSON.
-func skips(list []pool.Skipped) []skipData {
-	out := []skipData{}
+// Skips are issues that are not worked, as JSON.
+func Skips(list []pool.Skipped) []SkipData {
+	out := []SkipData{}
 	for _, s := range list {
-		out = append(out, skipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: hint.SkipReason(s.Issue.Key, s.Skip), Skip: s.Skip})
+		out = append(out, SkipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: hint.SkipReason(s.Issue.Key, s.Skip), Skip: s.Skip})
 	}
 	return out
 }
 
-// whyNot says why an issue waits or is left out.
-func whyNot(s pool.Skipped, name func(key string) string) string {
+// WhyNot says why an issue waits or is left out.
+func WhyNot(s pool.Skipped, name func(key string) string) string {
 	if s.Skip.For != "" {
 		s.Skip.For = name(s.Skip.For)
 	}

@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// newPromptCommand makes `ralph prompt`.
-func newPromptCommand(a *compose.App) *cobra.Command {
+// NewPrompt makes `ralph prompt`.
+func NewPrompt(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prompt KEY", Short: "Print the prompt that the agent would get for an issue",
 		Long:    "Print the prompt of the first iteration, as the agent would get it. Commands in the template are shown, not run.",

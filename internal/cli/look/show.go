@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"cmp"
@@ -26,8 +26,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// newShowCommand makes `ralph show`.
-func newShowCommand(a *compose.App) *cobra.Command {
+// NewShow makes `ralph show`.
+func NewShow(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show an issue's runs, where its commits are, and what to do next",
 		Example: "  ralph show fix-login\n  ralph show fix-login --json",
@@ -46,18 +46,18 @@ func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) err
 	if err != nil {
 		return err
 	}
-	var states []runState
+	var states []RunState
 	for _, r := range runs {
-		states = append(states, stateOf(r))
+		states = append(states, StateOf(r))
 	}
-	mergedWork(ctx, p, states)
+	MergedWork(ctx, p, states)
 	passed, _ := a.Passed(p.AgentEnv) // a variable that is missing is no secret
 	p.Secrets.Add(a.Secrets(passed, a.User())...)
 	now, err := workOf(ctx, p, states[len(states)-1])
 	if a.JSON {
-		shown := make([]shownRun, len(states))
+		shown := make([]ShownRun, len(states))
 		for i, s := range states {
-			shown[i].runState = s
+			shown[i].RunState = s
 		}
 		if err == nil {
 			shown[len(shown)-1].Now = &now
@@ -78,7 +78,7 @@ func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) err
 }
 
 // showRun prints one run.
-func showRun(a *compose.App, s runState, name string) {
+func showRun(a *compose.App, s RunState, name string) {
 	v, f := s.Verdict, s.Facts
 	line := func(name, format string, args ...any) {
 		a.UI.Printf("%s\n", a.UI.Wrapped(fmt.Sprintf("  %-11s %s", name, screen.CleanLine(fmt.Sprintf(format, args...))), 14))
@@ -219,7 +219,7 @@ func phase(r journal.Record) (text, short string, since time.Time) {
 }
 
 // lastWords are the last lines on standard error of an agent that failed; one line is in the reason.
-func (s runState) lastWords() []string {
+func (s RunState) lastWords() []string {
 	n := len(s.Facts.Iterations)
 	if s.Facts.Failure == nil || n == 0 {
 		return nil

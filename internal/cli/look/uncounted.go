@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 )
 
-// uncounted says of which agents nobody counts what they use, and what counts instead; empty: of none.
-func uncounted(c run.Config) string {
+// Uncounted says of which agents nobody counts what they use, and what counts instead; empty: of none.
+func Uncounted(c run.Config) string {
 	var names []string
 	for _, agent := range c.Uncounted() {
 		names = append(names, agent.Name())
@@ -29,8 +29,8 @@ func uncounted(c run.Config) string {
 	return text + fmt.Sprintf("each of its iterations counts as %d tokens (estimate-tokens) and $%.2f (estimate-usd)", e.Tokens, e.CostUSD)
 }
 
-// unpriced says of which agents only tokens are known, and what counts as their cost; empty: of none.
-func unpriced(c run.Config) string {
+// Unpriced says of which agents only tokens are known, and what counts as their cost; empty: of none.
+func Unpriced(c run.Config) string {
 	var names []string
 	for _, who := range c.Unpriced() {
 		lacks := "a model (model)"
@@ -49,13 +49,13 @@ func unpriced(c run.Config) string {
 	return text + fmt.Sprintf("; under a limit in US dollars each of its iterations counts as $%.2f (estimate-usd)", c.Estimate.CostUSD)
 }
 
-// estimated says what counts by an estimate, a line for each reason, where a budget or a cap makes it count.
-func estimated(c run.Config) (lines []string) {
+// Estimated says what counts by an estimate, a line for each reason, where a budget or a cap makes it count.
+func Estimated(c run.Config) (lines []string) {
 	e := c.Estimated()
-	if text := uncounted(c); text != "" && e != (loop.Budget{}) {
+	if text := Uncounted(c); text != "" && e != (loop.Budget{}) {
 		lines = append(lines, text)
 	}
-	if text := unpriced(c); text != "" && e.CostUSD > 0 {
+	if text := Unpriced(c); text != "" && e.CostUSD > 0 {
 		lines = append(lines, text)
 	}
 	return lines

@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/cli/clitest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,9 +35,9 @@ func TestCostOfAChain(t *testing.T) {
 		sums := addUp([]journal.Record{r, one}, by)
 		var list []string
 		for _, g := range sums.Groups {
-			list = append(list, fmt.Sprintf("%s %d runs %s", g.Group, g.Runs, cost(g.Usage)))
+			list = append(list, fmt.Sprintf("%s %d runs %s", g.Group, g.Runs, Cost(g.Usage)))
 		}
-		got := fmt.Sprintf("%s; %d runs %s", strings.Join(list, ", "), sums.Total.Runs, cost(sums.Total.Usage))
+		got := fmt.Sprintf("%s; %d runs %s", strings.Join(list, ", "), sums.Total.Runs, Cost(sums.Total.Usage))
 		if got != want || sums.Total.Unknown > 0 {
 			t.Errorf("by %s: %s", by, got)
 		}
@@ -80,16 +82,6 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// costRun is a run of the agent a that began at noon of a day in March 2026.
-func costRun(key string, day int, used agents.Usage) journal.Record {
-	r := journal.Record{Run: journal.Run{
-		ID: fmt.Sprint(key, day), Kind: journal.KindIssue, Key: key, Agent: "a", Started: time.Date(2026, 3, day, 12, 0, 0, 0, time.Local),
-	}}
-	r.Ended, r.Verdict.Outcome = r.Started.Add(time.Minute), journal.Succeeded
-	r.Facts.Usage, r.Facts.End, r.Facts.Iterations = used, loop.EndMaxed, []loop.Iteration{{Number: 1}}
-	return r
-}
-
 // Only runs in which an agent may have worked can lack a cost.
 func TestRunsWithoutCost(t *testing.T) {
 	t.Parallel()
@@ -109,7 +101,7 @@ func TestRunsWithoutCost(t *testing.T) {
 		"command":          {func(r *journal.Record) { r.Kind, r.Facts = journal.KindCommand, journal.Facts{} }, 0},
 		"no agent":         {func(r *journal.Record) { r.Agent, r.Facts = "", journal.Facts{} }, 0},
 	} {
-		r := costRun("k", 1, agents.Usage{})
+		r := clitest.CostRun("k", 1, agents.Usage{})
 		c.change(&r)
 		if got := addUp([]journal.Record{r}, "day").Total.Unknown; got != c.want {
 			t.Errorf("%s: %d runs without cost, want %d", name, got, c.want)
@@ -120,8 +112,8 @@ func TestRunsWithoutCost(t *testing.T) {
 // A merge by a person is no run of an agent; what its review has used counts.
 func TestCostOfMergesByAPerson(t *testing.T) {
 	t.Parallel()
-	run := costRun("one", 1, agents.Usage{Input: 3, CostUSD: 1})
-	merge, reviewed := costRun("one", 1, agents.Usage{}), costRun("two", 1, agents.Usage{Input: 2, CostUSD: 2})
+	run := clitest.CostRun("one", 1, agents.Usage{Input: 3, CostUSD: 1})
+	merge, reviewed := clitest.CostRun("one", 1, agents.Usage{}), clitest.CostRun("two", 1, agents.Usage{Input: 2, CostUSD: 2})
 	merge.Settings.Attended, reviewed.Settings.Attended = true, true
 	for by, want := range map[string]string{"issue": "two 0 one 1 total 1 $3.00", "day": "2026-03-01 1 total 1 $3.00"} {
 		sums := addUp([]journal.Record{run, merge, reviewed}, by)
@@ -142,7 +134,7 @@ func TestCostOfMergesByAPerson(t *testing.T) {
 func TestCostChart(t *testing.T) {
 	t.Parallel()
 	runs := []journal.Record{
-		costRun("one", 1, agents.Usage{Input: 9, CostUSD: 0.01}), costRun("two", 2, agents.Usage{CostUSD: 4}), costRun("three", 3, agents.Usage{Input: 5}),
+		clitest.CostRun("one", 1, agents.Usage{Input: 9, CostUSD: 0.01}), clitest.CostRun("two", 2, agents.Usage{CostUSD: 4}), clitest.CostRun("three", 3, agents.Usage{Input: 5}),
 	}
 	for _, c := range []struct {
 		width int
@@ -154,7 +146,7 @@ func TestCostChart(t *testing.T) {
 		{19, runs, nil},
 		{0, runs, nil},
 		{80, runs[2:], []string{"", strings.Repeat("█", 30), ""}},
-		{80, []journal.Record{costRun("one", 1, agents.Usage{})}, nil},
+		{80, []journal.Record{clitest.CostRun("one", 1, agents.Usage{})}, nil},
 	} {
 		sums := addUp(c.runs, "day")
 		rows := [][]string{{"DAY"}}

@@ -1,4 +1,5 @@
-package cli
+// Package look shows runs and issues: status, show, logs, cost and prompt. Other commands tell of runs in its words.
+package look
 
 import (
 	"cmp"
@@ -25,8 +26,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
-// newStatusCommand makes `ralph status`.
-func newStatusCommand(a *compose.App) *cobra.Command {
+// NewStatus makes `ralph status`.
+func NewStatus(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	cmd := &cobra.Command{
 		Use: "status [KEY]", Short: "Show what is being worked, and how the latest runs ended",
@@ -47,19 +48,19 @@ func newStatusCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// runState is where a run stands, as people see it.
-type runState struct {
+// RunState is where a run stands, as people see it.
+type RunState struct {
 	journal.Record
 	State string `json:"state"` // "running", "died", "unfinished", "merged" or the outcome
 }
 
-// mergedWork marks the runs whose work the base has, whoever brought it there. What git does not know is not marked.
-func mergedWork(ctx context.Context, p *compose.Parts, states []runState) {
+// MergedWork marks the runs whose work the base has, whoever brought it there. What git does not know is not marked.
+func MergedWork(ctx context.Context, p *compose.Parts, states []RunState) {
 	base, err := p.FindBase(ctx)
 	if err != nil {
 		return // there is none, so nothing is merged
 	}
-	done := func(s runState) bool {
+	done := func(s RunState) bool {
 		return !s.Ended.IsZero() && s.Commits > 0 && s.Tip != "" && s.Base == base.Name && s.Verdict.Outcome != journal.NoChange
 	}
 	var tips []string
@@ -82,16 +83,17 @@ func mergedWork(ctx context.Context, p *compose.Parts, states []runState) {
 	}
 }
 
-func stateOf(r journal.Record) runState {
+// StateOf is the state of a run that is on record.
+func StateOf(r journal.Record) RunState {
 	switch {
 	case !r.Ended.IsZero():
-		return runState{r, string(r.Verdict.Outcome)}
+		return RunState{r, string(r.Verdict.Outcome)}
 	case proc.Alive(r.PID, r.Process):
-		return runState{r, "running"}
+		return RunState{r, "running"}
 	case r.PID == 0: // given back, see pool
-		return runState{r, "unfinished"}
+		return RunState{r, "unfinished"}
 	}
-	return runState{r, "died"}
+	return RunState{r, "died"}
 }
 
 func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member) error {
@@ -103,19 +105,19 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	if err != nil {
 		return err
 	}
-	states := []runState{}
+	states := []RunState{}
 	known := map[string]bool{}
 	for _, r := range open {
-		states = append(states, stateOf(r))
+		states = append(states, StateOf(r))
 		known[r.Key] = true
 	}
 	for _, r := range last {
 		if !known[r.Key] {
-			states = append(states, stateOf(r))
+			states = append(states, StateOf(r))
 		}
 	}
-	mergedWork(ctx, p, states)
-	slices.SortStableFunc(states, func(x, y runState) int {
+	MergedWork(ctx, p, states)
+	slices.SortStableFunc(states, func(x, y RunState) int {
 		if xo, yo := x.Ended.IsZero(), y.Ended.IsZero(); xo != yo {
 			if xo {
 				return -1
@@ -137,7 +139,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 		return err
 	}
 	var waits []pool.Skipped
-	on := func(s runState) bool { return s.State == "running" }
+	on := func(s RunState) bool { return s.State == "running" }
 	if p.MaxOpenRequests > 0 || slices.ContainsFunc(states, on) { // otherwise nothing waits that is worth a look at the tracker
 		waits = waiting(ctx, a, p)
 	}
@@ -146,8 +148,8 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 		if err != nil {
 			return err
 		}
-		return a.UI.JSON(statusData{
-			Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Slow: slowData(slow, time.Now()), Waits: skips(waits),
+		return a.UI.JSON(StatusData{
+			Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Slow: slowData(slow, time.Now()), Waits: Skips(waits),
 			Retries: retryQueue(states, time.Now()), Totals: all,
 		})
 	}
@@ -168,7 +170,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	}
 	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
 	printLeft(a, states)
-	printParked(a, parked)
+	PrintParked(a, parked)
 	for _, s := range slow {
 		a.UI.Printf("Agent %s: its model service refuses requests, so at most %d of %d issues are worked at once now.\n", screen.CleanLine(s.Agent), s.Allowed(time.Now()), s.Most)
 	}
@@ -177,13 +179,13 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	return nil
 }
 
-// statusData is what `ralph status --json` prints. Fields are only ever added.
-type statusData struct {
-	Runs   []runState       `json:"runs"`
+// StatusData is what `ralph status --json` prints. Fields are only ever added.
+type StatusData struct {
+	Runs   []RunState       `json:"runs"`
 	Caps   []capState       `json:"caps"`
 	Parked []journal.Parked `json:"parked"`
 	Slow   []slowAgent      `json:"slow"`
-	Waits  []skipData       `json:"waits"` // for other issues, or for requests to be merged
+	Waits  []SkipData       `json:"waits"` // for other issues, or for requests to be merged
 	// Retries are issues that are tried again, the next first.
 	Retries []issueRetry `json:"retries"`
 	Totals  totals       `json:"totals"`
@@ -283,13 +285,13 @@ func printCaps(a *compose.App, list []capState) {
 }
 
 // printLeft says what becomes of runs that have not come to their end.
-func printLeft(a *compose.App, states []runState) {
+func printLeft(a *compose.App, states []RunState) {
 	some := false
 	for _, s := range states {
 		switch {
-		case s.leftMerge():
+		case s.LeftMerge():
 			a.UI.Printf("`ralph merge %s` finishes its merge.\n", s.Key)
-		case s.left():
+		case s.Left():
 			some = true
 		}
 	}
@@ -298,12 +300,14 @@ func printLeft(a *compose.App, states []runState) {
 	}
 }
 
-// left reports that the run has not come to its end, and nobody works on it. leftMerge says that it is a merge by hand.
-func (s runState) left() bool      { return s.State == "died" || s.State == "unfinished" }
-func (s runState) leftMerge() bool { return s.left() && s.Settings.Attended }
+// Left reports that the run has not come to its end, and nobody works on it.
+func (s RunState) Left() bool { return s.State == "died" || s.State == "unfinished" }
+
+// LeftMerge reports that it is left, and a merge by hand.
+func (s RunState) LeftMerge() bool { return s.Left() && s.Settings.Attended }
 
 // lastWork are the latest runs of agents, by key, of issues whose latest run is a merge by a person.
-func lastWork(ctx context.Context, p *compose.Parts, states []runState) (map[string]journal.Record, error) {
+func lastWork(ctx context.Context, p *compose.Parts, states []RunState) (map[string]journal.Record, error) {
 	var keys []string
 	for _, s := range states {
 		if s.Settings.Attended && !s.Ended.IsZero() {
@@ -327,7 +331,7 @@ func lastWork(ctx context.Context, p *compose.Parts, states []runState) (map[str
 }
 
 // row is a line of the table. What a merge by a person took and cost says nothing of the issue, so work has that.
-func (s runState) row(work journal.Record) []string {
+func (s RunState) row(work journal.Record) []string {
 	if !work.Ended.IsZero() {
 		s.Started, s.Ended, s.Facts.Usage = work.Started, work.Ended, work.Facts.Usage
 	}
@@ -344,14 +348,14 @@ func (s runState) row(work journal.Record) []string {
 	default:
 		took = "-"
 	}
-	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), screen.Ago(s.Started, time.Now()), took, cost(s.Facts.Usage), s.Title}
+	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), screen.Ago(s.Started, time.Now()), took, Cost(s.Facts.Usage), s.Title}
 }
 
 // undone is what a run that was left has still to be.
 func undone(r journal.Record) string {
 	switch {
 	case r.Verdict.Outcome == "":
-		return outcomeOf(r)
+		return OutcomeOf(r)
 	case r.Stage.Before(journal.StageReport):
 		return fmt.Sprintf("%s, not published", r.Verdict.Outcome)
 	}

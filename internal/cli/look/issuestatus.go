@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // statusOfIssue is what `ralph status KEY --json` prints. Fields are only ever added.
-type issueStatus struct {
+type IssueStatus struct {
 	Issue    string       `json:"issue"`
 	Title    string       `json:"title"`
 	URL      string       `json:"url,omitempty"`
@@ -33,7 +33,7 @@ type issueStatus struct {
 	Waits    string       `json:"waits,omitempty"`   // for another issue, or for requests to be merged
 	Branch   string       `json:"branch,omitempty"`
 	Request  string       `json:"request,omitempty"`
-	Runs     []runState   `json:"runs"` // the last of them, oldest first
+	Runs     []RunState   `json:"runs"` // the last of them, oldest first
 }
 
 // runsShown is how many runs of an issue its status lists.
@@ -44,12 +44,12 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 	if err != nil && !errors.Is(err, compose.ErrNoRuns) {
 		return err
 	}
-	s := issueStatus{Issue: p.Key(ctx, key), Labels: []string{}, Runs: []runState{}}
+	s := IssueStatus{Issue: p.Key(ctx, key), Labels: []string{}, Runs: []RunState{}}
 	for _, r := range runs {
-		s.Runs = append(s.Runs, stateOf(r))
+		s.Runs = append(s.Runs, StateOf(r))
 	}
 	s.Runs = s.Runs[max(0, len(runs)-runsShown):]
-	mergedWork(ctx, p, s.Runs)
+	MergedWork(ctx, p, s.Runs)
 	if n := len(s.Runs); n > 0 {
 		last := s.Runs[n-1]
 		t := last.Tally()
@@ -70,7 +70,7 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 	if err == nil && issue.Open {
 		for _, w := range waiting(ctx, a, p) {
 			if w.Issue.Key == s.Issue {
-				s.Waits = whyNot(w, p.Names(ctx))
+				s.Waits = WhyNot(w, p.Names(ctx))
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 	return nil
 }
 
-func printIssue(a *compose.App, s issueStatus, name string) {
+func printIssue(a *compose.App, s IssueStatus, name string) {
 	line := func(name, format string, args ...any) {
 		a.UI.Printf("  %-9s %s\n", name, screen.CleanLine(fmt.Sprintf(format, args...)))
 	}
@@ -130,9 +130,9 @@ func printIssue(a *compose.App, s issueStatus, name string) {
 }
 
 // sumOf is what all runs have spent: those on record here, or those of the claim if they are more, such as on other machines.
-func sumOf(runs []journal.Record) (sum costGroup) {
+func sumOf(runs []journal.Record) (sum CostGroup) {
 	for _, r := range runs {
-		sum.add(r)
+		sum.Add(r)
 	}
 	if t := runs[len(runs)-1].Tally(); t.Spent.Tokens() > sum.Tokens() {
 		sum.Usage = t.Spent

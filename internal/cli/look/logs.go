@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"bufio"
@@ -19,8 +19,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// newLogsCommand makes `ralph logs`.
-func newLogsCommand(a *compose.App) *cobra.Command {
+// NewLogs makes `ralph logs`.
+func NewLogs(a *compose.App) *cobra.Command {
 	var follow, all bool
 	cmd := &cobra.Command{
 		Use: "logs KEY", Short: "Print what happened in an issue's latest run",
@@ -68,10 +68,10 @@ const logPoll = 200 * time.Millisecond
 func logRun(ctx context.Context, a *compose.App, r journal.Record, follow bool) error {
 	open := func() (*os.File, error) { return os.Open(filepath.Join(r.Dir, "events.jsonl")) }
 	f, err := open()
-	for follow && errors.Is(err, os.ErrNotExist) && stateOf(r).State == "running" && logWait(ctx, a) {
+	for follow && errors.Is(err, os.ErrNotExist) && StateOf(r).State == "running" && logWait(ctx, a) {
 		f, err = open()
 	}
-	if errors.Is(err, os.ErrNotExist) && stateOf(r).State == "running" {
+	if errors.Is(err, os.ErrNotExist) && StateOf(r).State == "running" {
 		a.UI.Note("run %s has just been claimed and has no log yet", r.ID)
 		return nil
 	}
@@ -102,7 +102,7 @@ func logRun(ctx context.Context, a *compose.App, r journal.Record, follow bool) 
 			line = line[:0]
 		case !errors.Is(err, io.EOF):
 			return err
-		case !follow || stateOf(r).State != "running":
+		case !follow || StateOf(r).State != "running":
 			return nil
 		default:
 			out.more()
@@ -141,7 +141,7 @@ func logLine(a *compose.App, line []byte, out *output) (ended bool, err error) {
 	if e.Check != nil && out.end() { // the rest of it has been printed
 		e.Check.Tail = ""
 	}
-	said, ended := logText(e)
+	said, ended := LogText(e)
 	a.UI.Printf("%s  %s\n", a.UI.Paint(screen.Dim, e.Time.Local().Format(time.TimeOnly)), screen.Indent(said))
 	out.begin(e)
 	return ended, nil

@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"slices"
@@ -48,7 +48,7 @@ func TestNextSteps(t *testing.T) {
 	} {
 		r := journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue, Base: "main"}}
 		r.Verdict.Outcome, r.Verdict.Reason = c.outcome, journal.Reason{Code: c.code, Detail: c.detail}
-		got := nextSteps(runState{r, string(c.outcome)}, worktree.Branch{Name: "ralph/a;x", Tip: "1234"}, tracker.Issue{Open: true})
+		got := nextSteps(RunState{r, string(c.outcome)}, worktree.Branch{Name: "ralph/a;x", Tip: "1234"}, tracker.Issue{Open: true})
 		if want := append([]string{"ralph diff a"}, c.want...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", c.outcome, got, want)
 		}
@@ -59,7 +59,7 @@ func TestNextSteps(t *testing.T) {
 func TestNextStepOfLeftMerge(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]string{"died": "ralph merge a", "unfinished": "ralph merge a", "running": "ralph logs -f a"} {
-		s := runState{journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue}}, state}
+		s := RunState{journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue}}, state}
 		s.Settings.Attended = true
 		if got := nextSteps(s, worktree.Branch{}, tracker.Issue{Open: true}); len(got) == 0 || got[0] != want {
 			t.Errorf("%s: got %q, want %q first", state, got, want)
@@ -71,17 +71,17 @@ func TestNextStepOfLeftMerge(t *testing.T) {
 func TestRetryQueue(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
-	run := func(key string, ended bool, v journal.Verdict) runState {
+	run := func(key string, ended bool, v journal.Verdict) RunState {
 		r := journal.Record{}
 		r.Key, r.ID, r.Verdict, r.Started = key, "r-"+key, v, now.Add(-time.Minute)
 		if ended {
 			r.Ended = now
 		}
-		return stateOf(r)
+		return StateOf(r)
 	}
 	merged := run("merged", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Second)})
 	merged.State = "merged"
-	got := retryQueue([]runState{
+	got := retryQueue([]RunState{
 		run("late", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Hour)}),
 		run("soon", true, journal.Verdict{Outcome: journal.GateFailed, RetryAt: now.Add(time.Second)}),
 		run("due", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now}),

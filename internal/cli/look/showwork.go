@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"cmp"
@@ -28,20 +28,20 @@ type workData struct {
 	Uncommitted string           `json:"uncommitted,omitempty"` // the commit that holds saved changes
 	Worktree    string           `json:"worktree,omitempty"`
 	Next        []string         `json:"next"`
-	tip, base   string           // commits
-	was         string           // the command that shows what the commits have changed, where the base contains them
-	running     bool
+	Tip, Begin  string           // commits
+	Was         string           // the command that shows what the commits have changed, where the base contains them
+	Running     bool
 	empty       bool // the run has made no commits
 }
 
-// shownRun is what `ralph show --json` prints of a run; Now is the latest one's.
-type shownRun struct {
-	runState
+// ShownRun is what `ralph show --json` prints of a run; Now is the latest one's.
+type ShownRun struct {
+	RunState
 	Now *workData `json:"now,omitempty"`
 }
 
 // workOf looks where the work of a run, the latest of its issue, is.
-func workOf(ctx context.Context, p *compose.Parts, s runState) (workData, error) {
+func workOf(ctx context.Context, p *compose.Parts, s RunState) (workData, error) {
 	base, err := p.FindBase(ctx)
 	if err != nil {
 		return workData{}, err
@@ -68,14 +68,14 @@ func workOf(ctx context.Context, p *compose.Parts, s runState) (workData, error)
 	issue := present(ctx, p, s)
 	w := workData{
 		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
-		Next: nextSteps(s, at, issue), tip: at.Tip, base: base.Commit, running: s.State == "running", empty: s.Commits == 0,
+		Next: nextSteps(s, at, issue), Tip: at.Tip, Begin: base.Commit, Running: s.State == "running", empty: s.Commits == 0,
 	}
 	read(ctx, p, base, &w)
 	return w, nil
 }
 
 // present is the issue of a run as it is now; not open when it is gone. What cannot be looked at is taken as open.
-func present(ctx context.Context, p *compose.Parts, s runState) tracker.Issue {
+func present(ctx context.Context, p *compose.Parts, s RunState) tracker.Issue {
 	issue := tracker.Issue{Key: s.Key, Open: true}
 	if s.Kind != journal.KindIssue {
 		return issue
@@ -95,16 +95,16 @@ func present(ctx context.Context, p *compose.Parts, s runState) tracker.Issue {
 }
 
 // unimported reports a run that is on and has left nothing to look at yet.
-func (w workData) unimported() bool { return w.running && (w.tip == "" || w.Ahead == 0) }
+func (w workData) unimported() bool { return w.Running && (w.Tip == "" || w.Ahead == 0) }
 
 // read fills in the commits and what they change. What go-git cannot read is left out.
 func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *workData) {
-	if w.tip == "" || w.Ahead == 0 {
+	if w.Tip == "" || w.Ahead == 0 {
 		return
 	}
 	r, err := commits.Open(p.Top)
 	if err == nil {
-		w.Commits, err = r.Commits(ctx, base.Commit, w.tip)
+		w.Commits, err = r.Commits(ctx, base.Commit, w.Tip)
 	}
 	for i := range w.Commits {
 		c := &w.Commits[i]
@@ -112,7 +112,7 @@ func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *workData
 	}
 	if err == nil {
 		var s commits.Stat
-		if s, err = r.Stat(ctx, base.Commit, w.tip); err == nil {
+		if s, err = r.Stat(ctx, base.Commit, w.Tip); err == nil {
 			w.Changes = &s
 		}
 	}
@@ -124,11 +124,11 @@ func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *workData
 // showWork prints where the work is and what to do with it.
 func showWork(a *compose.App, w workData) {
 	a.UI.Printf("\n%s\n", a.UI.Paint(screen.Bold, "Now"))
-	name := screen.CleanLine(cmp.Or(w.Branch, screen.ShortSHA(w.tip)))
+	name := screen.CleanLine(cmp.Or(w.Branch, screen.ShortSHA(w.Tip)))
 	switch {
 	case w.unimported():
 		a.UI.Printf("  the run is on; none of its commits has been imported yet\n")
-	case w.tip == "":
+	case w.Tip == "":
 		a.UI.Printf("  no branch of ralph's is left\n")
 	case w.Merged && w.Ahead > 0:
 		a.UI.Printf("  %s has the changes of %s\n", screen.CleanLine(w.Base), name)
@@ -156,7 +156,7 @@ func showWork(a *compose.App, w workData) {
 	}
 }
 
-func nextSteps(s runState, b worktree.Branch, issue tracker.Issue) []string {
+func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 	var next []string
 	if b.Tip != "" && !b.Merged {
 		next = append(next, "ralph diff "+s.Key)
@@ -164,7 +164,7 @@ func nextSteps(s runState, b worktree.Branch, issue tracker.Issue) []string {
 	switch {
 	case s.State == "running":
 		return []string{"ralph logs -f " + s.Key, "ralph stop " + s.Key}
-	case s.leftMerge():
+	case s.LeftMerge():
 		return append(next, "ralph merge "+s.Key)
 	case s.State == "unfinished":
 		return append(next, "ralph work") // goes on from there
@@ -199,31 +199,31 @@ func nextSteps(s runState, b worktree.Branch, issue tracker.Issue) []string {
 	return append(next, "ralph logs "+s.Key, again)
 }
 
-// left is where the work of an issue's runs is now. It fails where there is none.
-func left(ctx context.Context, p *compose.Parts, key string) (workData, error) {
+// LeftWork is where the work of an issue's runs is now. It fails where there is none.
+func LeftWork(ctx context.Context, p *compose.Parts, key string) (workData, error) {
 	runs, err := p.RunsOf(ctx, key)
 	if err != nil {
 		return workData{}, err
 	}
 	last := runs[len(runs)-1]
-	w, err := workOf(ctx, p, stateOf(last))
+	w, err := workOf(ctx, p, StateOf(last))
 	if err != nil {
 		return w, err
 	}
-	w.tip = cmp.Or(w.tip, last.Tip)
-	if w.tip != "" && w.Ahead == 0 && !w.running {
-		if w.Merged, err = p.Repo.Git().Holds(ctx, w.base, w.tip); err != nil {
+	w.Tip = cmp.Or(w.Tip, last.Tip)
+	if w.Tip != "" && w.Ahead == 0 && !w.Running {
+		if w.Merged, err = p.Repo.Git().Holds(ctx, w.Begin, w.Tip); err != nil {
 			return w, err
 		}
-		w.was = report.GitCommand("show", screen.ShortSHA(w.tip))
-		if v := last.Verified; v.Base != "" && v.Tip == w.tip {
-			w.was = report.GitCommand("diff", screen.ShortSHA(v.Base)+".."+screen.ShortSHA(v.Tip))
+		w.Was = report.GitCommand("show", screen.ShortSHA(w.Tip))
+		if v := last.Verified; v.Base != "" && v.Tip == w.Tip {
+			w.Was = report.GitCommand("diff", screen.ShortSHA(v.Base)+".."+screen.ShortSHA(v.Tip))
 		}
 	}
 	switch {
 	case w.unimported():
 		err = fmt.Errorf("%s is being worked; none of its commits has been imported yet; follow it with: ralph logs -f %s", key, last.Key)
-	case w.tip == "":
+	case w.Tip == "":
 		err = fmt.Errorf("%s: its runs have left no commits", key)
 	}
 	return w, err

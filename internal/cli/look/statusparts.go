@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"cmp"
@@ -49,7 +49,7 @@ type issueRetry struct {
 }
 
 // retryQueue lists what waits for another attempt, the next first.
-func retryQueue(states []runState, now time.Time) []issueRetry {
+func retryQueue(states []RunState, now time.Time) []issueRetry {
 	list := []issueRetry{}
 	for _, s := range states {
 		if v := s.Verdict; !s.Ended.IsZero() && !v.Final && v.RetryAt.After(now) && s.State == string(v.Outcome) {
@@ -70,7 +70,7 @@ type totals struct {
 	RunningSeconds float64      `json:"running_seconds"`
 }
 
-func totalsOf(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member, states []runState, now time.Time) (t totals, err error) {
+func totalsOf(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member, states []RunState, now time.Time) (t totals, err error) {
 	var running []journal.Record
 	for _, s := range states {
 		if s.State == "running" {
@@ -162,9 +162,9 @@ func printWaits(a *compose.App, list []pool.Skipped, name func(key string) strin
 			a.UI.Printf("More issues wait; `ralph work --dry-run` names them.\n")
 			break
 		}
-		a.UI.Printf("%s %s.\n", screen.CleanLine(name(s.Issue.Key)), screen.CleanLine(whyNot(s, name)))
+		a.UI.Printf("%s %s.\n", screen.CleanLine(name(s.Issue.Key)), screen.CleanLine(WhyNot(s, name)))
 	}
-	printOpen(a, list)
+	PrintOpen(a, list)
 }
 
 // parked lists the agents that runs on this host found unavailable, and that are not expected back yet.
@@ -176,8 +176,8 @@ func parked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
 	return parking.Load(ctx, p.Journal, "", host, time.Now())
 }
 
-// printParked names agents that are unavailable, until when and why.
-func printParked(a *compose.App, list []journal.Parked) {
+// PrintParked names agents that are unavailable, until when and why.
+func PrintParked(a *compose.App, list []journal.Parked) {
 	for _, p := range list {
 		a.UI.Printf("%s\n", screen.CleanLine(parkedText(p)))
 	}

@@ -1,4 +1,4 @@
-package cli
+package look
 
 import (
 	"cmp"
@@ -32,18 +32,18 @@ tokens that were sent or written to the cache, CACHE those that were read from i
 
 With the database of a fleet it is what the runs on all its machines have used.`
 
-// costData is what `ralph cost --json` prints. Fields are only ever added.
-type costData struct {
+// CostData is what `ralph cost --json` prints. Fields are only ever added.
+type CostData struct {
 	By     string      `json:"by"`
 	Since  time.Time   `json:"since,omitzero"`
-	Groups []costGroup `json:"groups"`
-	Total  costGroup   `json:"total"`
+	Groups []CostGroup `json:"groups"`
+	Total  CostGroup   `json:"total"`
 	// Sessions compares iterations that went on in their session with those that began afresh.
 	Sessions ledger.Sessions `json:"sessions,omitzero"`
 }
 
-// costGroup is the sum of some runs.
-type costGroup struct {
+// CostGroup is the sum of some runs.
+type CostGroup struct {
 	Group   string `json:"group"`
 	Runs    int    `json:"runs"`
 	Unknown int    `json:"runs_without_cost"`
@@ -52,8 +52,8 @@ type costGroup struct {
 	Unseen agents.Usage `json:"unseen,omitzero"`
 }
 
-// add adds what a run has used.
-func (g *costGroup) add(r journal.Record) {
+// Add adds what a run has used.
+func (g *CostGroup) Add(r journal.Record) {
 	if !r.Settings.Attended { // a merge by a person, which a review may have cost something
 		g.Runs++
 	}
@@ -73,10 +73,10 @@ func agentWorked(r journal.Record) bool {
 }
 
 // spend is what the runs have used, to be written.
-func (g costGroup) spend() ledger.Spend { return ledger.Spend{Usage: g.Usage, Unknown: g.Unknown} }
+func (g CostGroup) spend() ledger.Spend { return ledger.Spend{Usage: g.Usage, Unknown: g.Unknown} }
 
-// sentence is the cost after the rest of a sentence; empty where nothing is known.
-func (g costGroup) sentence() string {
+// Sentence is the cost after the rest of a sentence; empty where nothing is known.
+func (g CostGroup) Sentence() string {
 	text := g.spend().String()
 	switch {
 	case text == "":
@@ -97,7 +97,7 @@ func groupOf(r journal.Record, by string) string {
 	case by == "issue":
 		return r.Key
 	case by == "outcome":
-		return stateOf(r).State
+		return StateOf(r).State
 	case !agentWorked(r):
 		return "none"
 	case by == "model":
@@ -137,8 +137,8 @@ func split(r journal.Record, by string) []journal.Record {
 	return parts
 }
 
-// newCostCommand makes `ralph cost`.
-func newCostCommand(a *compose.App) *cobra.Command {
+// NewCost makes `ralph cost`.
+func NewCost(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	var by, since string
 	var asCSV bool
@@ -237,8 +237,8 @@ func runCost(cmd *cobra.Command, a *compose.App, o fleetdb.Member, by string, si
 }
 
 // addUp sums runs by group: days in their order, others with the most expensive first.
-func addUp(runs []journal.Record, by string) costData {
-	sums := costData{By: by, Groups: []costGroup{}, Total: costGroup{Group: "total"}}
+func addUp(runs []journal.Record, by string) CostData {
+	sums := CostData{By: by, Groups: []CostGroup{}, Total: CostGroup{Group: "total"}}
 	at := map[string]int{}
 	for _, r := range runs {
 		if r.Settings.Attended && r.Facts.Usage == (agents.Usage{}) {
@@ -250,14 +250,14 @@ func addUp(runs []journal.Record, by string) costData {
 			if !ok {
 				i = len(sums.Groups)
 				at[group] = i
-				sums.Groups = append(sums.Groups, costGroup{Group: group})
+				sums.Groups = append(sums.Groups, CostGroup{Group: group})
 			}
-			sums.Groups[i].add(part)
+			sums.Groups[i].Add(part)
 		}
-		sums.Total.add(r)
+		sums.Total.Add(r)
 		sums.Sessions = sums.Sessions.Add(ledger.Compare(r.Facts.Iterations))
 	}
-	slices.SortFunc(sums.Groups, func(x, y costGroup) int {
+	slices.SortFunc(sums.Groups, func(x, y CostGroup) int {
 		if by == "day" {
 			return cmp.Compare(x.Group, y.Group)
 		}
@@ -266,7 +266,7 @@ func addUp(runs []journal.Record, by string) costData {
 	return sums
 }
 
-func costCSV(p *screen.Printer, groups []costGroup) error {
+func costCSV(p *screen.Printer, groups []CostGroup) error {
 	w := csv.NewWriter(p.Out)
 	rows := [][]string{{"group", "runs", "runs_without_cost", "input", "output", "cache_read", "cache_write", "cost_usd", "estimated", "unpriced"}}
 	for _, g := range groups {
@@ -283,7 +283,7 @@ func costCSV(p *screen.Printer, groups []costGroup) error {
 	return w.WriteAll(rows)
 }
 
-func costTable(p *screen.Printer, sums costData) {
+func costTable(p *screen.Printer, sums CostData) {
 	rows := [][]string{{strings.ToUpper(sums.By), "RUNS", "IN", "OUT", "CACHE", "COST", "UNKNOWN"}}
 	for _, g := range append(slices.Clone(sums.Groups), sums.Total) {
 		row := []string{g.Group, strconv.Itoa(g.Runs)}
@@ -320,12 +320,12 @@ const (
 )
 
 // chart adds a bar to each row but the total, as far as the terminal's width has room: of USD, or of tokens where no cost is known.
-func chart(rows [][]string, sums costData, width int) {
+func chart(rows [][]string, sums CostData, width int) {
 	room := width - 2*len(rows[0])
 	for _, n := range screen.Columns(rows, math.MaxInt, false) {
 		room -= n
 	}
-	size := func(g costGroup) float64 {
+	size := func(g CostGroup) float64 {
 		if sums.Total.CostUSD > 0 {
 			return g.CostUSD
 		}
@@ -349,8 +349,8 @@ func chart(rows [][]string, sums costData, width int) {
 	rows[len(rows)-1] = append(rows[len(rows)-1], "")
 }
 
-// cost is what was used, in few characters.
-func cost(u agents.Usage) string { return cmp.Or(ledger.Spend{Usage: u}.String(), "-") }
+// Cost is what was used, in few characters.
+func Cost(u agents.Usage) string { return cmp.Or(ledger.Spend{Usage: u}.String(), "-") }
 
 func orDash[T int | int64](n T, text func(T) string) string {
 	if n == 0 {

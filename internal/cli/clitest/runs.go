@@ -1,0 +1,21 @@
+// Package clitest has records of runs for the tests of commands.
+package clitest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// CostRun is a run of the agent a that began at noon of a day in March 2026.
+func CostRun(key string, day int, used agents.Usage) journal.Record {
+	r := journal.Record{Run: journal.Run{
+		ID: fmt.Sprint(key, day), Kind: journal.KindIssue, Key: key, Agent: "a", Started: time.Date(2026, 3, day, 12, 0, 0, 0, time.Local),
+	}}
+	r.Ended, r.Verdict.Outcome = r.Started.Add(time.Minute), journal.Succeeded
+	r.Facts.Usage, r.Facts.End, r.Facts.Iterations = used, loop.EndMaxed, []loop.Iteration{{Number: 1}}
+	return r
+}
