@@ -45,6 +45,7 @@ var floors = map[string]int{
 	"internal/cli/screen":        composer,
 	"internal/cli/trust":         composer,
 	"internal/cli/words":         composer,
+	"internal/cli/work":          composer,
 
 	"pool/fleet":           9,
 	"pool/fleet/fleettest": 1,

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -89,7 +90,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		return err
 	}
 	if !dry && !discard {
-		if err := recoverJobs(ctx, a, p); err != nil {
+		if err := work.RecoverJobs(ctx, a, p); err != nil {
 			return err
 		}
 	}
@@ -115,7 +116,13 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		err = c.layers(ctx, a.UI)
 	}
 	err = errors.Join(printCleaned(a, results, p.Names(ctx), dry), c.broken, err)
-	if n := countIf(results, func(r cleaned) bool { return !r.Removed }); discard && n > 0 && err == nil {
+	n := 0
+	for _, r := range results {
+		if !r.Removed {
+			n++
+		}
+	}
+	if discard && n > 0 && err == nil {
 		err = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d not removed", n, len(results))}
 	}
 	for _, command := range c.onRemote(ctx) {

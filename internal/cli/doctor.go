@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
@@ -136,7 +137,7 @@ func (d *doctor) configuration(p *compose.Parts) {
 func (d *doctor) base(ctx context.Context, p *compose.Parts) {
 	base, err := p.ForeignBase(ctx)
 	if err == nil {
-		err = prefixFree(ctx, p)
+		err = work.PrefixFree(ctx, p)
 	}
 	if err != nil {
 		d.fail("base", err.Error(), hint.For(err))

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
@@ -154,11 +155,11 @@ func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	}
 	provider, err := reg.Lookup(chosenName)
 	if err == nil {
-		err = preflight(ctx, d.app, p, provider)
+		err = work.Preflight(ctx, d.app, p, provider)
 	}
 	switch {
 	case err != nil:
-		d.fail("sandbox", sandboxLine(chosenName, err), "as it says; or choose another with --sandbox: `ralph sandbox check` lists them")
+		d.fail("sandbox", work.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: `ralph sandbox check` lists them")
 	case !provider.Capabilities().Isolated():
 		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+strongerThan(chosenName))
 	case provider.Capabilities().Weaker != "":

@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -27,7 +26,7 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 		return // said before
 	}
 	for _, command := range commands {
-		script := scriptOf(command)
+		script := work.ScriptOf(command)
 		if script == "" || slices.Contains(p.Copy, script) {
 			continue
 		}
@@ -36,7 +35,7 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 		switch {
 		case err != nil:
 			d.warn(what, err.Error(), "")
-		case there || what != "setup" && namedIn(p.Setup, script):
+		case there || what != "setup" && work.NamedIn(p.Setup, script):
 		case missing == nil:
 			d.warn(what, fmt.Sprintf("%s is not committed on %s: no worktree has it", script, base.Name),
 				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust", report.GitCommand("add", script), config.YAML([]string{script})))
@@ -104,66 +103,13 @@ func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 
 // submodules warns of folders that will be empty: a worktree has what the repository's own commits have.
 func (d *doctor) submodules(ctx context.Context, p *compose.Parts) {
-	switch there, brought, err := submodules(ctx, p); {
+	switch there, brought, err := work.Submodules(ctx, p); {
 	case err != nil:
 		d.warn("submodules", err.Error(), "")
 	case !there:
 	case brought:
 		d.ok("submodules", "setup or before brings them")
 	default:
-		d.warn("submodules", emptySubmodules, submodulesFix)
+		d.warn("submodules", work.EmptySubmodules, work.SubmodulesFix)
 	}
-}
-
-// What is said of submodules that a gate may need.
-const (
-	emptySubmodules = "their folders are empty in worktrees: neither setup nor before brings them"
-	submodulesFix   = `setup: ["git submodule update --init --recursive"] in .ralph/config.yaml, and allow: [HOST] in a sandbox; docs/agents.md says more`
-)
-
-// submodules reports whether the base has any, and whether a command brings their files.
-func submodules(ctx context.Context, p *compose.Parts) (there, brought bool, err error) {
-	base, err := p.Repo.Base(ctx, p.Base)
-	if err != nil {
-		return false, false, nil //nolint:nilerr // said before
-	}
-	there, err = p.Repo.Has(ctx, base.Commit, ".gitmodules")
-	named := func(line string) bool { return strings.Contains(line, "submodule") }
-	return there, slices.ContainsFunc(p.Setup, named) || slices.ContainsFunc(p.Before, named), err
-}
-
-// lackOnBase says once what setup or gate may lack on the base, where one of them fails there; empty: nothing that is known of.
-func lackOnBase(ctx context.Context, p *compose.Parts) func() string {
-	said := false
-	return func() string {
-		if said {
-			return ""
-		}
-		said = true
-		if there, brought, err := submodules(ctx, p); err != nil || !there || brought {
-			return ""
-		}
-		return "submodules: " + emptySubmodules + "; " + submodulesFix
-	}
-}
-
-// namedIn reports that a line of the setup names the folder at the top that a script is in, such as .venv: it makes it.
-func namedIn(setup []string, script string) bool {
-	folder, _, below := strings.Cut(script, "/")
-	edge := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("/;&", r) }
-	return below && slices.ContainsFunc(setup, func(line string) bool { return slices.Contains(strings.FieldsFunc(line, edge), folder) })
-}
-
-// scriptOf is the file in the repository that a command line runs, as far as its first words tell; empty for others.
-func scriptOf(command string) string {
-	words := strings.Fields(command)
-	if len(words) > 1 && slices.Contains([]string{"sh", "bash"}, words[0]) && !strings.HasPrefix(words[1], "-") {
-		words = words[1:]
-	} else if len(words) == 0 || !strings.Contains(words[0], "/") {
-		return ""
-	}
-	if strings.ContainsAny(words[0], "$`'\"*?~;&|<>()") || path.IsAbs(words[0]) || !filepath.IsLocal(path.Clean(words[0])) {
-		return ""
-	}
-	return path.Clean(words[0])
 }

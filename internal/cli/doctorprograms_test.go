@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 )
 
 // TestDoctorSeesSubmodules: whose folders are empty in a worktree, unless a command brings them.
@@ -52,7 +53,7 @@ func TestScriptOf(t *testing.T) {
 		"./check.sh --all": "check.sh", "sh ci/check.sh": "ci/check.sh", "bash -c 'x/y'": "", "go test ./...": "", "": "",
 		"/usr/bin/make x": "", "../up.sh": "", "$HOME/x.sh": "", "a/../b/c.sh": "b/c.sh", "sh": "",
 	} {
-		if got := scriptOf(in); got != want {
+		if got := work.ScriptOf(in); got != want {
 			t.Errorf("scriptOf(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -117,7 +118,7 @@ func TestServiceNamesSubmodules(t *testing.T) {
 	h.Stderr, h.Interrupt = errs, interrupt
 	status := make(chan int, 1)
 	go func() { status <- Run(t.Context(), []string{"serve", "--listen=none", file}, h) }()
-	errs.until(t, "shop/one  warning  submodules: "+emptySubmodules)
+	errs.until(t, "shop/one  warning  submodules: "+work.EmptySubmodules)
 	close(interrupt)
 	if got := <-status; got != 0 {
 		t.Errorf("status %d\n%s", got, errs.until(t, ""))

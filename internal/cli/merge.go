@@ -17,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -101,7 +102,7 @@ func merge(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		err = mergedAll(ctx, a, p, p.Names(ctx), worker.MergeAll(ctx, keys))
 	}
 	if err == nil && len(keys) > 0 {
-		noteUnpushed(ctx, a, p)
+		work.NoteUnpushed(ctx, a, p)
 		a.UI.Note("to remove what is left of it: ralph clean")
 	}
 	return cmp.Or(err, unseen)
@@ -192,10 +193,10 @@ func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker
 		return nil, exit.Usagef("a merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
 	}
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
-		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
+		return nil, work.NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	view := &workView{ui: a.UI, started: time.Now(), name: p.Names(ctx), state: p.State}
-	c.Observe, c.Run.Emit = func(e journal.Event) { view.event(compose.InNames(view.name, e)) }, a.Host.Observe
+	view := &work.WorkView{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State}
+	c.Observe, c.Run.Emit = func(e journal.Event) { view.Event(compose.InNames(view.Name, e)) }, a.Host.Observe
 	worker, err := pool.NewWorker(c)
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Usage, Err: err}
@@ -276,8 +277,8 @@ func merged(a *compose.App, name string, r journal.Record) error {
 		}
 	}
 	a.UI.Printf("%s: %s, and the issue is closed\n", screen.CleanLine(name), screen.CleanLine(r.Published))
-	if ungated(r) {
-		a.UI.Warn(screen.CleanLine(name) + " was merged without a gate; " + gateFix)
+	if work.Ungated(r) {
+		a.UI.Warn(screen.CleanLine(name) + " was merged without a gate; " + work.GateFix)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 )
 
 const rootLong = `Ralph empties a backlog. It takes the issues that a person marked as needing no human, works each one with an AI
@@ -34,8 +35,8 @@ Exit status:
 // constructors make the commands, by name. A command added here is all there is to adding one.
 func constructors() map[string]func(*compose.App) *cobra.Command {
 	return map[string]func(*compose.App) *cobra.Command{
-		"work":     newWorkCommand,
-		"run":      newRunCommand,
+		"work":     work.NewCommand,
+		"run":      work.NewRun,
 		"new":      newNewCommand,
 		"edit":     newEditCommand,
 		"serve":    newServeCommand,

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -74,7 +75,7 @@ func runSandboxExec(cmd *cobra.Command, a *compose.App, args []string) (err erro
 	ctx, cancel := a.WhileRead(cmd.Context())
 	defer cancel()
 	res, err := job.Job{
-		Run: c, Kill: a.Hard.Done(), Recovered: noteRecovered(a.UI),
+		Run: c, Kill: a.Hard.Done(), Recovered: work.NoteRecovered(a.UI),
 		Command: &run.Command{Argv: args, Stdin: a.Host.Stdin, Stdout: a.UI.Out, Stderr: a.UI.Err, Grace: p.StopGrace},
 	}.Do(ctx)
 	if err != nil {
@@ -144,7 +145,7 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 		c := provider.Capabilities()
 		d := providerData{Name: name, Usable: true, Isolation: c.Isolation, Network: networkWord(c), Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets, Weaker: c.Weaker}
 		if err := provider.Check(cmd.Context()); err != nil {
-			d.Usable, d.Why = false, sandboxWhy(name, err)
+			d.Usable, d.Why = false, work.SandboxWhy(name, err)
 		}
 		list = append(list, d)
 	}
@@ -171,7 +172,7 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 func unusable(list []providerData, name string, err error) {
 	for i := range list {
 		if list[i].Name == name && list[i].Usable {
-			list[i].Usable, list[i].Why = false, sandboxWhy(name, err)
+			list[i].Usable, list[i].Why = false, work.SandboxWhy(name, err)
 		}
 	}
 }
@@ -250,7 +251,12 @@ func verdictOf(provider sandboxes.Provider, probes []probe) error {
 
 // stopped sums up the attacks on a sandbox where none did what it should not.
 func stopped(name string, probes []probe) string {
-	weak := countIf(probes, func(pr probe) bool { return pr.Known })
+	weak := 0
+	for _, pr := range probes {
+		if pr.Known {
+			weak++
+		}
+	}
 	text := fmt.Sprintf("%s has stopped %d of %s", name, len(probes)-weak, screen.Plural(len(probes), "attack"))
 	if weak > 0 {
 		text += "; it does not claim to stop the rest"

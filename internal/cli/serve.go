@@ -22,6 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web"
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
@@ -46,7 +47,7 @@ func newServeCommand(a *compose.App) *cobra.Command {
 		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a dashboard", Long: serveLong, Example: serveExample,
 		GroupID: compose.GroupWork, Args: exit.AtMostOne("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*workView{}}
+			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*work.WorkView{}}
 			if len(args) > 0 {
 				s.file = a.Expand(a.Host.Dir, args[0])
 			}
@@ -92,7 +93,7 @@ type serving struct {
 	webhookSecret string       // of projects without a file; empty: none
 
 	mu    sync.Mutex
-	views map[string]*workView // guarded by mu; by project
+	views map[string]*work.WorkView // guarded by mu; by project
 }
 
 func (s *serving) run() error {
@@ -119,7 +120,7 @@ func (s *serving) run() error {
 		return err
 	}
 	if total > 0 {
-		if err := enoughFiles(total); err != nil {
+		if err := work.EnoughFiles(total); err != nil {
 			return err
 		}
 	}
@@ -318,8 +319,8 @@ func (s *serving) explained(err error) error {
 }
 
 // view prints the events of a project.
-func (s *serving) view(project string) *workView {
-	return &workView{ui: s.UI, started: time.Now(), name: func(key string) string { return project + "/" + key }}
+func (s *serving) view(project string) *work.WorkView {
+	return &work.WorkView{UI: s.UI, Started: time.Now(), Name: func(key string) string { return project + "/" + key }}
 }
 
 // observe prints what matters of the projects' events.
@@ -339,5 +340,5 @@ func (s *serving) observe(project string, e journal.Event) {
 		}
 		return
 	}
-	view.event(e)
+	view.Event(e)
 }

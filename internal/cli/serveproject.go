@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
@@ -38,20 +39,20 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 	if err != nil {
 		return nil, err
 	}
-	if err := sweepable(ctx, p, c.Run.Publish); err != nil {
+	if err := work.Sweepable(ctx, p, c.Run.Publish); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(noAgent(a, c.Run), enoughFiles(c.Parallel)); err != nil {
+	if err := cmp.Or(work.NoAgent(a, c.Run), work.EnoughFiles(c.Parallel)); err != nil {
 		return nil, err
 	}
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
-		return nil, noSandbox(ctx, c.Run.Sandboxes.Name(), err)
+		return nil, work.NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	for _, text := range look.Estimated(c.Run) {
 		p.Log.Warn(text)
 	}
 	view := s.view(name)
-	view.state, view.lack = p.State, lackOnBase(context.WithoutCancel(ctx), p)
+	view.State, view.Lack = p.State, work.LackOnBase(context.WithoutCancel(ctx), p)
 	s.mu.Lock()
 	s.views[name] = view
 	s.mu.Unlock()

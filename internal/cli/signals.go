@@ -7,9 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
@@ -57,42 +54,6 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 		close(done)
 		watching.Wait()
 		cancel(nil)
-	}
-}
-
-// watchSuspend has suspend called before Ctrl-Z stops ralph, and resume when it goes on, until stop is called. resume is called
-// again and again: a shell that takes ralph from the background to the foreground does not say so.
-func watchSuspend(suspend, resume func()) (stop func()) {
-	session, err := unix.Getsid(0)
-	if signal.Ignored(syscall.SIGTSTP) || err != nil || session == unix.Getpgrp() { // there is no shell that would resume it
-		return func() {}
-	}
-	signals, done := make(chan os.Signal, 4), make(chan struct{})
-	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT)
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				resume()
-			case s := <-signals:
-				if s == syscall.SIGTSTP {
-					suspend()
-					_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // Go does not bring back what SIGTSTP does
-					continue
-				}
-				resume()
-			case <-done:
-				signal.Stop(signals)
-				return
-			}
-		}
-	})
-	return func() {
-		close(done)
-		watching.Wait()
 	}
 }
 

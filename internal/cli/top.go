@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -30,7 +31,7 @@ func newTopCommand(a *compose.App) *cobra.Command {
 		Example: "  ralph top\n  ralph top unix:/run/ralph/api.sock\n  ralph top --plain >> runs.log",
 		GroupID: compose.GroupLook, Args: exit.AtMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t.App, t.cmd, t.views = a, cmd, map[string]*workView{}
+			t.App, t.cmd, t.views = a, cmd, map[string]*work.WorkView{}
 			if len(args) > 0 {
 				t.address = args[0]
 				return t.run()
@@ -64,7 +65,7 @@ type top struct {
 	actions tui.Actions
 	name    func(project, key string) string
 	screen  *tui.View
-	views   map[string]*workView // by project; used by attach.Watch alone
+	views   map[string]*work.WorkView // by project; used by attach.Watch alone
 }
 
 func (t *top) run() (err error) {
@@ -79,7 +80,7 @@ func (t *top) run() (err error) {
 	if err != nil {
 		return refused(t.App, err)
 	}
-	screen, hide := startView(t.App, t.plain || !screen.IsTerminal(t.Host.Stdout), "ralph top", "", t.actions)
+	screen, hide := work.StartView(t.App, t.plain || !screen.IsTerminal(t.Host.Stdout), "ralph top", "", t.actions)
 	defer hide()
 	if t.screen = screen; screen == nil {
 		t.UI.Err.Divert(t.UI.Out) // the lines are the result
@@ -111,7 +112,7 @@ func (t *top) connect(ctx context.Context) (end func() error, err error) {
 		}
 		name := p.Names(ctx)
 		name("") // looks at the backlog now, and not while it draws
-		t.source, t.actions = attach.Local{Journal: p.Journal}, viewActions(t.App, p, name)
+		t.source, t.actions = attach.Local{Journal: p.Journal}, work.ViewActions(t.App, p, name)
 		t.name = func(_, key string) string { return name(key) }
 		return p.Close, nil
 	}
@@ -148,24 +149,24 @@ func (t *top) diffThere(ctx context.Context, r tui.Run) (text string, err error)
 		return "", err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return diffText(ctx, p, r.Key)
+	return work.DiffText(ctx, p, r.Key)
 }
 
 func (t *top) event(e attach.Event) {
 	v := t.views[e.Run.Project]
 	if v == nil {
-		v = &workView{ui: t.UI, screen: t.screen, project: e.Run.Project, name: func(key string) string { return t.name(e.Run.Project, key) }}
+		v = &work.WorkView{UI: t.UI, Screen: t.screen, Project: e.Run.Project, Name: func(key string) string { return t.name(e.Run.Project, key) }}
 		t.views[e.Run.Project] = v
 	}
 	if e.Found && t.screen == nil {
-		v.line(e.Event, t.UI.PaintErr(screen.Bold, "working"), e.Title)
+		v.Line(e.Event, t.UI.PaintErr(screen.Bold, "working"), e.Title)
 	}
 	if e.Old {
 		text, _ := look.LogText(e.Event)
-		t.screen.Event(v.project, e.Event, text)
+		t.screen.Event(v.Project, e.Event, text)
 		return
 	}
-	v.event(e.Event)
+	v.Event(e.Event)
 }
 
 // away tells that the runs cannot be asked for, and that they can again.

@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"context"
@@ -56,7 +56,8 @@ type runFlags struct {
 	iterations int
 }
 
-func newRunCommand(a *compose.App) *cobra.Command {
+// NewRun makes `ralph run`.
+func NewRun(a *compose.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run one prompt, without a backlog", Long: runLong, Example: runExample,
@@ -134,7 +135,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	c.Emit = traces.Observe
 	j := job.Job{
 		Run: c, Name: f.name, Strategy: job.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
-		Output: output, Kill: a.Hard.Done(), Observe: log.event, Recovered: noteRecovered(a.UI),
+		Output: output, Kill: a.Hard.Done(), Observe: log.event, Recovered: NoteRecovered(a.UI),
 	}
 	if err := j.Check(); err != nil {
 		return jobUsage(err)

@@ -1,4 +1,6 @@
-package cli
+// Package work is `ralph work` and `ralph run`: what is checked before runs begin, the plan and its forecast, what a
+// terminal shows meanwhile, and the result.
+package work
 
 import (
 	"cmp"
@@ -44,7 +46,8 @@ const workExample = `  ralph work --dry-run
   ralph work --sandbox none --skip-permissions fix-login
   ralph work --agent-command './my-agent --fast' --publish merge`
 
-func newWorkCommand(a *compose.App) *cobra.Command {
+// NewCommand makes `ralph work`.
+func NewCommand(a *compose.App) *cobra.Command {
 	var dry, plain bool
 	cmd := &cobra.Command{
 		Use: "work [KEY...]", Short: "Empty the backlog", Long: workLong, Example: workExample,
@@ -72,10 +75,10 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	if both := p.Passing(); both != "" {
 		a.UI.Note("%s; %s", screen.CleanLine(both), p.PassingFix())
 	}
-	if err := sweepable(ctx, p, c.Run.Publish); err != nil {
+	if err := Sweepable(ctx, p, c.Run.Publish); err != nil {
 		return err
 	}
-	view := &workView{ui: a.UI, started: time.Now(), name: p.Names(ctx), state: p.State, lack: lackOnBase(ctx, p)}
+	view := &WorkView{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State, Lack: LackOnBase(ctx, p)}
 	outbox := p.Outbox()
 	if dry {
 		outbox = "" // nothing is sent
@@ -90,7 +93,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 		return err
 	}
 	defer traces.Close()
-	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.event(compose.InNames(view.name, e)); traces.Observe(e) }, a.Host.Observe, people.Ended
+	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.Event(compose.InNames(view.Name, e)); traces.Observe(e) }, a.Host.Observe, people.Ended
 	workers, err := pool.New(c)
 	if err != nil {
 		return &exit.Error{Status: exit.Usage, Err: err}
@@ -101,7 +104,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	for _, text := range look.Estimated(c.Run) {
 		a.UI.Note("%s", text)
 	}
-	unable := cmp.Or(noAgent(a, c.Run), enoughFiles(c.Parallel))
+	unable := cmp.Or(NoAgent(a, c.Run), EnoughFiles(c.Parallel))
 	if dry {
 		if unable != nil {
 			a.UI.Warn(unable.Error())
@@ -112,12 +115,12 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 		return unable
 	}
 	if err := works(ctx, p, c.Run.Sandboxes); err != nil {
-		return noSandbox(ctx, c.Run.Sandboxes.Name(), err)
+		return NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	noteUncommitted(ctx, a, p)
-	screen, hide := startView(a, plain || a.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", viewActions(a, p, view.name))
+	screen, hide := StartView(a, plain || a.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", ViewActions(a, p, view.Name))
 	defer hide()
-	view.screen, view.remote = screen, p.Repo.Remote()
+	view.Screen, view.remote = screen, p.Repo.Remote()
 	stop := context.AfterFunc(a.Hard, workers.Kill)
 	defer stop()
 	defer a.NoteStopping(ctx, c.Run.StopGrace)()
@@ -127,7 +130,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	hide()
 	err = workEnded(ctx, a, summary, view, len(args) > 0, onFullDisk(p, err))
 	if c.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
-		noteUnpushed(ctx, a, p)
+		NoteUnpushed(ctx, a, p)
 	}
 	if text := brokenText(summary); text != "" && !a.JSON && (err == nil || err.Error() != text) {
 		a.UI.Warn(text)
@@ -136,7 +139,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 }
 
 // workEnded says how a sweep has ended, failed if it did.
-func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *workView, named bool, failed error) error {
+func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *WorkView, named bool, failed error) error {
 	if failed != nil && len(s.Runs) == 0 {
 		return exit.AsUsage(failed)
 	}
@@ -166,8 +169,8 @@ func brokenText(s pool.Summary) string {
 	return screen.Plural(n, "broken issue") + " left out"
 }
 
-// sweepable finds what every run would stumble over, before anything starts.
-func sweepable(ctx context.Context, p *compose.Parts, publish journal.Publish) error {
+// Sweepable finds what every run would stumble over, before anything starts.
+func Sweepable(ctx context.Context, p *compose.Parts, publish journal.Publish) error {
 	if publish == journal.PublishMerge {
 		if err := p.Repo.Settled(ctx); err != nil {
 			return err
@@ -177,7 +180,7 @@ func sweepable(ctx context.Context, p *compose.Parts, publish journal.Publish) e
 	if err != nil {
 		return err
 	}
-	if err := prefixFree(ctx, p); err != nil {
+	if err := PrefixFree(ctx, p); err != nil {
 		return err
 	}
 	if publish == journal.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
@@ -186,8 +189,8 @@ func sweepable(ctx context.Context, p *compose.Parts, publish journal.Publish) e
 	return nil
 }
 
-// prefixFree refuses a branch that is called like a folder of ralph's branches: git can have only one of them.
-func prefixFree(ctx context.Context, p *compose.Parts) error {
+// PrefixFree refuses a branch that is called like a folder of ralph's branches: git can have only one of them.
+func PrefixFree(ctx context.Context, p *compose.Parts) error {
 	var folders []string
 	for at, c := range p.BranchPrefix {
 		if c == '/' {
@@ -229,8 +232,8 @@ func leftOut(s pool.Summary) error {
 	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s not worked", screen.Plural(n, "named issue"))}
 }
 
-// enoughFiles refuses a number of workers that would run out of open files.
-func enoughFiles(parallel int) error {
+// EnoughFiles refuses a number of workers that would run out of open files.
+func EnoughFiles(parallel int) error {
 	limit, err := proc.OpenFiles()
 	if err != nil || parallel <= parking.Fits(limit) {
 		return err

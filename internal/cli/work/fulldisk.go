@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"strings"
@@ -20,12 +20,12 @@ func onFullDisk(p *compose.Parts, err error) error {
 }
 
 // warnFull says once that a disk is full, where a text is about that.
-func (v *workView) warnFull(text string) {
+func (v *WorkView) warnFull(text string) {
 	if v.full || strings.TrimSpace(text) == "" {
 		return
 	}
-	if said := hint.DiskFull(text, v.state); said != "" {
+	if said := hint.DiskFull(text, v.State); said != "" {
 		v.full = true
-		v.ui.Warn(said)
+		v.UI.Warn(said)
 	}
 }

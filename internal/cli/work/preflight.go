@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"cmp"
@@ -26,10 +26,10 @@ import (
 // preflightTime bounds the opening of a sandbox and one short command in it. A slow engine takes some seconds.
 const preflightTime = 2 * time.Minute
 
-// preflight opens a sandbox as every run will, over an empty folder beside the worktrees, and runs git in it. This finds a
+// Preflight opens a sandbox as every run will, over an empty folder beside the worktrees, and runs git in it. This finds a
 // wrong image, user, runtime, limit or mount before any sweep. A provider with an egress policy of its own starts a machine
 // for each sandbox, so for it Check is enough.
-func preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider sandboxes.Provider) (err error) {
+func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider sandboxes.Provider) (err error) {
 	if _, err := p.Unmet(provider); err != nil {
 		return err
 	}
@@ -136,9 +136,9 @@ func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider
 	}
 }
 
-// noAgent is the error that every run would end with because this host lacks the agents' programs; nil when one is there, and the
+// NoAgent is the error that every run would end with because this host lacks the agents' programs; nil when one is there, and the
 // reviewer's.
-func noAgent(a *compose.App, c run.Config) (first error) {
+func NoAgent(a *compose.App, c run.Config) (first error) {
 	if c.Review.Agent != nil {
 		if err := noProgram(a, c, agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}); err != nil {
 			return err
@@ -171,19 +171,19 @@ func noProgram(a *compose.App, c run.Config, l agents.Link) error {
 	return &exit.Error{Status: exit.Parked, Err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), hint.Agent)}
 }
 
-// noSandbox ends a sweep in which no run could open a sandbox.
-func noSandbox(ctx context.Context, name string, err error) error {
+// NoSandbox ends a sweep in which no run could open a sandbox.
+func NoSandbox(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &exit.Error{Status: exit.Parked, Err: errors.New("sandbox " + sandboxLine(name, err)), Hint: "`ralph doctor --sandbox " + name + "` looks at it again"}
+	return &exit.Error{Status: exit.Parked, Err: errors.New("sandbox " + SandboxLine(name, err)), Hint: "`ralph doctor --sandbox " + name + "` looks at it again"}
 }
 
-// sandboxLine says in one line which sandbox does not work, and why.
-func sandboxLine(name string, err error) string { return name + ": " + sandboxWhy(name, err) }
+// SandboxLine says in one line which sandbox does not work, and why.
+func SandboxLine(name string, err error) string { return name + ": " + SandboxWhy(name, err) }
 
-// sandboxWhy says in one line why a sandbox does not work, and what helps.
-func sandboxWhy(name string, err error) string {
+// SandboxWhy says in one line why a sandbox does not work, and what helps.
+func SandboxWhy(name string, err error) string {
 	why := strings.TrimPrefix(strings.TrimSpace(err.Error()), "open sandbox "+name+": ")
 	if fix := hint.Sandbox(err); fix != "" {
 		why += "; " + fix

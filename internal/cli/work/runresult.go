@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"cmp"
@@ -130,8 +130,8 @@ func denied(r journal.Record) string {
 		d.Tool, d.Detail)
 }
 
-// noteRecovered says what was imported of a job that had died.
-func noteRecovered(ui *screen.Printer) func(journal.Record) {
+// NoteRecovered says what was imported of a job that had died.
+func NoteRecovered(ui *screen.Printer) func(journal.Record) {
 	return func(r journal.Record) {
 		kept := hint.KeptWork(r.Commits, r.Branch, r.WIP)
 		if kept == "" {
@@ -143,8 +143,8 @@ func noteRecovered(ui *screen.Printer) func(journal.Record) {
 	}
 }
 
-// recoverJobs imports the work of jobs that died, and ends what they left running.
-func recoverJobs(ctx context.Context, a *compose.App, p *compose.Parts) error {
+// RecoverJobs imports the work of jobs that died, and ends what they left running.
+func RecoverJobs(ctx context.Context, a *compose.App, p *compose.Parts) error {
 	open, err := p.Journal.Find(ctx, journal.Query{Open: true})
 	if err != nil || !slices.ContainsFunc(open, func(r journal.Record) bool { return r.Kind != journal.KindIssue }) {
 		return err
@@ -159,7 +159,7 @@ func recoverJobs(ctx context.Context, a *compose.App, p *compose.Parts) error {
 	if err != nil {
 		return err
 	}
-	return job.Recover(ctx, c, noteRecovered(a.UI))
+	return job.Recover(ctx, c, NoteRecovered(a.UI))
 }
 
 // newJobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
@@ -241,8 +241,8 @@ func (l *jobLog) agent(e *agents.Event) {
 	}
 }
 
-// jobData is what `ralph run --json` prints. Fields are only ever added.
-type jobData struct {
+// JobData is what `ralph run --json` prints. Fields are only ever added.
+type JobData struct {
 	journal.Record
 	Signal  string          `json:"completion_signal,omitempty"`
 	Commits []commitData    `json:"commit_list"`
@@ -256,9 +256,9 @@ type commitData struct {
 	Subject string `json:"subject"`
 }
 
-func jobJSON(res run.Result) jobData {
+func jobJSON(res run.Result) JobData {
 	r := res.Record
-	d := jobData{Record: r, Commits: []commitData{}, Merged: res.Merged}
+	d := JobData{Record: r, Commits: []commitData{}, Merged: res.Merged}
 	if n := len(r.Facts.Iterations); n > 0 {
 		d.Signal = r.Facts.Iterations[n-1].Signal
 	}

@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"time"
@@ -12,7 +12,8 @@ import (
 
 // The data that `ralph work --json` prints. Fields are only ever added.
 
-type planData struct {
+// PlanData is what `ralph work --dry-run --json` prints.
+type PlanData struct {
 	Work     []issueData      `json:"work"`
 	After    []look.SkipData  `json:"after,omitempty"` // issues that wait for runs with the same files or label
 	Later    []look.SkipData  `json:"later,omitempty"` // issues of work that lost their place in the order
@@ -31,7 +32,8 @@ type issueData struct {
 	Priority int    `json:"priority,omitempty"`
 }
 
-type summaryData struct {
+// SummaryData is what `ralph work --json` prints.
+type SummaryData struct {
 	Runs        []journal.Record `json:"runs"`
 	Skipped     []look.SkipData  `json:"skipped"`
 	Problems    []string         `json:"problems"`
@@ -45,8 +47,8 @@ type summaryData struct {
 	Spent       agents.Usage     `json:"spent"` // by all of Runs
 }
 
-func planJSON(p pool.Plan, parked []journal.Parked) planData {
-	return planData{Parked: parked, Work: issues(p.Work), After: look.Skips(p.After), Later: look.Skips(p.Later), Skipped: look.Skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
+func planJSON(p pool.Plan, parked []journal.Parked) PlanData {
+	return PlanData{Parked: parked, Work: issues(p.Work), After: look.Skips(p.After), Later: look.Skips(p.Later), Skipped: look.Skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
 }
 
 func issues(list []tracker.Issue) []issueData {
@@ -57,8 +59,8 @@ func issues(list []tracker.Issue) []issueData {
 	return out
 }
 
-func summaryJSON(s pool.Summary) summaryData {
-	d := summaryData{
+func summaryJSON(s pool.Summary) SummaryData {
+	d := SummaryData{
 		Runs: s.Runs, Skipped: look.Skips(s.Skipped), Problems: problems(s.Problems), Broken: look.Skips(s.Broken),
 		Cycles: s.Cycles, ParkedUntil: s.ParkedUntil, Parked: s.Parked, Parallel: s.Parallel,
 		Interrupted: s.Interrupted,

@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func stillParked(s pool.Summary) bool {
 }
 
 // plan prints what a sweep would do.
-func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config, view *workView, keys []string) error {
+func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config, view *WorkView, keys []string) error {
 	plan, err := workers.Preview(ctx, keys...)
 	if err != nil {
 		return exit.AsUsage(err)
@@ -94,10 +94,10 @@ func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config,
 }
 
 // issueTable prints issues with their titles, numbered on request.
-func issueTable(a *compose.App, list []tracker.Issue, view *workView, numbered bool) {
+func issueTable(a *compose.App, list []tracker.Issue, view *WorkView, numbered bool) {
 	rows := [][]string{{"#", "ISSUE", "TITLE"}}
 	for i, issue := range list {
-		rows = append(rows, []string{fmt.Sprint(i + 1), view.name(issue.Key), issue.Title})
+		rows = append(rows, []string{fmt.Sprint(i + 1), view.Name(issue.Key), issue.Title})
 	}
 	if !numbered {
 		for i := range rows {
@@ -108,10 +108,10 @@ func issueTable(a *compose.App, list []tracker.Issue, view *workView, numbered b
 }
 
 // leftFor prints issues, each with what it is left for.
-func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *workView) {
+func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *WorkView) {
 	rows := [][]string{{"ISSUE", why}}
 	for _, s := range list {
-		rows = append(rows, []string{view.name(s.Issue.Key), look.WhyNot(s, view.name)})
+		rows = append(rows, []string{view.Name(s.Issue.Key), look.WhyNot(s, view.Name)})
 	}
 	if len(list) > 0 {
 		a.UI.Printf("\n%s\n", title)
@@ -120,11 +120,11 @@ func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *workV
 }
 
 // warnCycles names issues that wait for each other.
-func warnCycles(a *compose.App, list []tracker.Cycle, view *workView) {
+func warnCycles(a *compose.App, list []tracker.Cycle, view *WorkView) {
 	for _, c := range list {
 		var names []string
 		for _, key := range append(c, c[0]) {
-			names = append(names, view.name(key))
+			names = append(names, view.Name(key))
 		}
 		a.UI.Warn("issues that block each other, so that none of them can start: " + strings.Join(names, " waits for "))
 	}

@@ -1,12 +1,17 @@
-package cli
+package work
 
 import (
 	"bytes"
 	"context"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
@@ -14,9 +19,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/tui"
 )
 
-// startView shows on the terminal what runs do, until stop is called; what is printed meanwhile stands above. There is no view,
+// StartView shows on the terminal what runs do, until stop is called; what is printed meanwhile stands above. There is no view,
 // and v is nil, where nobody looks at a terminal, or where people asked for lines.
-func startView(a *compose.App, plain bool, title, leave string, actions tui.Actions) (v *tui.View, stop func()) {
+func StartView(a *compose.App, plain bool, title, leave string, actions tui.Actions) (v *tui.View, stop func()) {
 	out, ok := a.Host.Stderr.(*os.File)
 	if !ok || plain || !a.UI.Terminal || a.UI.Quiet || a.UI.Verbose || a.Host.Getenv("TERM") == "dumb" {
 		return nil, func() {}
@@ -35,19 +40,19 @@ func startView(a *compose.App, plain bool, title, leave string, actions tui.Acti
 	})
 }
 
-// viewActions are what a view of this repository's runs can do.
-func viewActions(a *compose.App, p *compose.Parts, name func(key string) string) tui.Actions {
+// ViewActions are what a view of this repository's runs can do.
+func ViewActions(a *compose.App, p *compose.Parts, name func(key string) string) tui.Actions {
 	return tui.Actions{
 		Name: func(r tui.Run) string { return name(r.Key) }, Cost: look.Cost,
 		Stop: func(ctx context.Context, r tui.Run) error {
 			return attach.Local{Journal: p.Journal}.Stop(ctx, attach.Run{ID: r.ID, Key: r.Key})
 		},
-		Diff: func(ctx context.Context, r tui.Run) (string, error) { return diffText(ctx, p, r.Key) },
+		Diff: func(ctx context.Context, r tui.Run) (string, error) { return DiffText(ctx, p, r.Key) },
 	}
 }
 
-// diffText is what an issue's branch changes, for a view.
-func diffText(ctx context.Context, p *compose.Parts, key string) (string, error) {
+// DiffText is what an issue's branch changes, for a view.
+func DiffText(ctx context.Context, p *compose.Parts, key string) (string, error) {
 	w, err := look.LeftWork(ctx, p, key)
 	if err != nil {
 		return "", err
@@ -74,4 +79,40 @@ func (l *limited) Write(b []byte) (int, error) {
 		return n, io.ErrShortWrite
 	}
 	return n, nil
+}
+
+// watchSuspend has suspend called before Ctrl-Z stops ralph, and resume when it goes on, until stop is called. resume is called
+// again and again: a shell that takes ralph from the background to the foreground does not say so.
+func watchSuspend(suspend, resume func()) (stop func()) {
+	session, err := unix.Getsid(0)
+	if signal.Ignored(syscall.SIGTSTP) || err != nil || session == unix.Getpgrp() { // there is no shell that would resume it
+		return func() {}
+	}
+	signals, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				resume()
+			case s := <-signals:
+				if s == syscall.SIGTSTP {
+					suspend()
+					_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // Go does not bring back what SIGTSTP does
+					continue
+				}
+				resume()
+			case <-done:
+				signal.Stop(signals)
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		watching.Wait()
+	}
 }

@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"fmt"
@@ -17,18 +17,18 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// workView tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
-type workView struct {
-	ui      *screen.Printer
-	started time.Time
-	name    func(key string) string // what people call an issue
-	screen  *tui.View               // nil: there is none
-	project string                  // of a service
+// WorkView tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
+type WorkView struct {
+	UI      *screen.Printer
+	Started time.Time
+	Name    func(key string) string // what people call an issue
+	Screen  *tui.View               // nil: there is none
+	Project string                  // of a service
 	remote  string                  // that branches are pushed to
 	checked map[string]checked      // by run; what passes, and is not printed yet
-	state   string                  // the folder of ralph's state; empty: not known
+	State   string                  // the folder of ralph's state; empty: not known
 	full    bool                    // the view has warned of a full disk
-	lack    func() string           // what a check that fails on the base may need, said once; nil: not known
+	Lack    func() string           // what a check that fails on the base may need, said once; nil: not known
 	told    map[string]string       // keys of runs, by the reason that was printed for an unavailable environment
 }
 
@@ -51,7 +51,7 @@ func (c checked) String() string {
 }
 
 // check adds up what setup and gate take, and prints a line when one has failed.
-func (v *workView) check(e journal.Event) {
+func (v *WorkView) check(e journal.Event) {
 	c, on := v.checked[e.Run]
 	if on && (c.place != e.Place || c.gated && e.Kind == journal.EventSetup) {
 		v.passed(e)
@@ -68,10 +68,10 @@ func (v *workView) check(e journal.Event) {
 	}
 	if !e.Check.Passed() {
 		delete(v.checked, e.Run)
-		v.line(e, string(e.Kind)+" "+v.ui.PaintErr(screen.Yellow, "failed"), fmt.Sprintf("%s: %s", c, e.Check.Command))
-		if v.lack != nil && e.Place == journal.PlaceBase {
-			if lack := v.lack(); lack != "" {
-				v.line(e, v.ui.PaintErr(screen.Yellow, "warning"), lack)
+		v.Line(e, string(e.Kind)+" "+v.UI.PaintErr(screen.Yellow, "failed"), fmt.Sprintf("%s: %s", c, e.Check.Command))
+		if v.Lack != nil && e.Place == journal.PlaceBase {
+			if lack := v.Lack(); lack != "" {
+				v.Line(e, v.UI.PaintErr(screen.Yellow, "warning"), lack)
 			}
 		}
 		return
@@ -83,7 +83,7 @@ func (v *workView) check(e journal.Event) {
 }
 
 // passed prints that setup or gate have passed: the run goes on with something else.
-func (v *workView) passed(e journal.Event) {
+func (v *WorkView) passed(e journal.Event) {
 	c, on := v.checked[e.Run]
 	if !on {
 		return
@@ -93,12 +93,13 @@ func (v *workView) passed(e journal.Event) {
 	if c.gated {
 		what = "gate passed"
 	}
-	v.line(e, v.ui.PaintErr(screen.Dim, what), c.String())
+	v.Line(e, v.UI.PaintErr(screen.Dim, what), c.String())
 }
 
-func (v *workView) event(e journal.Event) {
+// Event tells an event of a run.
+func (v *WorkView) Event(e journal.Event) {
 	text, _ := look.LogText(e)
-	v.screen.Event(v.project, e, text)
+	v.Screen.Event(v.Project, e, text)
 	switch e.Kind {
 	case journal.EventSetup, journal.EventGate:
 		v.check(e)
@@ -107,54 +108,54 @@ func (v *workView) event(e journal.Event) {
 	}
 	switch e.Kind {
 	case journal.EventSweep:
-		v.ui.Note("%s", v.ui.PaintErr(screen.Dim, screen.CleanLine(e.Text)))
+		v.UI.Note("%s", v.UI.PaintErr(screen.Dim, screen.CleanLine(e.Text)))
 	case journal.EventProblem:
 		v.problem(e)
 	case journal.EventStarted:
-		v.line(e, v.ui.PaintErr(screen.Bold, "started"), look.Attempt(e.Attempt)+v.ui.Brief(e.Title, 70))
+		v.Line(e, v.UI.PaintErr(screen.Bold, "started"), look.Attempt(e.Attempt)+v.UI.Brief(e.Title, 70))
 	case journal.EventUsage:
-		v.line(e, v.ui.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), look.Tail(screen.Age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
+		v.Line(e, v.UI.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), look.Tail(screen.Age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
 	case journal.EventReview:
-		v.line(e, v.ui.PaintErr(screen.Dim, "review"), v.ui.Brief(screen.CleanLine(e.Text), 160))
+		v.Line(e, v.UI.PaintErr(screen.Dim, "review"), v.UI.Brief(screen.CleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
-		v.line(e, v.ui.PaintErr(screen.Yellow, "warning"), hint.Raising(e.Text))
+		v.Line(e, v.UI.PaintErr(screen.Yellow, "warning"), hint.Raising(e.Text))
 		v.warnFull(e.Text)
 	case journal.EventSkipped:
-		v.line(e, v.ui.PaintErr(screen.Dim, "left out"), look.SkipText(e))
+		v.Line(e, v.UI.PaintErr(screen.Dim, "left out"), look.SkipText(e))
 	case journal.EventRecovered:
-		v.line(e, v.ui.PaintErr(screen.Yellow, "recovered"), e.Text)
+		v.Line(e, v.UI.PaintErr(screen.Yellow, "recovered"), e.Text)
 	case journal.EventMerged:
-		v.line(e, v.ui.PaintErr(screen.Green, "merged"), e.Text)
+		v.Line(e, v.UI.PaintErr(screen.Green, "merged"), e.Text)
 	case journal.EventEnded:
 		v.ended(e)
 	case journal.EventAgent, journal.EventNote, journal.EventCommits, journal.EventSignal, journal.EventSetup, journal.EventGate:
 		check := e.Kind == journal.EventSetup || e.Kind == journal.EventGate
-		if v.ui.Verbose && (!check || e.Check != nil && e.Check.Passed()) {
-			v.line(e, v.ui.PaintErr(screen.Dim, string(e.Kind)), v.detail(e))
+		if v.UI.Verbose && (!check || e.Check != nil && e.Check.Passed()) {
+			v.Line(e, v.UI.PaintErr(screen.Dim, string(e.Kind)), v.detail(e))
 		}
 	}
 }
 
-func (v *workView) problem(e journal.Event) {
+func (v *WorkView) problem(e journal.Event) {
 	if e.Skip != nil {
-		v.ui.Warn(e.Key + ": " + look.SkipText(e))
+		v.UI.Warn(e.Key + ": " + look.SkipText(e))
 		return
 	}
-	v.ui.Warn(e.Text)
+	v.UI.Warn(e.Text)
 	v.warnFull(e.Text)
 }
 
-func (v *workView) detail(e journal.Event) string {
+func (v *WorkView) detail(e journal.Event) string {
 	switch {
 	case e.Kind == journal.EventCommits:
 		return fmt.Sprint(e.Commits, " new")
 	case e.Check != nil:
 		return fmt.Sprintf("%s: exit status %d", e.Check.Command, e.Check.ExitCode)
 	}
-	return v.ui.Brief(screen.CleanLine(e.Text), 160)
+	return v.UI.Brief(screen.CleanLine(e.Text), 160)
 }
 
-func (v *workView) ended(e journal.Event) {
+func (v *WorkView) ended(e journal.Event) {
 	colour := screen.Green
 	if e.Outcome != journal.Succeeded {
 		colour = screen.Yellow
@@ -167,35 +168,35 @@ func (v *workView) ended(e journal.Event) {
 		where = e.Text
 	}
 	text := fmt.Sprintf("%s %s, %s", screen.Plural(e.Commits, "commit"), where, screen.Age(time.Duration(e.Elapsed*float64(time.Second))))
-	what := v.ui.PaintErr(colour, string(e.Outcome))
+	what := v.UI.PaintErr(colour, string(e.Outcome))
 	switch reason := screen.CleanLine(look.ReasonOf(e)); {
 	case reason == "":
-		v.line(e, what, text)
-	case v.ui.Terminal: // it may end in a command to type, and so begins a line
-		v.line(e, what, text+":", reason)
+		v.Line(e, what, text)
+	case v.UI.Terminal: // it may end in a command to type, and so begins a line
+		v.Line(e, what, text+":", reason)
 	default:
-		v.line(e, what, text+": "+reason)
+		v.Line(e, what, text+": "+reason)
 	}
-	if e.Outcome == journal.EnvironmentUnavailable && !v.ui.Quiet {
+	if e.Outcome == journal.EnvironmentUnavailable && !v.UI.Quiet {
 		if v.told == nil {
 			v.told = map[string]string{}
 		}
-		v.told[look.ReasonOf(e)] = v.name(e.Key)
+		v.told[look.ReasonOf(e)] = v.Name(e.Key)
 	}
 	v.warnFull(look.ReasonOf(e))
 }
 
-// line prints what happened, and more in lines of its own.
-func (v *workView) line(e journal.Event, what, text string, more ...string) {
-	line := fmt.Sprintf("%s  %s  %s", v.ui.PaintErr(screen.Bold, screen.CleanLine(v.name(e.Key))), what, screen.CleanLine(text))
+// Line prints what happened, and more in lines of its own.
+func (v *WorkView) Line(e journal.Event, what, text string, more ...string) {
+	line := fmt.Sprintf("%s  %s  %s", v.UI.PaintErr(screen.Bold, screen.CleanLine(v.Name(e.Key))), what, screen.CleanLine(text))
 	for _, m := range more {
 		line += "\n" + screen.Below + screen.CleanLine(m)
 	}
-	v.ui.Note("%s", line)
+	v.UI.Note("%s", line)
 }
 
 // summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.
-func summary(a *compose.App, s pool.Summary, v *workView, named bool) error {
+func summary(a *compose.App, s pool.Summary, v *WorkView, named bool) error {
 	if a.JSON {
 		return a.UI.JSON(summaryJSON(s))
 	}
@@ -204,7 +205,7 @@ func summary(a *compose.App, s pool.Summary, v *workView, named bool) error {
 	}
 	if named {
 		for _, left := range s.Skipped {
-			a.UI.Warn(v.name(left.Issue.Key) + " is left out: " + look.WhyNot(left, v.name))
+			a.UI.Warn(v.Name(left.Issue.Key) + " is left out: " + look.WhyNot(left, v.Name))
 		}
 		s.Skipped = nil
 	}
@@ -231,16 +232,16 @@ func summary(a *compose.App, s pool.Summary, v *workView, named bool) error {
 		if !r.Ended.IsZero() {
 			took = screen.Age(r.Ended.Sub(r.Started))
 		}
-		rows = append(rows, []string{v.name(r.Key), look.OutcomeOf(r), fmt.Sprint(r.Commits), took, look.Cost(r.Facts.Usage)})
+		rows = append(rows, []string{v.Name(r.Key), look.OutcomeOf(r), fmt.Sprint(r.Commits), took, look.Cost(r.Facts.Usage)})
 		sum.Add(r)
 	}
 	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
-	a.UI.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.started)), tally(s), sum.Sentence())
+	a.UI.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.Started)), tally(s), sum.Sentence())
 	if list := pushed(s.Runs, v.remote); len(list) > 0 {
 		a.UI.Printf("Pushed: %s.\n", strings.Join(list, ", "))
 	}
-	if n := countIf(s.Runs, ungated); n > 0 {
-		a.UI.Printf("No gate has checked %s; %s.\n", screen.Plural(n, "issue"), gateFix)
+	if n := countIf(s.Runs, Ungated); n > 0 {
+		a.UI.Printf("No gate has checked %s; %s.\n", screen.Plural(n, "issue"), GateFix)
 	}
 	noteNext(a, s.Runs)
 	return nil
@@ -287,11 +288,11 @@ func nearestLabel(left []pool.Skipped) string {
 	return screen.CleanLine(nearest.To(want, have))
 }
 
-// gateFix gives a project a gate.
-const gateFix = "set `gate` in .ralph/config.yaml, or give --gate"
+// GateFix gives a project a gate.
+const GateFix = "set `gate` in .ralph/config.yaml, or give --gate"
 
-// ungated reports that only the agent's word stands behind a success.
-func ungated(r journal.Record) bool {
+// Ungated reports that only the agent's word stands behind a success.
+func Ungated(r journal.Record) bool {
 	return r.Verdict.Outcome == journal.Succeeded && len(r.Settings.Checks.Gate) == 0
 }
 

@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"context"
@@ -43,8 +43,8 @@ func pushed(runs []journal.Record, remote string) (list []string) {
 	return list
 }
 
-// noteUnpushed says that the base branch, which has got commits, is ahead of its remote one.
-func noteUnpushed(ctx context.Context, a *compose.App, p *compose.Parts) {
+// NoteUnpushed says that the base branch, which has got commits, is ahead of its remote one.
+func NoteUnpushed(ctx context.Context, a *compose.App, p *compose.Parts) {
 	base, err := p.FindBase(ctx)
 	if err != nil {
 		return

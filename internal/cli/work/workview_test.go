@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"bytes"
@@ -32,11 +32,11 @@ func TestHintIsNeverCut(t *testing.T) {
 			"k  failed  0 commits on ralph/k, 0s:\n  " + reason + "\n",
 	} {
 		var errs bytes.Buffer
-		view := workView{ui: screen.New(&bytes.Buffer{}, &errs, nil), name: func(key string) string { return key }}
-		view.ui.Configure("never", false, true)
-		view.ui.Terminal = terminal
+		view := WorkView{UI: screen.New(&bytes.Buffer{}, &errs, nil), Name: func(key string) string { return key }}
+		view.UI.Configure("never", false, true)
+		view.UI.Terminal = terminal
 		for _, e := range events {
-			view.event(e)
+			view.Event(e)
 		}
 		if errs.String() != want {
 			t.Errorf("terminal %v:\n%s\nwant\n%s", terminal, errs.String(), want)
@@ -84,9 +84,9 @@ b  gate passed  in the worktree, 1m0s
 b  no-change  0 commits on ralph/b, 0s
 `
 	var errs bytes.Buffer
-	view := workView{ui: screen.New(&bytes.Buffer{}, &errs, nil), name: func(key string) string { return key }}
+	view := WorkView{UI: screen.New(&bytes.Buffer{}, &errs, nil), Name: func(key string) string { return key }}
 	for _, e := range events {
-		view.event(e)
+		view.Event(e)
 	}
 	if diff := cmp.Diff(want, errs.String()); diff != "" {
 		t.Error(diff)
