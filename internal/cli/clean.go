@@ -39,6 +39,7 @@ const cleanExample = `  ralph clean --dry-run
   ralph clean --discard 'run-shell-*'
   ralph clean --repair`
 
+// newCleanCommand makes `ralph clean`.
 func newCleanCommand(a *compose.App) *cobra.Command {
 	var dry, discard, caches, repair bool
 	cmd := &cobra.Command{

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
+// newCloseCommand makes `ralph close`.
 func newCloseCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "close KEY", Short: "Close an issue",
@@ -23,6 +24,7 @@ func newCloseCommand(a *compose.App) *cobra.Command {
 	return setsState(a, cmd, "closed", func(i tracker.Issue) bool { return !i.Open }, tracker.Change{Close: true})
 }
 
+// newReopenCommand makes `ralph reopen`.
 func newReopenCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reopen KEY", Short: "Open an issue again",

@@ -19,6 +19,7 @@ Flags are stronger than RALPH_* variables, these than .ralph/config.yaml in the 
 (~/.config/ralph/config.yaml), and that than the defaults. What the repository's file sets outside the sandbox needs your
 consent (ralph trust). Any flag of a setting may be given, to see what it does.`
 
+// newConfigCommand makes `ralph config`.
 func newConfigCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config [KEY]",

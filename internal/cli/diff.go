@@ -16,6 +16,7 @@ import (
 const diffLong = `Show what an issue's branch changes, as ` + "`git diff BASE...BRANCH`" + ` does: with your pager, your colours and your settings.
 Changes that a run saved without a commit are not in it; ralph show says where they are.`
 
+// newDiffCommand makes `ralph diff`.
 func newDiffCommand(a *compose.App) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{

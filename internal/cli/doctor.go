@@ -27,6 +27,7 @@ fixes it. It changes nothing but one claim, which it takes and releases, and, wi
 
 Exit status: 0 when nothing fails, 1 when something does.`
 
+// newDoctorCommand makes `ralph doctor`.
 func newDoctorCommand(a *compose.App) *cobra.Command {
 	var create bool
 	cmd := &cobra.Command{

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -124,29 +123,6 @@ func (d *doctor) refused(ctx context.Context, p *compose.Parts, agent string) *a
 	return nil
 }
 
-// agentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent
-// that needs none that ralph knows of.
-func agentLogin(a *compose.App, agent agents.Agent) (found, trouble string) {
-	login := agent.Describe().Login
-	for _, key := range login.Keys {
-		if a.Host.Getenv(key.Env) != "" {
-			return key.Env + " is set", ""
-		}
-	}
-	path := login.Path(a.User())
-	if path == "" && len(login.Keys) == 0 {
-		return "", ""
-	}
-	err := errors.New("no login")
-	if login.Read != nil {
-		_, err = login.Read(path)
-	}
-	if err != nil {
-		return "", fmt.Sprintf("agent %s: %v", agent.Name(), err)
-	}
-	return path, ""
-}
-
 func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	reg := d.app.SandboxRegistry(p)
 	chosenName := p.Sandbox
@@ -224,13 +200,6 @@ func (d *doctor) worktrees(ctx context.Context, p *compose.Parts, provider sandb
 		return
 	}
 	d.ok("worktrees", "from 2,000 files on laid over a checkout of the base that all runs share (overlayfs)")
-}
-
-// strongerThan lists, for people, the sandboxes that isolate most, without the one that is chosen.
-func strongerThan(chosen string) string {
-	names := slices.DeleteFunc([]string{"native", "docker", "podman", "sbx"}, func(name string) bool { return name == chosen })
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // journal looks for damage, which no command need have met yet.

@@ -33,6 +33,7 @@ type imageFlags struct {
 	pull    bool
 }
 
+// newImageCommand makes `ralph image`.
 func newImageCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "image", Short: "Build and remove the image that agents run in",

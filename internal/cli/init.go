@@ -56,6 +56,7 @@ type initOptions struct {
 	build                 *bool // set to whether the image is to be built
 }
 
+// newInitCommand makes `ralph init`.
 func newInitCommand(a *compose.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{

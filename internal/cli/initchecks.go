@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -160,4 +161,27 @@ func otherTools(a *compose.App, c scaffold.Choices) (list []scaffold.Other, err 
 		}
 	}
 	return list, nil
+}
+
+// agentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent
+// that needs none that ralph knows of.
+func agentLogin(a *compose.App, agent agents.Agent) (found, trouble string) {
+	login := agent.Describe().Login
+	for _, key := range login.Keys {
+		if a.Host.Getenv(key.Env) != "" {
+			return key.Env + " is set", ""
+		}
+	}
+	path := login.Path(a.User())
+	if path == "" && len(login.Keys) == 0 {
+		return "", ""
+	}
+	err := errors.New("no login")
+	if login.Read != nil {
+		_, err = login.Read(path)
+	}
+	if err != nil {
+		return "", fmt.Sprintf("agent %s: %v", agent.Name(), err)
+	}
+	return path, ""
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -106,7 +107,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for object, value := range map[string]any{
 		"status": look.StatusData{}, "issue-status": look.IssueStatus{}, "cost": look.CostData{}, "verification-of-proof": verifyData{},
 		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.JobData{}, "cleaned": cleaned{}, "repaired": repaired{},
-		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": shownProject{},
+		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ShownProject{},
 	} {
 		check(object, reflect.TypeOf(value))
 	}

@@ -38,6 +38,7 @@ run began: look at it, and name it.`
 // mergeFlags say which branches may be merged.
 type mergeFlags struct{ all, unfinished, edited bool }
 
+// newMergeCommand makes `ralph merge`.
 func newMergeCommand(a *compose.App) *cobra.Command {
 	var o mergeFlags
 	cmd := &cobra.Command{

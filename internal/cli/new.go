@@ -21,6 +21,7 @@ const newLong = `Write a new issue into a backlog of files, with the labels by w
 opens ($VISUAL or $EDITOR). What is written is checked before the issue is added. On a forge: print the address where issues are
 made, with TITLE and the text of --body filled in, and open it in the browser.`
 
+// newNewCommand makes `ralph new`.
 func newNewCommand(a *compose.App) *cobra.Command {
 	var (
 		d    tracker.Draft

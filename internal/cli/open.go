@@ -18,6 +18,7 @@ import (
 const openLong = `Print the address of an issue's open pull or merge request, or of the issue, and open it in the browser. Of a backlog of files
 it is the path of the file. Without a terminal nothing is opened.`
 
+// newOpenCommand makes `ralph open`.
 func newOpenCommand(a *compose.App) *cobra.Command {
 	var issueOnly bool
 	cmd := &cobra.Command{

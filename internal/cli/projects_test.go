@@ -3,88 +3,16 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 )
-
-const projectsText = `# what we work
-parallel: 6 # slots
-
-projects: # the list
-  # the shop
-  - repo: /src/shop
-    name: shop
-    gate:
-      - make test # slow
-
-  # the site
-  - name: site
-    repo: /src/site
-
-# the end
-`
-
-func TestEditProjects(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, text string
-		edit       func(string) (string, error)
-		want       string
-	}{
-		{"add", projectsText, func(s string) (string, error) { return addProject(s, "/src/new", "") },
-			strings.Replace(projectsText, "\n\n# the end", "\n  - repo: /src/new\n\n# the end", 1)},
-		{"add with a name", projectsText, func(s string) (string, error) { return addProject(s, "/src/a: b", "new") },
-			strings.Replace(projectsText, "\n\n# the end", "\n  - repo: \"/src/a: b\"\n    name: new\n\n# the end", 1)},
-		{"add to nothing", "", func(s string) (string, error) { return addProject(s, "/src/new", "") }, "projects:\n  - repo: /src/new\n"},
-		{"add to no list", "parallel: 2\n", func(s string) (string, error) { return addProject(s, "/src/new", "") },
-			"parallel: 2\nprojects:\n  - repo: /src/new\n"},
-		{"add to an empty list", "projects:\nparallel: 2\n", func(s string) (string, error) { return addProject(s, "/src/new", "") }, ""},
-		{"add without indentation", "projects:\n- repo: /a\nparallel: 2", func(s string) (string, error) { return addProject(s, "/b", "") },
-			"projects:\n- repo: /a\n- repo: /b\nparallel: 2\n"},
-		{"add to a flow", "projects: [{repo: /a}]\n", func(s string) (string, error) { return addProject(s, "/b", "") }, ""},
-		{"remove the first", projectsText, func(s string) (string, error) { return removeProject(s, 0) },
-			strings.Replace(projectsText, "  - repo: /src/shop\n    name: shop\n    gate:\n      - make test # slow\n", "", 1)},
-		{"remove the last", projectsText, func(s string) (string, error) { return removeProject(s, 1) },
-			strings.Replace(projectsText, "  - name: site\n    repo: /src/site\n", "", 1)},
-		{"remove from a flow", "projects: [{repo: /a}, {repo: /b}]\n", func(s string) (string, error) { return removeProject(s, 1) }, ""},
-	} {
-		got, err := c.edit(c.text)
-		if (err != nil) != (c.want == "") || got != c.want {
-			t.Errorf("%s: %v\n%s\nwant\n%s", c.name, err, got, c.want)
-		}
-	}
-}
-
-// What was added and removed again leaves the text as it was.
-func TestEditProjectsUndoes(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		text := "parallel: 2\nprojects:\n"
-		n := rapid.IntRange(1, 4).Draw(t, "n")
-		for i := range n {
-			text += rapid.SampledFrom([]string{"", "\n", "  # note\n", "# note\n"}).Draw(t, "between")
-			text += fmt.Sprintf("  - repo: /src/%d\n", i) + rapid.SampledFrom([]string{"", "    gate: |\n      - not an item\n\n      more\n", "    # note\n    model: x\n"}).Draw(t, "more")
-		}
-		text += rapid.SampledFrom([]string{"", "# the end\n", "\n\n"}).Draw(t, "end")
-		more, err := addProject(text, "/src/new", "new")
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := removeProject(more, n)
-		if want := strings.TrimRight(text, "\n") + "\n"; err != nil || back != want {
-			t.Fatalf("%v\n%s\nwant\n%s", err, back, want)
-		}
-	})
-}
 
 func TestProjects(t *testing.T) {
 	t.Parallel()
@@ -120,7 +48,7 @@ func TestProjects(t *testing.T) {
 	do(exit.Usage, "takes one NAME", "pause")
 	do(0, "not-running", "list")
 	do(0, "Paused repo", "pause", "repo")
-	var list []shownProject
+	var list []serve.ShownProject
 	if got := do(0, "paused", "list", "--json"); json.Unmarshal([]byte(got.stdout), &list) != nil || len(list) != 1 || list[0].State != "paused" || list[0].Repo != "ROOT/repo" {
 		t.Errorf("%+v", got)
 	}
@@ -158,7 +86,7 @@ func TestProjectsOfService(t *testing.T) {
 		return m.run(t, nil, append(args, "--listen=unix:"+socket, "--config="+file)...)
 	}
 	state := func() (all string) {
-		var list []shownProject
+		var list []serve.ShownProject
 		if got := do("projects", "list", "--json"); got.status != 0 || json.Unmarshal([]byte(got.stdout), &list) != nil {
 			t.Fatalf("%+v", got)
 		}

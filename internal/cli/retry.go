@@ -18,6 +18,7 @@ import (
 const retryLong = `Ask the next ralph work, on whichever machine, to work an issue again, as a comment /ralph retry (or /ralph fresh) does on a
 forge: attempts and waiting times count anew, the pick-up label goes on, and needs-human and needs-info go.`
 
+// newRetryCommand makes `ralph retry`.
 func newRetryCommand(a *compose.App) *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{

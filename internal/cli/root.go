@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 )
 
@@ -39,8 +40,8 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"run":      work.NewRun,
 		"new":      newNewCommand,
 		"edit":     newEditCommand,
-		"serve":    newServeCommand,
-		"projects": newProjectsCommand,
+		"serve":    serve.NewCommand,
+		"projects": serve.NewProjects,
 		"fleet":    fleetdb.NewCommand,
 		"stop":     newStopCommand,
 		"merge":    newMergeCommand,
@@ -50,7 +51,7 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"clean":    newCleanCommand,
 		"sandbox":  newSandboxCommand,
 		"status":   look.NewStatus,
-		"top":      newTopCommand,
+		"top":      serve.NewTop,
 		"show":     look.NewShow,
 		"cost":     look.NewCost,
 		"diff":     newDiffCommand,

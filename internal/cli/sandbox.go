@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/escape"
 )
 
+// newSandboxCommand makes `ralph sandbox`.
 func newSandboxCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sandbox", Short: "Look at sandboxes, and run commands in one",
@@ -316,4 +318,11 @@ func attackSandbox(ctx context.Context, provider sandboxes.Provider) ([]probe, e
 		return nil, untried
 	}
 	return probes, nil
+}
+
+// strongerThan lists, for people, the sandboxes that isolate most, without the one that is chosen.
+func strongerThan(chosen string) string {
+	names := slices.DeleteFunc([]string{"native", "docker", "podman", "sbx"}, func(name string) bool { return name == chosen })
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/cli/clitest"
-
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/clitest"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/proc"

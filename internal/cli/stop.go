@@ -22,6 +22,7 @@ is released. No attempt is used; the next sweep takes the issue up again, unless
 
 With the database of a fleet, the machine that works the issue is asked, whichever that is.`
 
+// newStopCommand makes `ralph stop`.
 func newStopCommand(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	cmd := &cobra.Command{

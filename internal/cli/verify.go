@@ -37,6 +37,7 @@ type verifyData struct {
 	Statement json.RawMessage `json:"statement,omitempty"`
 }
 
+// newVerifyCommand makes `ralph verify`.
 func newVerifyCommand(a *compose.App) *cobra.Command {
 	var keys string
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-// Package clitest has records of runs for the tests of commands.
+// Package clitest has records of runs and a terminal for the tests of commands.
 package clitest
 
 import (

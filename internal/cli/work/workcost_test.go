@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ralph-pool/ralph/internal/cli/clitest"
-
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/clitest"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"

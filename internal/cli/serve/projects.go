@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"cmp"
@@ -33,7 +33,8 @@ type projectsOptions struct {
 	file, listen, tokenFile string
 }
 
-func newProjectsCommand(a *compose.App) *cobra.Command {
+// NewProjects makes `ralph projects`.
+func NewProjects(a *compose.App) *cobra.Command {
 	o := &projectsOptions{App: a}
 	cmd := &cobra.Command{Use: "projects", Short: "List, add, pause and remove the projects of a service", Long: projectsLong, GroupID: compose.GroupWork,
 		Example: "  ralph projects add ~/src/shop\n  ralph projects list\n  ralph projects pause shop"}
@@ -130,8 +131,8 @@ func (o *projectsOptions) read() ([]config.Project, error) {
 	return file.Projects, nil
 }
 
-// shownProject is a project as `ralph projects list` shows it.
-type shownProject struct {
+// ShownProject is a project as `ralph projects list` shows it.
+type ShownProject struct {
 	Name    string `json:"name"`
 	Repo    string `json:"repo"`
 	State   string `json:"state"` // of the service, or not-running
@@ -160,9 +161,9 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 			list = append(list, config.Project{Name: p.Name, Repo: p.Repo})
 		}
 	}
-	shown := []shownProject{}
+	shown := []ShownProject{}
 	for _, p := range list {
-		s := shownProject{Name: p.Name, Repo: p.Repo, State: "not-running"}
+		s := ShownProject{Name: p.Name, Repo: p.Repo, State: "not-running"}
 		for _, of := range known {
 			if of.Name == p.Name {
 				s.State, s.Problem, s.Running = of.State, of.Problem, len(of.Running)

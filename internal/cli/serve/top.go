@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"context"
@@ -24,7 +24,8 @@ ADDRESS, and outside of a repository, the runs of a service: HOST:PORT, http://H
 
 It goes on until you leave it, which changes nothing: what runs goes on.`
 
-func newTopCommand(a *compose.App) *cobra.Command {
+// NewTop makes `ralph top`.
+func NewTop(a *compose.App) *cobra.Command {
 	var t top
 	cmd := &cobra.Command{
 		Use: "top [ADDRESS]", Short: "Watch what is being worked", Long: topLong,

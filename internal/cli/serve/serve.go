@@ -1,4 +1,6 @@
-package cli
+// Package serve is `ralph serve`, alone and in a fleet, its list of projects, and what watches it: serve, projects
+// and top.
+package serve
 
 import (
 	"cmp"
@@ -41,7 +43,8 @@ const serveExample = `  ralph serve
   ralph serve ~/.config/ralph/serve.yaml
   ralph serve --listen unix:/run/ralph/api.sock serve.yaml`
 
-func newServeCommand(a *compose.App) *cobra.Command {
+// NewCommand makes `ralph serve`.
+func NewCommand(a *compose.App) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a dashboard", Long: serveLong, Example: serveExample,
