@@ -41,6 +41,7 @@ var floors = map[string]int{
 	"internal/cli/fleetdb":       composer,
 	"internal/cli/hint":          composer,
 	"internal/cli/look":          composer,
+	"internal/cli/review":        composer,
 	"internal/cli/scaffold":      composer,
 	"internal/cli/screen":        composer,
 	"internal/cli/serve":         composer,

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -47,7 +48,7 @@ func editIssue(ctx context.Context, a *compose.App, p *compose.Parts, typed stri
 	}
 	issue, err := p.Issue(ctx, typed)
 	if err == nil {
-		browse(a, issue.URL)
+		review.Browse(a, issue.URL)
 	}
 	return err
 }

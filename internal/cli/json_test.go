@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -105,7 +106,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	check("shown-run", reflect.TypeFor[look.ShownRun]()) // before what holds such a run without its work
 	for object, value := range map[string]any{
-		"status": look.StatusData{}, "issue-status": look.IssueStatus{}, "cost": look.CostData{}, "verification-of-proof": verifyData{},
+		"status": look.StatusData{}, "issue-status": look.IssueStatus{}, "cost": look.CostData{}, "verification-of-proof": review.VerifyData{},
 		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.JobData{}, "cleaned": cleaned{}, "repaired": repaired{},
 		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ShownProject{},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -100,6 +101,6 @@ func browseNew(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.
 		}
 	}
 	where := url.URL{Scheme: "https", Host: at.Host, Path: "/" + at.Path + kind.NewIssue, RawQuery: query.Encode()}
-	browse(a, where.String())
+	review.Browse(a, where.String())
 	return nil
 }

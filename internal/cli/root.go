@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 )
@@ -44,7 +45,7 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"projects": serve.NewProjects,
 		"fleet":    fleetdb.NewCommand,
 		"stop":     newStopCommand,
-		"merge":    newMergeCommand,
+		"merge":    review.NewMerge,
 		"retry":    newRetryCommand,
 		"close":    newCloseCommand,
 		"reopen":   newReopenCommand,
@@ -54,10 +55,10 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"top":      serve.NewTop,
 		"show":     look.NewShow,
 		"cost":     look.NewCost,
-		"diff":     newDiffCommand,
-		"tree":     newTreeCommand,
-		"open":     newOpenCommand,
-		"verify":   newVerifyCommand,
+		"diff":     review.NewDiff,
+		"tree":     review.NewTree,
+		"open":     review.NewOpen,
+		"verify":   review.NewVerify,
 		"logs":     look.NewLogs,
 		"prompt":   look.NewPrompt,
 		"init":     newInitCommand,

@@ -1,4 +1,5 @@
-package cli
+// Package review has the commands for finished work: diff, tree, open, verify and merge.
+package review
 
 import (
 	"cmp"
@@ -38,8 +39,8 @@ run began: look at it, and name it.`
 // mergeFlags say which branches may be merged.
 type mergeFlags struct{ all, unfinished, edited bool }
 
-// newMergeCommand makes `ralph merge`.
-func newMergeCommand(a *compose.App) *cobra.Command {
+// NewMerge makes `ralph merge`.
+func NewMerge(a *compose.App) *cobra.Command {
 	var o mergeFlags
 	cmd := &cobra.Command{
 		Use: "merge KEY...", Short: "Check an issue's branch once more, merge it, and close the issue", Long: mergeLong,

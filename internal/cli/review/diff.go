@@ -1,4 +1,4 @@
-package cli
+package review
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 const diffLong = `Show what an issue's branch changes, as ` + "`git diff BASE...BRANCH`" + ` does: with your pager, your colours and your settings.
 Changes that a run saved without a commit are not in it; ralph show says where they are.`
 
-// newDiffCommand makes `ralph diff`.
-func newDiffCommand(a *compose.App) *cobra.Command {
+// NewDiff makes `ralph diff`.
+func NewDiff(a *compose.App) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
 		Use: "diff KEY", Short: "Show what an issue's branch changes", Long: diffLong,

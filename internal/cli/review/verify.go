@@ -1,4 +1,4 @@
-package cli
+package review
 
 import (
 	"cmp"
@@ -25,8 +25,8 @@ const verifyLong = `Check the proof of a commit that ralph has published: the si
 what it says against the repository and the backlog. It prints what the proof says, and what it leaves open. The exit status is 0
 only when nothing that could be checked fails. Nothing of the commits is run.`
 
-// verifyData is what `ralph verify --json` prints. Fields are only ever added.
-type verifyData struct {
+// VerifyData is what `ralph verify --json` prints. Fields are only ever added.
+type VerifyData struct {
 	Commit    string          `json:"commit"`
 	Proved    bool            `json:"proved"`
 	Key       string          `json:"key,omitempty"`
@@ -37,8 +37,8 @@ type verifyData struct {
 	Statement json.RawMessage `json:"statement,omitempty"`
 }
 
-// newVerifyCommand makes `ralph verify`.
-func newVerifyCommand(a *compose.App) *cobra.Command {
+// NewVerify makes `ralph verify`.
+func NewVerify(a *compose.App) *cobra.Command {
 	var keys string
 	cmd := &cobra.Command{
 		Use: "verify BRANCH|COMMIT|KEY", Short: "Check the proof of what ralph has published", Long: verifyLong,
@@ -218,8 +218,8 @@ func (v *verification) places(ctx context.Context, branch string) (map[string]st
 }
 
 // check compares the commit's proof with the repository and the backlog.
-func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (verifyData, error) {
-	data := verifyData{Commit: v.commit, Checks: []proof.Result{}}
+func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (VerifyData, error) {
+	data := VerifyData{Commit: v.commit, Checks: []proof.Result{}}
 	lines, err := v.lines(ctx)
 	if err != nil {
 		return data, err
@@ -295,7 +295,7 @@ func (v *verification) text(ctx context.Context, key string) (hash, unread strin
 }
 
 // showProof prints a verification.
-func showProof(a *compose.App, d verifyData) {
+func showProof(a *compose.App, d VerifyData) {
 	line := func(lead, text string) {
 		a.UI.Printf("%s\n", a.UI.Wrapped(lead+screen.CleanLine(text), 10))
 	}

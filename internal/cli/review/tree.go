@@ -1,4 +1,4 @@
-package cli
+package review
 
 import (
 	"context"
@@ -18,8 +18,8 @@ const treeLong = `Check out what an issue's runs have left, as a git worktree of
 a folder beside the repository. No hook and no filter program (such as that of git LFS) runs for the checkout: an agent may have
 chosen what they act on. Look before you build or run anything in it.`
 
-// newTreeCommand makes `ralph tree`.
-func newTreeCommand(a *compose.App) *cobra.Command {
+// NewTree makes `ralph tree`.
+func NewTree(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tree KEY [DIR]", Short: "Check out what an issue's runs have left, to look into", Long: treeLong,
 		Example: "  ralph tree fix-login\n  ralph tree fix-login /tmp/look",

@@ -1,4 +1,4 @@
-package cli
+package review
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 const openLong = `Print the address of an issue's open pull or merge request, or of the issue, and open it in the browser. Of a backlog of files
 it is the path of the file. Without a terminal nothing is opened.`
 
-// newOpenCommand makes `ralph open`.
-func newOpenCommand(a *compose.App) *cobra.Command {
+// NewOpen makes `ralph open`.
+func NewOpen(a *compose.App) *cobra.Command {
 	var issueOnly bool
 	cmd := &cobra.Command{
 		Use: "open KEY", Short: "Open an issue, or its request, in the browser", Long: openLong,
@@ -34,7 +34,7 @@ func newOpenCommand(a *compose.App) *cobra.Command {
 		if n := len(runs); n > 0 && runs[n-1].Request.URL != "" && !issueOnly {
 			where = runs[n-1].Request.URL
 		}
-		browse(a, where)
+		Browse(a, where)
 		return nil
 	})
 	cmd.Flags().BoolVar(&issueOnly, "issue", false, "the issue, not its request")
@@ -42,9 +42,9 @@ func newOpenCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// browse prints an address, and opens it where a person has a browser for it. It is printed all the same: whether a browser
+// Browse prints an address, and opens it where a person has a browser for it. It is printed all the same: whether a browser
 // shows anything cannot be told.
-func browse(a *compose.App, address string) {
+func Browse(a *compose.App, address string) {
 	a.UI.Printf("%s\n", screen.CleanLine(address))
 	if !screen.IsTerminal(a.Host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return
