@@ -40,6 +40,7 @@ var floors = map[string]int{
 	"internal/cli/exit":          composer,
 	"internal/cli/fleetdb":       composer,
 	"internal/cli/hint":          composer,
+	"internal/cli/issues":        composer,
 	"internal/cli/look":          composer,
 	"internal/cli/review":        composer,
 	"internal/cli/scaffold":      composer,

@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
+	"github.com/ralph-pool/ralph/internal/cli/issues"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/serve"
@@ -39,16 +40,16 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 	return map[string]func(*compose.App) *cobra.Command{
 		"work":     work.NewCommand,
 		"run":      work.NewRun,
-		"new":      newNewCommand,
-		"edit":     newEditCommand,
+		"new":      issues.NewCreate,
+		"edit":     issues.NewEdit,
 		"serve":    serve.NewCommand,
 		"projects": serve.NewProjects,
 		"fleet":    fleetdb.NewCommand,
-		"stop":     newStopCommand,
+		"stop":     issues.NewStop,
 		"merge":    review.NewMerge,
-		"retry":    newRetryCommand,
-		"close":    newCloseCommand,
-		"reopen":   newReopenCommand,
+		"retry":    issues.NewRetry,
+		"close":    issues.NewClose,
+		"reopen":   issues.NewReopen,
 		"clean":    newCleanCommand,
 		"sandbox":  newSandboxCommand,
 		"status":   look.NewStatus,

@@ -1,4 +1,4 @@
-package cli
+package issues
 
 import (
 	"context"
@@ -22,8 +22,8 @@ is released. No attempt is used; the next sweep takes the issue up again, unless
 
 With the database of a fleet, the machine that works the issue is asked, whichever that is.`
 
-// newStopCommand makes `ralph stop`.
-func newStopCommand(a *compose.App) *cobra.Command {
+// NewStop makes `ralph stop`.
+func NewStop(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	cmd := &cobra.Command{
 		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,

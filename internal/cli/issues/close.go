@@ -1,4 +1,4 @@
-package cli
+package issues
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// newCloseCommand makes `ralph close`.
-func newCloseCommand(a *compose.App) *cobra.Command {
+// NewClose makes `ralph close`.
+func NewClose(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "close KEY", Short: "Close an issue",
 		Long: "Close an issue, and take off the labels that ralph has put on. A run that is on ends, and its work is kept:\n" +
@@ -24,8 +24,8 @@ func newCloseCommand(a *compose.App) *cobra.Command {
 	return setsState(a, cmd, "closed", func(i tracker.Issue) bool { return !i.Open }, tracker.Change{Close: true})
 }
 
-// newReopenCommand makes `ralph reopen`.
-func newReopenCommand(a *compose.App) *cobra.Command {
+// NewReopen makes `ralph reopen`.
+func NewReopen(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reopen KEY", Short: "Open an issue again",
 		Long: "Open an issue again. `ralph retry KEY` then has it worked: the pick-up label goes with a success.",

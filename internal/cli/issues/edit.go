@@ -1,4 +1,4 @@
-package cli
+package issues
 
 import (
 	"cmp"
@@ -21,8 +21,8 @@ import (
 const editLong = `Edit an issue of a backlog of files with your editor ($VISUAL or $EDITOR). What you have written is checked before it takes the
 place of the old text; a run that is on is told of it. On a forge: print the issue's address, and open it in the browser.`
 
-// newEditCommand makes `ralph edit`.
-func newEditCommand(a *compose.App) *cobra.Command {
+// NewEdit makes `ralph edit`.
+func NewEdit(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit KEY", Short: "Edit an issue", Long: editLong,
 		Example: "  ralph edit fix-login", GroupID: compose.GroupWork, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,

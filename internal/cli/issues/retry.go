@@ -1,4 +1,4 @@
-package cli
+package issues
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 const retryLong = `Ask the next ralph work, on whichever machine, to work an issue again, as a comment /ralph retry (or /ralph fresh) does on a
 forge: attempts and waiting times count anew, the pick-up label goes on, and needs-human and needs-info go.`
 
-// newRetryCommand makes `ralph retry`.
-func newRetryCommand(a *compose.App) *cobra.Command {
+// NewRetry makes `ralph retry`.
+func NewRetry(a *compose.App) *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{
 		Use: "retry KEY", Short: "Ask the next sweep to work an issue again", Long: retryLong,

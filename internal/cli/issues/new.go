@@ -1,4 +1,6 @@
-package cli
+// Package issues has the commands that change issues of the backlog, and the runs of one: new, edit, close, reopen,
+// retry and stop.
+package issues
 
 import (
 	"context"
@@ -22,8 +24,8 @@ const newLong = `Write a new issue into a backlog of files, with the labels by w
 opens ($VISUAL or $EDITOR). What is written is checked before the issue is added. On a forge: print the address where issues are
 made, with TITLE and the text of --body filled in, and open it in the browser.`
 
-// newNewCommand makes `ralph new`.
-func newNewCommand(a *compose.App) *cobra.Command {
+// NewCreate makes `ralph new`.
+func NewCreate(a *compose.App) *cobra.Command {
 	var (
 		d    tracker.Draft
 		edit bool
