@@ -33,6 +33,7 @@ var floors = map[string]int{
 	"cmd/ralph": 13,
 
 	"internal/cli":               composer,
+	"internal/cli/clean":         composer,
 	"internal/cli/clitest":       composer,
 	"internal/cli/compose":       composer,
 	"internal/cli/config":        composer,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/clean"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/look"
@@ -302,7 +303,7 @@ func (d *doctor) sbxLogin(ctx context.Context, p *sbx.Provider, agent agents.Sbx
 
 // leftovers says what is left, and how to be rid of it.
 func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
-	found, err := leftovers(ctx, p)
+	found, err := clean.Leftovers(ctx, p)
 	if d.lacksToken(ctx, p, err) {
 		return
 	}

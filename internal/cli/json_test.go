@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/clean"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
@@ -107,7 +108,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	check("shown-run", reflect.TypeFor[look.ShownRun]()) // before what holds such a run without its work
 	for object, value := range map[string]any{
 		"status": look.StatusData{}, "issue-status": look.IssueStatus{}, "cost": look.CostData{}, "verification-of-proof": review.VerifyData{},
-		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.JobData{}, "cleaned": cleaned{}, "repaired": repaired{},
+		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.JobData{}, "cleaned": clean.Cleaned{}, "repaired": clean.Repaired{},
 		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ShownProject{},
 	} {
 		check(object, reflect.TypeOf(value))

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ralph-pool/ralph/internal/cli/clean"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
@@ -50,7 +51,7 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"retry":    issues.NewRetry,
 		"close":    issues.NewClose,
 		"reopen":   issues.NewReopen,
-		"clean":    newCleanCommand,
+		"clean":    clean.NewCommand,
 		"sandbox":  newSandboxCommand,
 		"status":   look.NewStatus,
 		"top":      serve.NewTop,

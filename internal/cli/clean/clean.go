@@ -1,4 +1,5 @@
-package cli
+// Package clean removes what ended runs have left, and repairs what they have left broken: `ralph clean`.
+package clean
 
 import (
 	"context"
@@ -39,8 +40,8 @@ const cleanExample = `  ralph clean --dry-run
   ralph clean --discard 'run-shell-*'
   ralph clean --repair`
 
-// newCleanCommand makes `ralph clean`.
-func newCleanCommand(a *compose.App) *cobra.Command {
+// NewCommand makes `ralph clean`.
+func NewCommand(a *compose.App) *cobra.Command {
 	var dry, discard, caches, repair bool
 	cmd := &cobra.Command{
 		Use: "clean [KEY...]", Short: "Remove worktrees and branches that are safe to remove", Long: cleanLong,
@@ -73,8 +74,8 @@ func newCleanCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// cleaned is what became of one thing that could be removed.
-type cleaned struct {
+// Cleaned is what became of one thing that could be removed.
+type Cleaned struct {
 	Issue   string `json:"issue"`
 	Branch  string `json:"branch"`
 	Removed bool   `json:"removed"`
@@ -109,7 +110,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	if err := c.look(ctx); err != nil {
 		return err
 	}
-	results := []cleaned{}
+	results := []Cleaned{}
 	for _, l := range left {
 		results = append(results, c.clean(ctx, l)...)
 	}
@@ -186,7 +187,7 @@ func named(ctx context.Context, p *compose.Parts, left []leftover, args []string
 	return out, nil
 }
 
-func printCleaned(a *compose.App, results []cleaned, name func(key string) string, dry bool) error {
+func printCleaned(a *compose.App, results []Cleaned, name func(key string) string, dry bool) error {
 	rows := [][]string{{"ISSUE", "STATE", "WHY"}}
 	for _, r := range results {
 		rows = append(rows, []string{name(r.Issue), removal(r.Removed && !dry, r.Removed), r.Why})
@@ -194,7 +195,7 @@ func printCleaned(a *compose.App, results []cleaned, name func(key string) strin
 	if err := printRemoved(a, results, rows, "Nothing to clean."); err != nil || a.JSON {
 		return err
 	}
-	if slices.ContainsFunc(results, func(r cleaned) bool { return r.drop }) {
+	if slices.ContainsFunc(results, func(r Cleaned) bool { return r.drop }) {
 		a.UI.Printf("To look: git show ID; to drop what is kept: ralph clean --discard KEY\n")
 	}
 	return nil

@@ -1,4 +1,4 @@
-package cli
+package clean
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// leftovers lists what killed processes, lost folders and damage have left. What belongs to an issue that is being worked
+// Leftovers lists what killed processes, lost folders and damage have left. What belongs to an issue that is being worked
 // is not in the list.
-func leftovers(ctx context.Context, p *compose.Parts) ([]worktree.Leftover, error) {
+func Leftovers(ctx context.Context, p *compose.Parts) ([]worktree.Leftover, error) {
 	found, err := p.Repo.Leftovers(ctx, true)
 	if err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func (c *cleaner) runs() (alive map[string]bool, dead map[string]string, err err
 	return alive, dead, nil
 }
 
-// repaired is what became of one leftover.
-type repaired struct {
+// Repaired is what became of one leftover.
+type Repaired struct {
 	What    string `json:"what"`
 	Where   string `json:"where"`
 	Removed bool   `json:"removed"`
@@ -91,13 +91,13 @@ type repaired struct {
 
 // runRepair removes what leftovers lists.
 func repairAll(ctx context.Context, a *compose.App, p *compose.Parts, dry bool) error {
-	found, err := leftovers(ctx, p)
+	found, err := Leftovers(ctx, p)
 	if err != nil {
 		return err
 	}
-	results, failed := []repaired{}, 0
+	results, failed := []Repaired{}, 0
 	for _, l := range found {
-		r := repaired{What: string(l.Kind), Where: l.Where, Why: l.Detail}
+		r := Repaired{What: string(l.Kind), Where: l.Where, Why: l.Detail}
 		if l.Remove != nil && !dry {
 			became, err := l.Remove(ctx)
 			if became != "" {
