@@ -44,6 +44,7 @@ var floors = map[string]int{
 	"internal/cli/issues":        composer,
 	"internal/cli/look":          composer,
 	"internal/cli/review":        composer,
+	"internal/cli/sandbox":       composer,
 	"internal/cli/scaffold":      composer,
 	"internal/cli/screen":        composer,
 	"internal/cli/serve":         composer,

@@ -246,6 +246,7 @@ func (d *doctor) gate(ctx context.Context, p *compose.Parts) {
 	d.ok("gate", strings.Join(p.Gate, "; "))
 }
 
+// findingData is a line of `ralph doctor --json`.
 type findingData struct {
 	What   string           `json:"what"`
 	Status tracker.Severity `json:"status"`

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop/prompt"
@@ -123,7 +124,7 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 		return nil
 	}
 	a.UI.Printf("\n")
-	if err := buildImage(a, cmd, imageFlags{engine: choices.Sandbox}); err != nil {
+	if err := sandbox.BuildImage(a, cmd, sandbox.ImageFlags{Engine: choices.Sandbox}); err != nil {
 		return fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/review"
+	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -109,7 +110,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for object, value := range map[string]any{
 		"status": look.StatusData{}, "issue-status": look.IssueStatus{}, "cost": look.CostData{}, "verification-of-proof": review.VerifyData{},
 		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.JobData{}, "cleaned": clean.Cleaned{}, "repaired": clean.Repaired{},
-		"finding": findingData{}, "setting": config.Entry{}, "provider": providerData{}, "attack": probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ShownProject{},
+		"finding": findingData{}, "setting": config.Entry{}, "provider": sandbox.ProviderData{}, "attack": sandbox.Probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ShownProject{},
 	} {
 		check(object, reflect.TypeOf(value))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/issues"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/review"
+	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 )
@@ -52,7 +53,7 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"close":    issues.NewClose,
 		"reopen":   issues.NewReopen,
 		"clean":    clean.NewCommand,
-		"sandbox":  newSandboxCommand,
+		"sandbox":  sandbox.NewCommand,
 		"status":   look.NewStatus,
 		"top":      serve.NewTop,
 		"show":     look.NewShow,
@@ -65,9 +66,9 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"prompt":   look.NewPrompt,
 		"init":     newInitCommand,
 		"doctor":   newDoctorCommand,
-		"image":    newImageCommand,
-		"docker":   func(a *compose.App) *cobra.Command { return newEngineCommand(a, "docker") },
-		"podman":   func(a *compose.App) *cobra.Command { return newEngineCommand(a, "podman") },
+		"image":    sandbox.NewImage,
+		"docker":   func(a *compose.App) *cobra.Command { return sandbox.NewEngine(a, "docker") },
+		"podman":   func(a *compose.App) *cobra.Command { return sandbox.NewEngine(a, "podman") },
 		"config":   newConfigCommand,
 		"trust":    newTrustCommand,
 		"version":  newVersionCommand,

@@ -1,4 +1,5 @@
-package cli
+// Package sandbox has the commands for sandboxes and their images: sandbox, image, docker and podman.
+package sandbox
 
 import (
 	"cmp"
@@ -25,8 +26,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/escape"
 )
 
-// newSandboxCommand makes `ralph sandbox`.
-func newSandboxCommand(a *compose.App) *cobra.Command {
+// NewCommand makes `ralph sandbox`.
+func NewCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sandbox", Short: "Look at sandboxes, and run commands in one",
 		Example: "  ralph sandbox check\n  ralph sandbox exec --allow goproxy.example.com -- go test ./...",
@@ -118,8 +119,8 @@ func newSandboxCheckCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// providerData is one line of the table.
-type providerData struct {
+// ProviderData is one line of the table.
+type ProviderData struct {
 	Name      string              `json:"name"`
 	Usable    bool                `json:"usable"`
 	Why       string              `json:"why,omitempty"`
@@ -137,7 +138,7 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 		return err
 	}
 	p := &compose.Parts{Config: loaded.Config, Loaded: loaded, Top: a.Dir()}
-	var list []providerData
+	var list []ProviderData
 	registry := a.SandboxRegistry(p)
 	for _, name := range registry.Names() {
 		provider, err := registry.Lookup(name)
@@ -145,14 +146,14 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 			return err
 		}
 		c := provider.Capabilities()
-		d := providerData{Name: name, Usable: true, Isolation: c.Isolation, Network: networkWord(c), Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets, Weaker: c.Weaker}
+		d := ProviderData{Name: name, Usable: true, Isolation: c.Isolation, Network: networkWord(c), Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets, Weaker: c.Weaker}
 		if err := provider.Check(cmd.Context()); err != nil {
 			d.Usable, d.Why = false, work.SandboxWhy(name, err)
 		}
 		list = append(list, d)
 	}
 	provider, err := a.Sandbox(cmd.Context(), p)
-	var probes []probe
+	var probes []Probe
 	if err == nil && provider.Capabilities().Isolated() {
 		if probes, err = attackSandbox(cmd.Context(), provider); err != nil {
 			unusable(list, provider.Name(), err)
@@ -171,7 +172,7 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 }
 
 // unusable corrects the line of a sandbox that its provider believed in, and that does not open.
-func unusable(list []providerData, name string, err error) {
+func unusable(list []ProviderData, name string, err error) {
 	for i := range list {
 		if list[i].Name == name && list[i].Usable {
 			list[i].Usable, list[i].Why = false, work.SandboxWhy(name, err)
@@ -179,7 +180,7 @@ func unusable(list []providerData, name string, err error) {
 	}
 }
 
-func printCheck(a *compose.App, list []providerData, provider sandboxes.Provider, probes []probe) error {
+func printCheck(a *compose.App, list []ProviderData, provider sandboxes.Provider, probes []Probe) error {
 	if a.JSON {
 		out := map[string]any{"providers": list, "chosen": "", "attacks": probes}
 		if provider != nil {
@@ -227,11 +228,11 @@ func printCheck(a *compose.App, list []providerData, provider sandboxes.Provider
 	return nil
 }
 
-func verdictOf(provider sandboxes.Provider, probes []probe) error {
+func verdictOf(provider sandboxes.Provider, probes []Probe) error {
 	if !provider.Capabilities().Isolated() {
 		return &exit.Error{
 			Status: exit.Failed, Err: fmt.Errorf("%s isolates nothing, so nothing was tried", provider.Name()),
-			Hint: "choose " + strongerThan(provider.Name()),
+			Hint: "choose " + StrongerThan(provider.Name()),
 		}
 	}
 	var broken, untried []string
@@ -252,7 +253,7 @@ func verdictOf(provider sandboxes.Provider, probes []probe) error {
 }
 
 // stopped sums up the attacks on a sandbox where none did what it should not.
-func stopped(name string, probes []probe) string {
+func stopped(name string, probes []Probe) string {
 	weak := 0
 	for _, pr := range probes {
 		if pr.Known {
@@ -283,8 +284,8 @@ func word(b bool, yes, no string) string {
 	return no
 }
 
-// probe is one thing that must not be possible inside a sandbox, or on the host by way of what comes out of it.
-type probe struct {
+// Probe is one thing that must not be possible inside a sandbox, or on the host by way of what comes out of it.
+type Probe struct {
 	What    string `json:"what"`
 	Stopped bool   `json:"stopped"`
 	// Known: the provider says of itself that it does not stop this.
@@ -298,12 +299,12 @@ type probe struct {
 
 // attackSandbox tries what must not be possible. Nothing on the host is harmed where it is. The error says why nothing at
 // all could be tried.
-func attackSandbox(ctx context.Context, provider sandboxes.Provider) ([]probe, error) {
-	var probes []probe
+func attackSandbox(ctx context.Context, provider sandboxes.Provider) ([]Probe, error) {
+	var probes []Probe
 	var untried error
 	tried := false
 	for _, r := range escape.Try(ctx, attack.All(), provider) {
-		p := probe{What: r.Name, Stopped: len(r.Breaches) == 0 && r.Err == nil && !r.Known, Known: r.Known}
+		p := Probe{What: r.Name, Stopped: len(r.Breaches) == 0 && r.Err == nil && !r.Known, Known: r.Known}
 		if len(r.Breaches) > 0 {
 			p.Breach, p.More = screen.Shorten(screen.CleanLine(r.Breaches[0]), 120), len(r.Breaches)-1
 		}
@@ -320,8 +321,8 @@ func attackSandbox(ctx context.Context, provider sandboxes.Provider) ([]probe, e
 	return probes, nil
 }
 
-// strongerThan lists, for people, the sandboxes that isolate most, without the one that is chosen.
-func strongerThan(chosen string) string {
+// StrongerThan lists, for people, the sandboxes that isolate most, without the one that is chosen.
+func StrongerThan(chosen string) string {
 	names := slices.DeleteFunc([]string{"native", "docker", "podman", "sbx"}, func(name string) bool { return name == chosen })
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]

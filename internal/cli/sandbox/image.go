@@ -1,4 +1,4 @@
-package cli
+package sandbox
 
 import (
 	"context"
@@ -23,9 +23,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// imageFlags are what building and removing an image take.
-type imageFlags struct {
-	engine  string
+// ImageFlags are what building and removing an image take.
+type ImageFlags struct {
+	Engine  string
 	file    string
 	tag     string
 	args    []string
@@ -33,38 +33,38 @@ type imageFlags struct {
 	pull    bool
 }
 
-// newImageCommand makes `ralph image`.
-func newImageCommand(a *compose.App) *cobra.Command {
+// NewImage makes `ralph image`.
+func NewImage(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "image", Short: "Build and remove the image that agents run in",
 		Example: "  ralph image build\n  ralph image build --engine podman\n  ralph image remove", GroupID: compose.GroupSetUp,
 	}
-	build, remove := imageFlags{}, imageFlags{}
+	build, remove := ImageFlags{}, ImageFlags{}
 	b := newBuildCommand(a, "build", &build)
 	r := newRemoveCommand(a, "remove", &remove)
 	for _, c := range []struct {
 		cmd *cobra.Command
-		f   *imageFlags
+		f   *ImageFlags
 	}{{b, &build}, {r, &remove}} {
-		c.cmd.Flags().StringVar(&c.f.engine, "engine", "", "the `engine`: docker or podman (default: the configured sandbox's, else docker)")
+		c.cmd.Flags().StringVar(&c.f.Engine, "engine", "", "the `engine`: docker or podman (default: the configured sandbox's, else docker)")
 		_ = c.cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(compose.Engines(), cobra.ShellCompDirectiveNoFileComp))
 	}
 	cmd.AddCommand(b, r)
 	return cmd
 }
 
-// newEngineCommand is the same by the engine's name: `ralph docker build-image`.
-func newEngineCommand(a *compose.App, engine string) *cobra.Command {
+// NewEngine is the same by the engine's name: `ralph docker build-image`.
+func NewEngine(a *compose.App, engine string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: engine, Short: "Build and remove images with " + engine,
 		Example: "  ralph " + engine + " build-image\n  ralph " + engine + " remove-image", GroupID: compose.GroupSetUp,
 	}
-	build, remove := imageFlags{engine: engine}, imageFlags{engine: engine}
+	build, remove := ImageFlags{Engine: engine}, ImageFlags{Engine: engine}
 	cmd.AddCommand(newBuildCommand(a, "build-image", &build), newRemoveCommand(a, "remove-image", &remove))
 	return cmd
 }
 
-func newBuildCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
+func newBuildCommand(a *compose.App, use string, f *ImageFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: "Build the image",
 		Long: "Build the image from the Dockerfile (Containerfile for podman) in .ralph, or from the one that --file names. The build can\n" +
@@ -73,7 +73,7 @@ func newBuildCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
 		Example: "  ralph image build\n  ralph image build --file build/Dockerfile --build-arg NODE=24",
 		Args:    exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return buildImage(a, cmd, *f)
+			return BuildImage(a, cmd, *f)
 		},
 	}
 	flags := cmd.Flags()
@@ -85,7 +85,8 @@ func newBuildCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
 	return cmd
 }
 
-func buildImage(a *compose.App, cmd *cobra.Command, f imageFlags) error {
+// BuildImage builds the image of a repository.
+func BuildImage(a *compose.App, cmd *cobra.Command, f ImageFlags) error {
 	return runImage(cmd, a, f, func(ctx context.Context, e image.Engine, file, tag string, args []string) error {
 		files, remove, err := buildContext(ctx, filepath.Dir(file))
 		if err != nil {
@@ -100,7 +101,7 @@ func buildImage(a *compose.App, cmd *cobra.Command, f imageFlags) error {
 	})
 }
 
-func newRemoveCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
+func newRemoveCommand(a *compose.App, use string, f *ImageFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: "Remove the image", Example: "  ralph image remove\n  ralph image remove --image my-agent:1", Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -120,14 +121,14 @@ func newRemoveCommand(a *compose.App, use string, f *imageFlags) *cobra.Command 
 }
 
 func runImage(
-	cmd *cobra.Command, a *compose.App, f imageFlags, do func(ctx context.Context, e image.Engine, file, tag string, args []string) error,
+	cmd *cobra.Command, a *compose.App, f ImageFlags, do func(ctx context.Context, e image.Engine, file, tag string, args []string) error,
 ) error {
 	if err := a.CheckRepo(); err != nil {
 		return err
 	}
 	top, err := a.Top(cmd.Context())
 	outside := err != nil
-	if f.engine, err = engine(a, cmd, f.engine, top); err != nil {
+	if f.Engine, err = engine(a, cmd, f.Engine, top); err != nil {
 		return err
 	}
 	if outside {
@@ -139,8 +140,8 @@ func runImage(
 	}
 	file, tag := f.file, f.tag
 	if file == "" {
-		if file, err = image.File(top, f.engine); err != nil && tag == "" {
-			return &exit.Error{Status: exit.Usage, Err: err, Hint: "write one with: ralph init --sandbox " + f.engine + "; or name yours with --file"}
+		if file, err = image.File(top, f.Engine); err != nil && tag == "" {
+			return &exit.Error{Status: exit.Usage, Err: err, Hint: "write one with: ralph init --sandbox " + f.Engine + "; or name yours with --file"}
 		}
 	} else {
 		file = a.Path(file)
@@ -150,13 +151,13 @@ func runImage(
 			return &exit.Error{Status: exit.Usage, Err: err}
 		}
 	}
-	if f.engine == "docker" { // podman has no daemon
+	if f.Engine == "docker" { // podman has no daemon
 		if err := container.Answers(cmd.Context(), container.Docker(), a.Host.Env); err != nil && !errors.Is(err, exec.ErrNotFound) {
 			return err
 		}
 	}
 	err = do(cmd.Context(), image.Engine{
-		Name: f.engine, Env: a.Host.Env, Stdout: a.UI.Out, Stderr: a.UI.Err, Interrupt: a.Host.Interrupt,
+		Name: f.Engine, Env: a.Host.Env, Stdout: a.UI.Out, Stderr: a.UI.Err, Interrupt: a.Host.Interrupt,
 	}, file, tag, args)
 	var ended *image.ExitError
 	switch {
@@ -165,7 +166,7 @@ func runImage(
 	case errors.Is(err, exec.ErrNotFound):
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: "install it, or name another engine with --engine"}
 	case errors.Is(err, image.ErrNoImage):
-		return fmt.Errorf("%s has no image %s: it was removed before, or never built; --image or --engine name another", f.engine, tag)
+		return fmt.Errorf("%s has no image %s: it was removed before, or never built; --image or --engine name another", f.Engine, tag)
 	}
 	return err
 }
