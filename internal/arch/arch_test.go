@@ -48,6 +48,7 @@ var floors = map[string]int{
 	"internal/cli/scaffold":      composer,
 	"internal/cli/screen":        composer,
 	"internal/cli/serve":         composer,
+	"internal/cli/setup":         composer,
 	"internal/cli/trust":         composer,
 	"internal/cli/words":         composer,
 	"internal/cli/work":          composer,

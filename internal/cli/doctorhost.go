@@ -17,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/cli/setup"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -94,7 +95,7 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 // login looks for a key and for the agent's own login. Only a call could tell whether it is good: the latest one is in the journal. Where
 // ralph itself has to give it to the agent's service, nothing can run without; alone says that no other agent takes over.
 func (d *doctor) login(ctx context.Context, p *compose.Parts, agent agents.Agent, provider sandboxes.Provider, alone bool) {
-	found, trouble := agentLogin(d.app, agent)
+	found, trouble := setup.AgentLogin(d.app, agent)
 	refused := d.refused(ctx, p, agent.Name())
 	switch {
 	case trouble == "" && refused != nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/setup"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -67,7 +68,7 @@ func (d *doctor) tools(p *compose.Parts) {
 	if !compose.ShowsHost(provider) {
 		return
 	}
-	if hidden := hiddenTools(d.app, p.Config, lines); len(hidden) > 0 {
+	if hidden := setup.HiddenTools(d.app, p.Config, lines); len(hidden) > 0 {
 		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs", "sandbox-show: "+config.YAML(hidden)+" in your configuration")
 	}
 }

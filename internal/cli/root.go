@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 	"github.com/ralph-pool/ralph/internal/cli/serve"
+	"github.com/ralph-pool/ralph/internal/cli/setup"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 )
 
@@ -64,13 +65,13 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"verify":   review.NewVerify,
 		"logs":     look.NewLogs,
 		"prompt":   look.NewPrompt,
-		"init":     newInitCommand,
+		"init":     setup.NewInit,
 		"doctor":   newDoctorCommand,
 		"image":    sandbox.NewImage,
 		"docker":   func(a *compose.App) *cobra.Command { return sandbox.NewEngine(a, "docker") },
 		"podman":   func(a *compose.App) *cobra.Command { return sandbox.NewEngine(a, "podman") },
-		"config":   newConfigCommand,
-		"trust":    newTrustCommand,
+		"config":   setup.NewConfig,
+		"trust":    setup.NewTrust,
 		"version":  newVersionCommand,
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ Flags are stronger than RALPH_* variables, these than .ralph/config.yaml in the 
 (~/.config/ralph/config.yaml), and that than the defaults. What the repository's file sets outside the sandbox needs your
 consent (ralph trust). Any flag of a setting may be given, to see what it does.`
 
-// newConfigCommand makes `ralph config`.
-func newConfigCommand(a *compose.App) *cobra.Command {
+// NewConfig makes `ralph config`.
+func NewConfig(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config [KEY]",
 		Short:   "Print the settings, and where each comes from",

@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"context"
@@ -70,7 +70,7 @@ func propose(ctx context.Context, a *compose.App, top string, o initOptions, c *
 		showNamed(a, proposals, slices.Concat(c.Allow, c.AllowPrivate))
 	}
 	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)
-	c.Show = hiddenTools(a, config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
+	c.Show = HiddenTools(a, config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
 	return nil
 }
 
@@ -93,8 +93,8 @@ func showNamed(a *compose.App, proposals []toolchain.Proposal, allowed []string)
 	}
 }
 
-// hiddenTools are the folders with programs that shell lines begin with and that a native sandbox does not show.
-func hiddenTools(a *compose.App, c config.Config, lines []string) []string {
+// HiddenTools are the folders with programs that shell lines begin with and that a native sandbox does not show.
+func HiddenTools(a *compose.App, c config.Config, lines []string) []string {
 	if c.Sandbox != "auto" && c.Sandbox != "native" && c.Sandbox != "landlock" {
 		return nil
 	}
@@ -163,9 +163,9 @@ func otherTools(a *compose.App, c scaffold.Choices) (list []scaffold.Other, err 
 	return list, nil
 }
 
-// agentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent
+// AgentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent
 // that needs none that ralph knows of.
-func agentLogin(a *compose.App, agent agents.Agent) (found, trouble string) {
+func AgentLogin(a *compose.App, agent agents.Agent) (found, trouble string) {
 	login := agent.Describe().Login
 	for _, key := range login.Keys {
 		if a.Host.Getenv(key.Env) != "" {

@@ -1,4 +1,5 @@
-package cli
+// Package setup has the commands that configure a repository: init, config and trust.
+package setup
 
 import (
 	"context"
@@ -57,8 +58,8 @@ type initOptions struct {
 	build                 *bool // set to whether the image is to be built
 }
 
-// newInitCommand makes `ralph init`.
-func newInitCommand(a *compose.App) *cobra.Command {
+// NewInit makes `ralph init`.
+func NewInit(a *compose.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "init",
@@ -333,7 +334,7 @@ func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaff
 		next("%s; %s.", agents.NotFound(p), hint.Agent)
 	}
 	if agent, err := a.Agents().Lookup(c.Agent); err == nil && c.Sandbox != "sbx" {
-		if _, trouble := agentLogin(a, agent); trouble != "" {
+		if _, trouble := AgentLogin(a, agent); trouble != "" {
 			next("%s; %s.", screen.CleanLine(trouble), c.About.Login.Hint)
 		}
 	}

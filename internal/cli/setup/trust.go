@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"fmt"
@@ -21,8 +21,8 @@ and say so. Flags, RALPH_* variables and your own file may set all of this witho
 What you accept is exactly these values, for this checkout. A change is shown against what you accepted before; other keys
 may change freely. For CI, RALPH_TRUST=HASH accepts the values that have this hash (ralph trust --hash), and no others.`
 
-// newTrustCommand makes `ralph trust`.
-func newTrustCommand(a *compose.App) *cobra.Command {
+// NewTrust makes `ralph trust`.
+func NewTrust(a *compose.App) *cobra.Command {
 	var f trustFlags
 	cmd := &cobra.Command{
 		Use: "trust", Short: "Accept what a repository's configuration does outside the sandbox", Long: trustLong,
