@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/clean"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/doctor"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/review"
@@ -110,7 +111,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for object, value := range map[string]any{
 		"status": look.StatusData{}, "issue-status": look.IssueStatus{}, "cost": look.CostData{}, "verification-of-proof": review.VerifyData{},
 		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.JobData{}, "cleaned": clean.Cleaned{}, "repaired": clean.Repaired{},
-		"finding": findingData{}, "setting": config.Entry{}, "provider": sandbox.ProviderData{}, "attack": sandbox.Probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ShownProject{},
+		"finding": doctor.FindingData{}, "setting": config.Entry{}, "provider": sandbox.ProviderData{}, "attack": sandbox.Probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ShownProject{},
 	} {
 		check(object, reflect.TypeOf(value))
 	}

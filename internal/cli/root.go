@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/clean"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/doctor"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/issues"
@@ -66,7 +67,7 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"logs":     look.NewLogs,
 		"prompt":   look.NewPrompt,
 		"init":     setup.NewInit,
-		"doctor":   newDoctorCommand,
+		"doctor":   doctor.NewCommand,
 		"image":    sandbox.NewImage,
 		"docker":   func(a *compose.App) *cobra.Command { return sandbox.NewEngine(a, "docker") },
 		"podman":   func(a *compose.App) *cobra.Command { return sandbox.NewEngine(a, "podman") },

@@ -1,4 +1,5 @@
-package cli
+// Package doctor is `ralph doctor`: it looks at everything that ralph needs, and says how to fix what is wrong.
+package doctor
 
 import (
 	"context"
@@ -27,8 +28,8 @@ fixes it. It changes nothing but one claim, which it takes and releases, and, wi
 
 Exit status: 0 when nothing fails, 1 when something does.`
 
-// newDoctorCommand makes `ralph doctor`.
-func newDoctorCommand(a *compose.App) *cobra.Command {
+// NewCommand makes `ralph doctor`.
+func NewCommand(a *compose.App) *cobra.Command {
 	var create bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check what ralph needs to work", Long: doctorLong,
@@ -246,18 +247,18 @@ func (d *doctor) gate(ctx context.Context, p *compose.Parts) {
 	d.ok("gate", strings.Join(p.Gate, "; "))
 }
 
-// findingData is a line of `ralph doctor --json`.
-type findingData struct {
+// FindingData is a line of `ralph doctor --json`.
+type FindingData struct {
 	What   string           `json:"what"`
 	Status tracker.Severity `json:"status"`
 	Detail string           `json:"detail"`
 	Fix    string           `json:"fix,omitempty"`
 }
 
-func findingsJSON(list []tracker.Finding) []findingData {
-	out := []findingData{}
+func findingsJSON(list []tracker.Finding) []FindingData {
+	out := []FindingData{}
 	for _, f := range list {
-		out = append(out, findingData{f.What, f.Severity, f.Detail, f.Fix})
+		out = append(out, FindingData{f.What, f.Severity, f.Detail, f.Fix})
 	}
 	return out
 }
