@@ -54,7 +54,7 @@ func help(a *compose.App, cmd *cobra.Command) string {
 	if cmd.Example != "" {
 		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
 	}
-	helpCommands(a, &b, cmd, width)
+	helpCommands(&b, cmd, width)
 	helpFlags(a, &b, cmd, width)
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n`%s COMMAND --help` explains a command.\n", cmd.CommandPath())
@@ -78,7 +78,7 @@ func helped(cmd *cobra.Command, args []string) *cobra.Command {
 }
 
 // helpCommands lists the commands below a command by their groups.
-func helpCommands(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int) {
+func helpCommands(b *strings.Builder, cmd *cobra.Command, width int) {
 	groups := append([]*cobra.Group{{Title: "Commands:"}}, cmd.Groups()...)
 	for _, g := range groups {
 		var rows [][2]string

@@ -22,9 +22,9 @@ import (
 
 // App is what the commands of one command line share.
 type App struct {
-	Host     Host
-	UI       *screen.Printer
-	Trackers tracker.Registry
+	Host     Host             // the process; .ralph/.env adds to its environment
+	UI       *screen.Printer  // all output
+	Trackers tracker.Registry // the kinds to choose from
 	// Hard ends only when everything has to stop at once; a command's own context ends at the first Ctrl-C.
 	Hard context.Context //nolint:containedctx // it spans the command line, like App itself
 

@@ -37,22 +37,22 @@ import (
 	"github.com/ralph-pool/ralph/worktree/commits"
 )
 
-// Parts is what a command that works on a repository needs. It belongs to one command; close ends it.
+// Parts is what a command that works on a repository needs. It belongs to one command; Close ends it.
 type Parts struct {
-	config.Config
-	Loaded     *config.Loaded
-	place      worktree.Place
-	Top, State string
-	Repo       *worktree.Repo
-	Journal    *sqlite.Store
-	Backlog    tracker.Tracker
-	Log        *slog.Logger
-	Secrets    *redact.Secrets // of this host: what is obtained on the way is added
-	passedOver string          // the forge that the tracker "auto" could have taken, too; empty: there is none
-	taken      string          // the tracker that it took instead
-	looks      bool            // nothing is run in the sandbox
-	warned     bool            // it was said what the sandbox has no means for
-	clock      func() time.Time
+	config.Config                // what is configured
+	Loaded        *config.Loaded // and where each value comes from
+	place         worktree.Place
+	Top, State    string // folders: the checkout's, and that of what ralph keeps of the repository
+	Repo          *worktree.Repo
+	Journal       *sqlite.Store
+	Backlog       tracker.Tracker // nil for a command that asked for the repository alone
+	Log           *slog.Logger    // without secrets
+	Secrets       *redact.Secrets // of this host: what is obtained on the way is added
+	passedOver    string          // the forge that the tracker "auto" could have taken, too; empty: there is none
+	taken         string          // the tracker that it took instead
+	looks         bool            // nothing is run in the sandbox
+	warned        bool            // it was said what the sandbox has no means for
+	clock         func() time.Time
 }
 
 // Open loads the configuration and opens the repository, its journal and its backlog.

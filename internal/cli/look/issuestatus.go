@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// statusOfIssue is what `ralph status KEY --json` prints. Fields are only ever added.
+// IssueStatus is what `ralph status KEY --json` prints. Fields are only ever added.
 type IssueStatus struct {
 	Issue    string       `json:"issue"`
 	Title    string       `json:"title"`

@@ -17,8 +17,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// workData is where the work on an issue is now, and what to type next. Fields are only ever added.
-type workData struct {
+// WorkData is where the work on an issue is now, and what to type next. Fields are only ever added.
+type WorkData struct {
 	Branch      string           `json:"branch"` // empty when no branch of ralph's is left
 	Base        string           `json:"base"`
 	Ahead       int              `json:"ahead"`             // commits that the base has not
@@ -37,18 +37,18 @@ type workData struct {
 // ShownRun is what `ralph show --json` prints of a run; Now is the latest one's.
 type ShownRun struct {
 	RunState
-	Now *workData `json:"now,omitempty"`
+	Now *WorkData `json:"now,omitempty"`
 }
 
 // workOf looks where the work of a run, the latest of its issue, is.
-func workOf(ctx context.Context, p *compose.Parts, s RunState) (workData, error) {
+func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error) {
 	base, err := p.FindBase(ctx)
 	if err != nil {
-		return workData{}, err
+		return WorkData{}, err
 	}
 	branches, err := p.Repo.Branches(ctx, base)
 	if err != nil {
-		return workData{}, err
+		return WorkData{}, err
 	}
 	var at worktree.Branch
 	for _, b := range branches {
@@ -59,14 +59,14 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (workData, error)
 	if at.Name == "" && at.Tip != "" && s.Branch != "" { // it has another prefix, or was deleted
 		has, err := p.Repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+s.Branch)
 		if err != nil {
-			return workData{}, err
+			return WorkData{}, err
 		}
 		if has {
 			at.Name = s.Branch
 		}
 	}
 	issue := present(ctx, p, s)
-	w := workData{
+	w := WorkData{
 		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
 		Next: nextSteps(s, at, issue), Tip: at.Tip, Begin: base.Commit, Running: s.State == "running", empty: s.Commits == 0,
 	}
@@ -95,10 +95,10 @@ func present(ctx context.Context, p *compose.Parts, s RunState) tracker.Issue {
 }
 
 // unimported reports a run that is on and has left nothing to look at yet.
-func (w workData) unimported() bool { return w.Running && (w.Tip == "" || w.Ahead == 0) }
+func (w WorkData) unimported() bool { return w.Running && (w.Tip == "" || w.Ahead == 0) }
 
 // read fills in the commits and what they change. What go-git cannot read is left out.
-func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *workData) {
+func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *WorkData) {
 	if w.Tip == "" || w.Ahead == 0 {
 		return
 	}
@@ -122,7 +122,7 @@ func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *workData
 }
 
 // showWork prints where the work is and what to do with it.
-func showWork(a *compose.App, w workData) {
+func showWork(a *compose.App, w WorkData) {
 	a.UI.Printf("\n%s\n", a.UI.Paint(screen.Bold, "Now"))
 	name := screen.CleanLine(cmp.Or(w.Branch, screen.ShortSHA(w.Tip)))
 	switch {
@@ -200,10 +200,10 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 }
 
 // LeftWork is where the work of an issue's runs is now. It fails where there is none.
-func LeftWork(ctx context.Context, p *compose.Parts, key string) (workData, error) {
+func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, error) {
 	runs, err := p.RunsOf(ctx, key)
 	if err != nil {
-		return workData{}, err
+		return WorkData{}, err
 	}
 	last := runs[len(runs)-1]
 	w, err := workOf(ctx, p, StateOf(last))

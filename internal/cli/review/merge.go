@@ -197,7 +197,7 @@ func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, work.NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	view := &work.WorkView{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State}
+	view := &work.View{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State}
 	c.Observe, c.Run.Emit = func(e journal.Event) { view.Event(compose.InNames(view.Name, e)) }, a.Host.Observe
 	worker, err := pool.NewWorker(c)
 	if err != nil {

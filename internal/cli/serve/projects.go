@@ -150,7 +150,7 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 	defer there.Close()
 	known, away := there.Projects(cmd.Context())
 	if away != nil && !errors.Is(away, attach.ErrNoService) {
-		return refused(o.App, away)
+		return refused(away)
 	}
 	if unread != nil {
 		if away != nil {
@@ -313,7 +313,7 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 		return exit.Usagef("there is no such project in the service: %s%s", name, nearestProject(name, has))
 	}
 	if err != nil {
-		return refused(o.App, err)
+		return refused(err)
 	}
 	o.UI.Printf(done, screen.CleanLine(name))
 	return nil

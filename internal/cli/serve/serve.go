@@ -50,7 +50,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a dashboard", Long: serveLong, Example: serveExample,
 		GroupID: compose.GroupWork, Args: exit.AtMostOne("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*work.WorkView{}}
+			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*work.View{}}
 			if len(args) > 0 {
 				s.file = a.Expand(a.Host.Dir, args[0])
 			}
@@ -96,7 +96,7 @@ type serving struct {
 	webhookSecret string       // of projects without a file; empty: none
 
 	mu    sync.Mutex
-	views map[string]*work.WorkView // guarded by mu; by project
+	views map[string]*work.View // guarded by mu; by project
 }
 
 func (s *serving) run() error {
@@ -322,8 +322,8 @@ func (s *serving) explained(err error) error {
 }
 
 // view prints the events of a project.
-func (s *serving) view(project string) *work.WorkView {
-	return &work.WorkView{UI: s.UI, Started: time.Now(), Name: func(key string) string { return project + "/" + key }}
+func (s *serving) view(project string) *work.View {
+	return &work.View{UI: s.UI, Started: time.Now(), Name: func(key string) string { return project + "/" + key }}
 }
 
 // observe prints what matters of the projects' events.

@@ -60,7 +60,7 @@ func clientOf(a *compose.App, address, tokenFile string) (*attach.Service, error
 }
 
 // refused says what to do about an answer of a service. Other errors stay as they are.
-func refused(a *compose.App, err error) error {
+func refused(err error) error {
 	answer, is := errors.AsType[*attach.RefusedError](err)
 	if !is {
 		return err

@@ -32,7 +32,7 @@ func NewTop(a *compose.App) *cobra.Command {
 		Example: "  ralph top\n  ralph top unix:/run/ralph/api.sock\n  ralph top --plain >> runs.log",
 		GroupID: compose.GroupLook, Args: exit.AtMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t.App, t.cmd, t.views = a, cmd, map[string]*work.WorkView{}
+			t.App, t.cmd, t.views = a, cmd, map[string]*work.View{}
 			if len(args) > 0 {
 				t.address = args[0]
 				return t.run()
@@ -66,7 +66,7 @@ type top struct {
 	actions tui.Actions
 	name    func(project, key string) string
 	screen  *tui.View
-	views   map[string]*work.WorkView // by project; used by attach.Watch alone
+	views   map[string]*work.View // by project; used by attach.Watch alone
 }
 
 func (t *top) run() (err error) {
@@ -79,7 +79,7 @@ func (t *top) run() (err error) {
 	defer func() { err = errors.Join(err, end()) }()
 	runs, err := t.source.Runs(ctx)
 	if err != nil {
-		return refused(t.App, err)
+		return refused(err)
 	}
 	screen, hide := work.StartView(t.App, t.plain || !screen.IsTerminal(t.Host.Stdout), "ralph top", "", t.actions)
 	defer hide()
@@ -156,7 +156,7 @@ func (t *top) diffThere(ctx context.Context, r tui.Run) (text string, err error)
 func (t *top) event(e attach.Event) {
 	v := t.views[e.Run.Project]
 	if v == nil {
-		v = &work.WorkView{UI: t.UI, Screen: t.screen, Project: e.Run.Project, Name: func(key string) string { return t.name(e.Run.Project, key) }}
+		v = &work.View{UI: t.UI, Screen: t.screen, Project: e.Run.Project, Name: func(key string) string { return t.name(e.Run.Project, key) }}
 		t.views[e.Run.Project] = v
 	}
 	if e.Found && t.screen == nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
@@ -33,7 +32,7 @@ type forecastData struct {
 }
 
 // expected is what working so many issues may cost; nil where nothing is known.
-func expected(ctx context.Context, a *compose.App, c run.Config, issues int) (*forecastData, error) {
+func expected(ctx context.Context, c run.Config, issues int) (*forecastData, error) {
 	chain := c.Chain(1)
 	if len(chain) == 0 || issues == 0 {
 		return nil, nil //nolint:nilnil // nothing to say

@@ -20,7 +20,7 @@ func onFullDisk(p *compose.Parts, err error) error {
 }
 
 // warnFull says once that a disk is full, where a text is about that.
-func (v *WorkView) warnFull(text string) {
+func (v *View) warnFull(text string) {
 	if v.full || strings.TrimSpace(text) == "" {
 		return
 	}

@@ -40,7 +40,7 @@ func stillParked(s pool.Summary) bool {
 }
 
 // plan prints what a sweep would do.
-func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config, view *WorkView, keys []string) error {
+func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config, view *View, keys []string) error {
 	plan, err := workers.Preview(ctx, keys...)
 	if err != nil {
 		return exit.AsUsage(err)
@@ -49,7 +49,7 @@ func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config,
 	if err != nil {
 		return err
 	}
-	expected, err := expected(ctx, a, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
+	expected, err := expected(ctx, c, len(plan.Work)+len(plan.After)+len(plan.FollowUp))
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config,
 }
 
 // issueTable prints issues with their titles, numbered on request.
-func issueTable(a *compose.App, list []tracker.Issue, view *WorkView, numbered bool) {
+func issueTable(a *compose.App, list []tracker.Issue, view *View, numbered bool) {
 	rows := [][]string{{"#", "ISSUE", "TITLE"}}
 	for i, issue := range list {
 		rows = append(rows, []string{fmt.Sprint(i + 1), view.Name(issue.Key), issue.Title})
@@ -108,7 +108,7 @@ func issueTable(a *compose.App, list []tracker.Issue, view *WorkView, numbered b
 }
 
 // leftFor prints issues, each with what it is left for.
-func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *WorkView) {
+func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *View) {
 	rows := [][]string{{"ISSUE", why}}
 	for _, s := range list {
 		rows = append(rows, []string{view.Name(s.Issue.Key), look.WhyNot(s, view.Name)})
@@ -120,7 +120,7 @@ func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *WorkV
 }
 
 // warnCycles names issues that wait for each other.
-func warnCycles(a *compose.App, list []tracker.Cycle, view *WorkView) {
+func warnCycles(a *compose.App, list []tracker.Cycle, view *View) {
 	for _, c := range list {
 		var names []string
 		for _, key := range append(c, c[0]) {

@@ -78,7 +78,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	if err := Sweepable(ctx, p, c.Run.Publish); err != nil {
 		return err
 	}
-	view := &WorkView{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State, Lack: LackOnBase(ctx, p)}
+	view := &View{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State, Lack: LackOnBase(ctx, p)}
 	outbox := p.Outbox()
 	if dry {
 		outbox = "" // nothing is sent
@@ -139,7 +139,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 }
 
 // workEnded says how a sweep has ended, failed if it did.
-func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *WorkView, named bool, failed error) error {
+func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *View, named bool, failed error) error {
 	if failed != nil && len(s.Runs) == 0 {
 		return exit.AsUsage(failed)
 	}

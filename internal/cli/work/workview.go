@@ -17,8 +17,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// WorkView tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
-type WorkView struct {
+// View tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
+type View struct {
 	UI      *screen.Printer
 	Started time.Time
 	Name    func(key string) string // what people call an issue
@@ -51,7 +51,7 @@ func (c checked) String() string {
 }
 
 // check adds up what setup and gate take, and prints a line when one has failed.
-func (v *WorkView) check(e journal.Event) {
+func (v *View) check(e journal.Event) {
 	c, on := v.checked[e.Run]
 	if on && (c.place != e.Place || c.gated && e.Kind == journal.EventSetup) {
 		v.passed(e)
@@ -83,7 +83,7 @@ func (v *WorkView) check(e journal.Event) {
 }
 
 // passed prints that setup or gate have passed: the run goes on with something else.
-func (v *WorkView) passed(e journal.Event) {
+func (v *View) passed(e journal.Event) {
 	c, on := v.checked[e.Run]
 	if !on {
 		return
@@ -97,7 +97,7 @@ func (v *WorkView) passed(e journal.Event) {
 }
 
 // Event tells an event of a run.
-func (v *WorkView) Event(e journal.Event) {
+func (v *View) Event(e journal.Event) {
 	text, _ := look.LogText(e)
 	v.Screen.Event(v.Project, e, text)
 	switch e.Kind {
@@ -136,7 +136,7 @@ func (v *WorkView) Event(e journal.Event) {
 	}
 }
 
-func (v *WorkView) problem(e journal.Event) {
+func (v *View) problem(e journal.Event) {
 	if e.Skip != nil {
 		v.UI.Warn(e.Key + ": " + look.SkipText(e))
 		return
@@ -145,7 +145,7 @@ func (v *WorkView) problem(e journal.Event) {
 	v.warnFull(e.Text)
 }
 
-func (v *WorkView) detail(e journal.Event) string {
+func (v *View) detail(e journal.Event) string {
 	switch {
 	case e.Kind == journal.EventCommits:
 		return fmt.Sprint(e.Commits, " new")
@@ -155,7 +155,7 @@ func (v *WorkView) detail(e journal.Event) string {
 	return v.UI.Brief(screen.CleanLine(e.Text), 160)
 }
 
-func (v *WorkView) ended(e journal.Event) {
+func (v *View) ended(e journal.Event) {
 	colour := screen.Green
 	if e.Outcome != journal.Succeeded {
 		colour = screen.Yellow
@@ -187,7 +187,7 @@ func (v *WorkView) ended(e journal.Event) {
 }
 
 // Line prints what happened, and more in lines of its own.
-func (v *WorkView) Line(e journal.Event, what, text string, more ...string) {
+func (v *View) Line(e journal.Event, what, text string, more ...string) {
 	line := fmt.Sprintf("%s  %s  %s", v.UI.PaintErr(screen.Bold, screen.CleanLine(v.Name(e.Key))), what, screen.CleanLine(text))
 	for _, m := range more {
 		line += "\n" + screen.Below + screen.CleanLine(m)
@@ -196,7 +196,7 @@ func (v *WorkView) Line(e journal.Event, what, text string, more ...string) {
 }
 
 // summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.
-func summary(a *compose.App, s pool.Summary, v *WorkView, named bool) error {
+func summary(a *compose.App, s pool.Summary, v *View, named bool) error {
 	if a.JSON {
 		return a.UI.JSON(summaryJSON(s))
 	}

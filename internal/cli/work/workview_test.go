@@ -32,7 +32,7 @@ func TestHintIsNeverCut(t *testing.T) {
 			"k  failed  0 commits on ralph/k, 0s:\n  " + reason + "\n",
 	} {
 		var errs bytes.Buffer
-		view := WorkView{UI: screen.New(&bytes.Buffer{}, &errs, nil), Name: func(key string) string { return key }}
+		view := View{UI: screen.New(&bytes.Buffer{}, &errs, nil), Name: func(key string) string { return key }}
 		view.UI.Configure("never", false, true)
 		view.UI.Terminal = terminal
 		for _, e := range events {
@@ -84,7 +84,7 @@ b  gate passed  in the worktree, 1m0s
 b  no-change  0 commits on ralph/b, 0s
 `
 	var errs bytes.Buffer
-	view := WorkView{UI: screen.New(&bytes.Buffer{}, &errs, nil), Name: func(key string) string { return key }}
+	view := View{UI: screen.New(&bytes.Buffer{}, &errs, nil), Name: func(key string) string { return key }}
 	for _, e := range events {
 		view.Event(e)
 	}
