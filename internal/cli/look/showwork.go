@@ -28,10 +28,10 @@ type WorkData struct {
 	Uncommitted string           `json:"uncommitted,omitempty"` // the commit that holds saved changes
 	Worktree    string           `json:"worktree,omitempty"`
 	Next        []string         `json:"next"`
-	Tip, Begin  string           // commits
-	Was         string           // the command that shows what the commits have changed, where the base contains them
-	Running     bool
-	empty       bool // the run has made no commits
+	Tip, Begin  string           `json:"-"` // commits
+	Was         string           `json:"-"` // the command that shows what the commits have changed, where the base contains them
+	Running     bool             `json:"-"`
+	empty       bool             // the run has made no commits
 }
 
 // ShownRun is what `ralph show --json` prints of a run; Now is the latest one's.
