@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -98,6 +100,9 @@ func For(err error) string {
 		return "git switch BRANCH, or name the base: --base BRANCH"
 	case errors.Is(err, worktree.ErrNoBase):
 		return "check a branch out with: git switch BRANCH"
+	}
+	if errors.Is(err, unix.EROFS) {
+		return "what ralph keeps needs a file system that can be written; choose another folder with state-dir"
 	}
 	if _, short := errors.AsType[*disk.ShortError](err); short {
 		return "free some space, choose another disk with state-dir, or lower min-free-mb"

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/token"
@@ -21,6 +23,14 @@ func TestTrackerFixWithoutToken(t *testing.T) {
 		}
 	}
 	if got := Tracker(kind, tracker.ErrNotFound); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A folder that cannot be written is told with the key that chooses another.
+func TestReadOnlyState(t *testing.T) {
+	t.Parallel()
+	if got := For(fmt.Errorf("mkdir: %w", unix.EROFS)); !strings.Contains(got, "state-dir") {
 		t.Errorf("%q", got)
 	}
 }

@@ -275,7 +275,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		return &exit.Error{Status: exit.Parked, Err: errors.New(unavailableText(s.Unavailable)), Hint: fix, Told: stillParked(s)}
 	case unfinished > 0:
 		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s not published or reported yet", unfinished, screen.Plural(len(s.Runs), "issue")),
-			Hint: "the next `ralph work` goes on from there, without the agent"}
+			Hint: "the next `ralph work` goes on from there"}
 	case bad > 0:
 		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
 			Hint: "`ralph show " + onlyKey(failed) + "` says why and what to type next"}
