@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -143,21 +144,20 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 		return fmt.Errorf("%q cannot requeue an issue", verb)
 	}
 	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now(), Elsewhere: true}
-	issue, err := w.c.Run.Tracker.Get(ctx, key)
-	if err != nil {
-		return err
-	}
-	runs, err := w.history(ctx, key)
-	if err != nil {
-		return err
-	}
+	_, err := until(ctx, w, func(ctx context.Context) (any, error) { return nil, w.requeue(ctx, c) })
+	return err
+}
+
+func (w *Worker) requeue(ctx context.Context, c tracker.Command) error {
+	issue, unread := w.c.Run.Tracker.Get(ctx, c.Key)
+	runs, lost := w.history(ctx, c.Key)
 	claims, err := w.c.Claims.Claims(ctx)
-	if err != nil {
+	if err := cmp.Or(unread, lost, err); err != nil {
 		return err
 	}
 	commander, _ := tracker.As[tracker.Commander](w.c.Run.Tracker)
 	var answer *tracker.Answer
-	if !tally.Held(claims[key]) {
+	if !tally.Held(claims[c.Key]) {
 		answer, err = w.restart(ctx, commander, &c, issue, runs)
 	}
 	switch {
@@ -167,7 +167,7 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 		return errors.New("a run is on, or its end is still to be reported")
 	case answer.Refused:
 		return errors.New(answer.Text)
-	case verb != tracker.Fix || commander == nil:
+	case c.Verb != tracker.Fix || commander == nil:
 		return nil
 	}
 	if err := commander.Answer(ctx, c, tracker.Answer{Text: report.Asked(c, w.c.Run.Secrets)}); err != nil {
@@ -318,21 +318,4 @@ func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, 
 func (a *attempt) afresh() bool {
 	asked, passed := a.rec.Earlier.Asked, a.claim.Record().Passed
 	return asked != nil && (asked.Fresh || asked.Text != "") && (passed == nil || passed.Asked != asked.ID)
-}
-
-// stillFit returns why an issue that is being worked does not qualify any more. A follow-up's issue has no pick-up label. The label
-// needs-human ends the run only if it was set after the run's start.
-func (w *Worker) stillFit(r journal.Record) func(tracker.Issue) tracker.Unfit {
-	label, require := w.c.Run.Labels.NeedsHuman, r.Settings.Require
-	return func(i tracker.Issue) tracker.Unfit {
-		switch {
-		case i.Open && i.HasLabel(label) && !r.HandedOver:
-			return tracker.Unfit{Code: tracker.UnfitHandedOver, Detail: label}
-		case r.FollowUp == "" && !r.Settings.Attended:
-			return i.Unfit(require, w.c.Exclude)
-		case !i.Open:
-			return tracker.Unfit{Code: tracker.UnfitClosed}
-		}
-		return tracker.Unfit{}
-	}
 }

@@ -216,3 +216,42 @@ func TestWorkNeedsNoSlot(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// Kill ends the calls that work no issue, and after it they write nothing.
+func TestKillEndsOtherCalls(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(*pool.Pool, context.Context) error{
+		"Plan":     func(p *pool.Pool, ctx context.Context) error { _, err := p.Plan(ctx); return err },
+		"Preview":  func(p *pool.Pool, ctx context.Context) error { _, err := p.Preview(ctx); return err },
+		"Maintain": func(p *pool.Pool, ctx context.Context) error { _, err := p.Maintain(ctx); return err },
+		"Unmerged": func(p *pool.Pool, ctx context.Context) error { _, err := p.Unmerged(ctx); return err },
+		"Parked":   func(p *pool.Pool, ctx context.Context) error { _, err := p.Parked(ctx); return err },
+		"Prompt":   func(p *pool.Pool, ctx context.Context) error { _, err := p.Prompt(ctx, "a"); return err },
+		"Requeue": func(p *pool.Pool, ctx context.Context) error {
+			return p.Requeue(ctx, "a", "a person", tracker.Retry, "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.issue("a")
+			waits := map[string]string{"Plan": "list", "Preview": "list", "Maintain": "list", "Prompt": "get", "Requeue": "get"}[name]
+			h := hung{f.Config.Run.Tracker, waits, make(chan struct{}, 100)}
+			f.Config.Run.Tracker = h
+			p := f.pool()
+			if waits != "" {
+				ended := make(chan error)
+				go func() { ended <- call(p, context.WithoutCancel(t.Context())) }()
+				<-h.asked
+				p.Kill()
+				if err := <-ended; !errors.Is(err, pool.ErrEnded) {
+					t.Errorf("during Kill: %v", err)
+				}
+			}
+			p.Kill()
+			if err := call(p, t.Context()); !errors.Is(err, pool.ErrEnded) || len(h.asked) > 0 {
+				t.Errorf("after Kill: %v", err)
+			}
+		})
+	}
+}

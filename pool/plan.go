@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/admission"
+	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/pool/tally"
@@ -58,36 +59,42 @@ func (e *UnknownKeyError) Error() string { return fmt.Sprintf("no issue %q in th
 // Plan lists the backlog: what a sweep would work, in which order, and for every other open issue the reason why not.
 // With keys it is restricted to them. It changes nothing.
 func (w *Worker) Plan(ctx context.Context, keys ...string) (Plan, error) {
-	base, err := w.c.Run.Repo.Base(ctx, w.c.Run.Base)
-	if err != nil && !errors.Is(err, worktree.ErrNoBase) {
-		return Plan{}, err
-	}
-	return w.plan(ctx, base, nil, turns{}, keys)
+	return until(ctx, w, func(ctx context.Context) (Plan, error) {
+		base, err := w.c.Run.Repo.Base(ctx, w.c.Run.Base)
+		if err != nil && !errors.Is(err, worktree.ErrNoBase) {
+			return Plan{}, err
+		}
+		return w.plan(ctx, base, nil, turns{}, keys)
+	})
 }
 
 // Preview is the Plan after the issues are closed that a sweep would close first.
 func (w *Worker) Preview(ctx context.Context, keys ...string) (Plan, error) {
-	base, err := w.newBase(ctx)
-	if err != nil {
-		return Plan{}, err
-	}
-	merged, err := w.reviewed(keys).Merged(ctx, base)
-	if err != nil {
-		return Plan{}, err
-	}
-	return w.plan(ctx, base, merged, turns{}, keys)
+	return until(ctx, w, func(ctx context.Context) (Plan, error) {
+		base, err := w.newBase(ctx)
+		var merged []tracker.Issue
+		if err == nil {
+			merged, err = w.reviewed(keys).Merged(ctx, base)
+		}
+		if err != nil {
+			return Plan{}, err
+		}
+		return w.plan(ctx, base, merged, turns{}, keys)
+	})
 }
 
 // Maintain does what a sweep does besides runs: it obeys commands, closes issues that people have merged, hands requests over. It
 // returns the Plan after that.
 func (w *Worker) Maintain(ctx context.Context) (Plan, error) {
-	w.obeyAll(ctx, nil)
-	if base, err := w.runner.Base(ctx); err == nil {
-		w.closeMerged(ctx, base, nil)
-	}
-	plan, err := w.Plan(ctx)
-	w.handOver(ctx, plan.HandOver)
-	return plan, err
+	return until(ctx, w, func(ctx context.Context) (Plan, error) {
+		w.obeyAll(ctx, nil)
+		if base, err := w.runner.Base(ctx); err == nil {
+			w.closeMerged(ctx, base, nil)
+		}
+		plan, err := w.Plan(ctx)
+		w.handOver(ctx, plan.HandOver)
+		return plan, err
+	})
 }
 
 // plan makes the plan of a sweep that has started the issues in t, as if the merged issues were closed.
@@ -227,7 +234,7 @@ func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contai
 
 // whyNot is nil for an issue that may be worked. Keys named by a person need no retry time, and may be done or handed over.
 func (v view) whyNot(issue tracker.Issue) *journal.Skip {
-	if skip := v.w.unfit(issue); skip != nil {
+	if skip := decide.Unfit(v.w.c.Run.Labels, v.w.c.Require, v.w.c.Exclude, issue); skip != nil {
 		return skip
 	}
 	if c, ok := v.claims[issue.Key]; ok {
@@ -261,18 +268,6 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	return v.capped
 }
 
-// unfit is the reason in the issue itself why it is not worked; nil: there is none.
-func (w *Worker) unfit(issue tracker.Issue) *journal.Skip {
-	why, review := issue.Unfit(w.c.Require, w.c.Exclude), w.c.Run.Labels.InReview
-	switch {
-	case why.Code == "":
-		return nil
-	case issue.HasLabel(review) && why == tracker.Unfit{Code: tracker.UnfitLacks, Detail: w.c.Require[0]}:
-		return &journal.Skip{Code: journal.SkipReview, Detail: review}
-	}
-	return &journal.Skip{Code: journal.SkipUnfit, Unfit: why}
-}
-
 // unworked are labels of issues that are never worked: their blockers need not be read.
 func (w *Worker) unworked(keys []string) []string {
 	if len(keys) > 0 { // then a hand-over to a person does not count
@@ -296,27 +291,29 @@ func (w *Worker) unlisted(ctx context.Context, l tracker.Listing, keys []string)
 			return nil, err
 		}
 		skip := journal.Skip{Code: journal.SkipUnlisted}
-		out = append(out, Skipped{issue, *cmp.Or(w.unfit(issue), &skip)})
+		out = append(out, Skipped{issue, *cmp.Or(decide.Unfit(w.c.Run.Labels, w.c.Require, w.c.Exclude, issue), &skip)})
 	}
 	return out, nil
 }
 
 // Prompt is the exact prompt of the first iteration of the issue's next run. Commands in the template are shown, not run.
 func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
-	issue, err := w.c.Run.Tracker.Get(ctx, key)
-	if err != nil {
-		return "", err
-	}
-	base, err := w.c.Run.Repo.Base(ctx, w.c.Run.Base)
-	if err != nil {
-		return "", err
-	}
-	rec := w.newRecord(issue)
-	rec.Base = base.Name
-	if _, err := w.count(ctx, &rec, worktree.Record{}); err != nil {
-		return "", err
-	}
-	return w.runner.Prompt(ctx, issue, rec.Run)
+	return until(ctx, w, func(ctx context.Context) (string, error) {
+		issue, err := w.c.Run.Tracker.Get(ctx, key)
+		if err != nil {
+			return "", err
+		}
+		base, err := w.c.Run.Repo.Base(ctx, w.c.Run.Base)
+		if err != nil {
+			return "", err
+		}
+		rec := w.newRecord(issue)
+		rec.Base = base.Name
+		if _, err := w.count(ctx, &rec, worktree.Record{}); err != nil {
+			return "", err
+		}
+		return w.runner.Prompt(ctx, issue, rec.Run)
+	})
 }
 
 func (w *Worker) history(ctx context.Context, key string) (journal.History, error) {

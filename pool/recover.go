@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -211,7 +212,7 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 	}
 	own := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
 	res := w.runner.Do(ctx, run.Task{
-		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: w.stillFit(rec), Edited: rec.Differs, Soft: soft,
+		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs, Soft: soft,
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
 	out := settled{concluded: own || res.Record.Verdict.Final, unpublished: res.Deferred != nil && res.Record.Published == ""}

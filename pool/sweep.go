@@ -53,7 +53,8 @@ func (s Summary) Count(outcomes ...journal.Outcome) int {
 // Sweep is one pass over the backlog: it works each issue once, until none is left or ctx ends, and returns when every run has
 // ended. With keys it works only these. All sweeps of a pool share its limit.
 //
-// It first recovers runs that a crash has left on this host. The base is pinned when it starts.
+// It first recovers runs that a crash has left on this host. The base is pinned when it starts. Once Kill or Drain was called or ctx
+// has ended, it lists nothing, looks up no key, and returns without an error: Summary.Interrupted says so.
 func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	if p.life.Err() != nil {
 		return Summary{Interrupted: true}, nil

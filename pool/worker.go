@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
@@ -75,7 +76,8 @@ func NewWorker(c Config) (*Worker, error) {
 }
 
 // Kill ends all runs at once: agents are killed without a grace period, claims are released. Work on disk is imported if that is
-// quick; otherwise the next start imports it. Kill may be called at any time from any goroutine, and cannot be undone.
+// quick; otherwise the next start imports it. The contexts of all other calls end, too, and later calls fail with ErrEnded, but for
+// Sweep. Kill may be called at any time from any goroutine, and cannot be undone.
 func (w *Worker) Kill() { w.kill(errKilled) }
 
 // errKilled is the cause of contexts that Kill ends.
@@ -88,6 +90,20 @@ func (w *Worker) call(ctx context.Context) (soft, hard context.Context, done fun
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unbind := context.AfterFunc(w.life, func() { stop(errKilled); cancel(errKilled) }) // whoever finds hard ended finds soft ended, too
 	return soft, hard, func() { w.bus.Flush(soft, hard); unbind(); cancel(context.Canceled); stop(context.Canceled) }
+}
+
+// until does what works no issue: its context ends with Kill, too, and after Kill it fails with ErrEnded. It waits for no observer.
+func until[T any](ctx context.Context, w *Worker, do func(context.Context) (T, error)) (out T, err error) {
+	if w.life.Err() != nil {
+		return out, ErrEnded
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.life, func() { cancel(errKilled) })()
+	if out, err = do(ctx); err != nil && w.life.Err() != nil && !errors.Is(err, ErrEnded) {
+		err = fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	return out, err
 }
 
 // Running lists the issues that are being worked.
@@ -103,7 +119,9 @@ func (w *Worker) Running() []Running {
 
 // Parked lists the agents that runs on this host found unavailable and that are not expected back yet.
 func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
-	return parking.Load(ctx, w.c.Run.Store, w.c.Run.Name, w.runner.Host(), time.Now())
+	return until(ctx, w, func(ctx context.Context) ([]journal.Parked, error) {
+		return parking.Load(ctx, w.c.Run.Store, w.c.Run.Name, w.runner.Host(), time.Now())
+	})
 }
 
 // Park notes agents that runs elsewhere found unavailable, with the same account.
@@ -255,7 +273,7 @@ func (a *attempt) do(soft, hard context.Context) Result {
 	}
 	res := w.runner.Do(hard, run.Task{
 		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, Soft: soft,
-		Failed: a.failed, Unfit: w.stillFit(a.rec), Edited: a.rec.Differs, Resume: a.landed,
+		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
 	})
 	return Result{
 		Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred,

@@ -54,3 +54,31 @@ func Change(l Labels, rec journal.Record) (c tracker.Change) {
 	}
 	return c
 }
+
+// StillFit returns why an issue that is being worked does not qualify any more. A follow-up's issue has no pick-up label. The label
+// needs-human ends the run only if it was set after the run's start.
+func StillFit(l Labels, exclude []string, r journal.Record) func(tracker.Issue) tracker.Unfit {
+	return func(i tracker.Issue) tracker.Unfit {
+		switch {
+		case i.Open && i.HasLabel(l.NeedsHuman) && !r.HandedOver:
+			return tracker.Unfit{Code: tracker.UnfitHandedOver, Detail: l.NeedsHuman}
+		case r.FollowUp == "" && !r.Settings.Attended:
+			return i.Unfit(r.Settings.Require, exclude)
+		case !i.Open:
+			return tracker.Unfit{Code: tracker.UnfitClosed}
+		}
+		return tracker.Unfit{}
+	}
+}
+
+// Unfit is the reason in the issue itself why it is not worked; nil: there is none.
+func Unfit(l Labels, require, exclude []string, i tracker.Issue) *journal.Skip {
+	why := i.Unfit(require, exclude)
+	switch {
+	case why.Code == "":
+		return nil
+	case i.HasLabel(l.InReview) && why == tracker.Unfit{Code: tracker.UnfitLacks, Detail: require[0]}:
+		return &journal.Skip{Code: journal.SkipReview, Detail: l.InReview}
+	}
+	return &journal.Skip{Code: journal.SkipUnfit, Unfit: why}
+}
