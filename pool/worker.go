@@ -87,9 +87,10 @@ var errKilled = halt.Error(journal.StopShutdown, "")
 // Observe has got the call's events.
 func (w *Worker) call(ctx context.Context) (soft, hard context.Context, done func()) {
 	soft, stop := context.WithCancelCause(ctx)
-	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	bounded, free := workspace.Bounded(context.WithoutCancel(ctx), w.life)
+	hard, cancel := context.WithCancelCause(bounded)
 	unbind := context.AfterFunc(w.life, func() { stop(errKilled); cancel(errKilled) }) // whoever finds hard ended finds soft ended, too
-	return soft, hard, func() { w.bus.Flush(soft, hard); unbind(); cancel(context.Canceled); stop(context.Canceled) }
+	return soft, hard, func() { w.bus.Flush(soft, hard); unbind(); free(); cancel(context.Canceled); stop(context.Canceled) }
 }
 
 // until does what works no issue: its context ends with Kill, too, and after Kill it fails with ErrEnded. It waits for no observer.

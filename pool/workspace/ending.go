@@ -31,8 +31,8 @@ func (e Ending) limit(ctx context.Context) (context.Context, context.CancelFunc)
 	return limited, func() { cancel(nil) }
 }
 
-// What comes after the agent when a run is cut short has hurry for each stage, and atOnce when everything is to end: the next start
-// does the rest.
+// What comes after the agent when a run is cut short has hurry for each stage, and atOnce when everything is to end, within total:
+// the next start does the rest.
 const (
 	hurry  = 2 * time.Minute
 	atOnce = 10 * time.Second
@@ -71,18 +71,32 @@ func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return Within(context.WithoutCancel(ctx), ctx.Done(), moment)
 }
 
-// late ends a context a while after asked is closed.
+// total is for everything that is left when everything is to end at once, together.
+const total = 30 * time.Second
+
+type boundKey struct{}
+
+// Bounded derives a context. Whatever outlasts it, or a context derived from it, ends at the latest a while after life does.
+func Bounded(ctx, life context.Context) (bounded context.Context, free func() bool) {
+	last := make(chan struct{})
+	free = context.AfterFunc(life, func() { time.AfterFunc(total, func() { close(last) }) })
+	return context.WithValue(ctx, boundKey{}, last), free
+}
+
+// late ends a context a while after asked is closed, or when its bound is reached.
 func late(ctx context.Context, cancel context.CancelCauseFunc, asked <-chan struct{}, grace time.Duration, why error) {
-	select {
-	case <-asked:
-	case <-ctx.Done():
-		return
-	}
-	over := time.NewTimer(grace)
-	defer over.Stop()
-	select {
-	case <-over.C:
-		cancel(why)
-	case <-ctx.Done():
+	last, _ := ctx.Value(boundKey{}).(chan struct{})
+	var over <-chan time.Time
+	for {
+		select {
+		case <-asked:
+			asked, over = nil, time.After(grace)
+		case <-over:
+			cancel(why)
+		case <-last:
+			cancel(errNow)
+		case <-ctx.Done():
+			return
+		}
 	}
 }

@@ -72,7 +72,9 @@ func TestHurried(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				whole, killAll := context.WithCancelCause(t.Context())
 				defer killAll(nil)
-				run, end := context.WithCancelCause(whole)
+				bounded, free := Bounded(whole, whole)
+				defer free()
+				run, end := context.WithCancelCause(bounded)
 				defer end(nil)
 				if halt.Shutdown(tt.cause) {
 					killAll(tt.cause)
@@ -92,11 +94,12 @@ func TestHurried(t *testing.T) {
 				if got := time.Since(start); got != tt.want {
 					t.Errorf("of the run: after %s, want %s", got, tt.want)
 				}
-				if tt.cause != nil && tt.kill {
-					return // ofContext knows only of the run's end
+				want := tt.want
+				if tt.cause != nil && tt.kill { // ofContext knows only of the run's end, and of the bound
+					want = kill + total
 				}
 				<-ofContext.Done()
-				if got := time.Since(start); got != tt.want {
+				if got := time.Since(start); got != want {
 					t.Errorf("of the context: after %s, want %s", got, tt.want)
 				}
 			})

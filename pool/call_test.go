@@ -1,0 +1,34 @@
+package pool
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace"
+)
+
+// However many steps are left after Kill, and whatever hangs in them, all of them together have a limit.
+func TestKillBoundsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &Worker{bus: journal.NewBus(nil)}
+		w.life, w.kill = context.WithCancelCause(t.Context())
+		_, hard, done := w.call(t.Context())
+		w.Kill()
+		start := time.Now()
+		for range 10 {
+			for _, derive := range []func(context.Context) (context.Context, context.CancelFunc){workspace.Hurried, workspace.Outlasting} {
+				step, cancel := derive(hard)
+				<-step.Done()
+				cancel()
+			}
+		}
+		if took := time.Since(start); took != 30*time.Second {
+			t.Errorf("the steps took %s", took)
+		}
+		done()
+	})
+}
