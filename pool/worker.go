@@ -41,7 +41,8 @@ type Worker struct {
 
 type running struct {
 	Running
-	stop context.CancelCauseFunc
+	stop, hasten context.CancelCauseFunc
+	asked        bool // to stop
 }
 
 // Running is an issue that is being worked.
@@ -128,12 +129,16 @@ func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 // Park notes agents that runs elsewhere found unavailable, with the same account.
 func (w *Worker) Park(list []journal.Parked) { w.runner.Lot().Park(list) }
 
-// Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
+// Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait. A second call kills
+// the agent, or the checks, without a grace period.
 func (w *Worker) Stop(key string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, ok := w.running[key]
-	if ok {
+	if ok && r.asked {
+		r.hasten(nil)
+	} else if ok {
+		r.asked = true
 		r.stop(halt.Error(journal.StopAsked, ""))
 	}
 	return ok
@@ -267,14 +272,16 @@ func (a *attempt) do(soft, hard context.Context) Result {
 	w := a.w
 	soft, stop := context.WithCancelCause(soft)
 	defer stop(nil)
-	defer w.note(a.rec, stop)()
+	urgent, hasten := context.WithCancelCause(context.WithoutCancel(soft))
+	defer hasten(nil)
+	defer w.note(a.rec, stop, hasten)()
 	rec := a.rec
 	if a.landed {
 		rec = *a.stored
 	}
 	res := w.runner.Do(hard, run.Task{
 		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, Soft: soft,
-		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
+		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed, Urgent: urgent.Done(),
 	})
 	return Result{
 		Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred,
@@ -324,10 +331,10 @@ func (w *Worker) holder(r journal.Record) worktree.Holder {
 }
 
 // note adds the run to those that are running, until forget is called.
-func (w *Worker) note(r journal.Record, stop context.CancelCauseFunc) (forget func()) {
+func (w *Worker) note(r journal.Record, stop, hasten context.CancelCauseFunc) (forget func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	own := &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop}
+	own := &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop, hasten, false}
 	w.running[r.Key] = own
 	return func() {
 		w.mu.Lock()

@@ -120,6 +120,8 @@ type Task struct {
 
 	// Soft ends when the run should end soon, such as at a service's shutdown.
 	Soft context.Context //nolint:containedctx // the second of two contexts; see Runner.Do
+	// Urgent, when closed, kills what runs in the sandbox without a grace period. What is left has the time of other runs.
+	Urgent <-chan struct{}
 }
 
 // Command is what a run of KindCommand runs.
@@ -300,7 +302,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 			return x.deferRun(ctx, s, &deferral{err, true}) // what cannot be undone needs a record
 		}
 		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: time.Since(x.run.Started).Seconds()})
-		next, err := stage.do(x, ctx, s)
+		next, err := x.do(ctx, stage, s)
 		next.Facts.At, next.Facts.Usage = time.Now(), x.used(stage.name, next.Facts.Usage)
 		if !stage.name.Before(journal.StageVerify) { // earlier stages have no verdict
 			next.Verdict = decide.Verdict(next.Facts)

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -34,7 +35,9 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	if x.killed {
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
-	s, err = x.rebaseAndCheck(ctx, s)
+	urgent, cancel := workspace.Within(ctx, x.task.Urgent, 0)
+	defer cancel()
+	s, err = x.rebaseAndCheck(urgent, s)
 	switch {
 	case err == nil:
 		return x.countChanges(ctx, s), nil

@@ -9,6 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -108,4 +109,14 @@ func (x *execution) reconcile(ctx context.Context) {
 			x.stop.Stop(halt.Superseded(why))
 		}
 	}
+}
+
+// do does a stage. Those in which the agent works end with Urgent.
+func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
+	if stage.name.Before(journal.StageVerify) {
+		urgent, cancel := workspace.Within(ctx, x.task.Urgent, 0)
+		defer cancel()
+		ctx = urgent
+	}
+	return stage.do(x, ctx, s)
 }
