@@ -16,5 +16,6 @@
 //
 // Stability: the packages of this module below internal/ may change with any release. The others follow semantic
 // versions from v1 on; before v1 a minor version may change them, and says so in its notes. Packages batch, checks and workspace
-// below this one are parts of a run: their signatures have types of internal/, and other programs have no use for them.
+// below this one are parts of a run: their signatures have types of internal/, and other programs have no use for them. Nor have
+// they for the KeptHomes of run/config and the Finder of redact. The Canary of run/config has two fields for them.
 package pool

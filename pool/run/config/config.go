@@ -114,8 +114,11 @@ const (
 	GateOnWorktree GateOn = "worktree"
 )
 
-// Canary is a file, by its Path in the repository and its Content, that makes sound checks fail when it is added to a checkout.
-// Its other fields are ralph's own.
+// Canary is a file that makes sound checks fail when it is added to a checkout. Set two fields, and leave the others, which are ralph's
+// own and may change:
+//
+//	Path    string // slash-separated, from the root of the repository
+//	Content []byte
 type Canary = ecosystem.Canary
 
 // Labels are the labels that show an issue's state to people.

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// KeptHomes are where what setup makes is kept; nil: nowhere, or there is no setup.
+// KeptHomes are where what setup makes is kept; nil: nowhere, or there is no setup. It is for other packages of this module.
 func (c *Config) KeptHomes() *workspace.Homes {
 	if c.Homes <= 0 || len(c.Setup) == 0 || !c.Sandboxes.Capabilities().Home {
 		return nil
