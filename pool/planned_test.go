@@ -40,3 +40,18 @@ func TestWorkPlanned(t *testing.T) {
 		}
 	}
 }
+
+// What is missing is named, and nothing else.
+func TestMissingPart(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(*pool.Config){
+		"Tracker": func(c *pool.Config) { c.Run.Tracker = nil },
+		"Agent":   func(c *pool.Config) { c.Run.Agent = nil },
+	} {
+		c := newFixture(t, commits).Config
+		remove(&c)
+		if _, err := pool.New(c); err == nil || err.Error() != "Run."+name+" is required" {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}

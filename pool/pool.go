@@ -71,7 +71,8 @@ func (c Config) validate() error {
 			errs = append(errs, errors.New(what))
 		}
 	}
-	need(c.Run.Tracker != nil && c.Run.Agent != nil, "Run.Tracker and Run.Agent are required")
+	need(c.Run.Tracker != nil, "Run.Tracker is required")
+	need(c.Run.Agent != nil, "Run.Agent is required")
 	need(c.Parallel > 0, "Parallel must be at least 1")
 	need(c.Limit >= 0 && c.MaxOpen >= 0 && c.Refresh > 0, "MaxOpen, Limit and Refresh must not be negative")
 	need(git.ValidRef("refs/heads/"+c.BranchPrefix+"1"), "BranchPrefix cannot begin the name of a branch")
@@ -99,9 +100,7 @@ func New(c Config) (*Pool, error) {
 }
 
 // Wake makes every sweep list the backlog again, such as after a webhook.
-func (p *Pool) Wake() {
-	p.change(func() { p.wakes++ })
-}
+func (p *Pool) Wake() { p.change(func() { p.wakes++ }) }
 
 // woken counts the calls of Wake.
 func (p *Pool) woken() int {
@@ -126,7 +125,7 @@ func (p *Pool) change(do func()) {
 	}
 }
 
-// SetParallel sets how many issues may be worked at the same time, and returns how many are. With 0 sweeps start no run;
+// SetParallel sets how many issues may be worked at the same time, and returns how many are. With 0 or less, sweeps start no run;
 // Work and Merge do not heed it.
 func (p *Pool) SetParallel(n int) (busy int) {
 	defer p.signal()
@@ -149,9 +148,7 @@ func (p *Pool) Demand() int {
 }
 
 // Drain makes sweeps and WorkPlanned start no more runs, and sweeps return when theirs have ended. It cannot be undone.
-func (p *Pool) Drain() {
-	p.change(func() { p.draining = true })
-}
+func (p *Pool) Drain() { p.change(func() { p.draining = true }) }
 
 // takeSlot takes a slot for a run if one is free.
 func (p *Pool) takeSlot() bool {
