@@ -401,7 +401,13 @@ func TestEvents(t *testing.T) {
 
 func TestMissingPartsAreRefused(t *testing.T) {
 	t.Parallel()
-	wantEnd(t, Run(t.Context(), Config{}), EndSandbox)
+	r := Run(t.Context(), Config{})
+	wantEnd(t, r, EndPrompt)
+	for _, part := range []string{"Agent", "Sandbox", "Import", "prompt"} {
+		if !strings.Contains(r.Err.Error(), part) {
+			t.Errorf("%s is not reported: %v", part, r.Err)
+		}
+	}
 	bad := Config{
 		Agent: agents.Command{}, Signals: []string{""}, MaxIterations: -1,
 		Gate: []Command{{}}, Timers: Timers{Idle: -1},

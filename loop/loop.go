@@ -182,8 +182,26 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports everything that is wrong with a user's choices, all at once. It starts nothing and needs neither
-// Sandbox nor Import, so that callers can refuse a run before they make a worktree for it. Run calls it too.
+// missing names the required parts that a config lacks.
+func (c Config) missing() error {
+	var names []string
+	if c.Agent == nil {
+		names = append(names, "Agent")
+	}
+	if c.Sandbox == nil {
+		names = append(names, "Sandbox")
+	}
+	if c.Import == nil {
+		names = append(names, "Import")
+	}
+	if names == nil {
+		return nil
+	}
+	return errors.New("required and missing: " + strings.Join(names, ", "))
+}
+
+// Validate reports everything that is wrong with a user's choices, all at once. It starts nothing, and Agent, Sandbox and Import may
+// be missing, so that callers can refuse a run before they make a worktree for it. Run reports them with the rest.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error

@@ -24,7 +24,7 @@ const (
 	EndUnavailable End = "agent-unavailable" // overloaded, not logged in, or not to be started at all; see Failure
 	EndAgent       End = "agent-failed"      // a fatal failure, or the same one twice without a new commit; see Failure
 	EndSetup       End = "setup-failed"      // see Setup
-	EndPrompt      End = "prompt-failed"     // the prompt, or anything else that Validate refuses; see Err
+	EndPrompt      End = "prompt-failed"     // the prompt, or anything else that is wrong with the Config; see Err
 	EndSandbox     End = "sandbox-failed"    // see Err
 	EndImport      End = "import-failed"     // see Err
 	EndOutput      End = "output-invalid"    // see Err

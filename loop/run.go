@@ -103,10 +103,7 @@ func (r *runner) warn(text string) {
 }
 
 func (r *runner) run(ctx context.Context) step {
-	if r.c.Agent == nil || r.c.Sandbox == nil || r.c.Import == nil {
-		return step{end: EndSandbox, err: errors.New("loop: Agent, Sandbox and Import are required")}
-	}
-	if err := r.c.Validate(); err != nil {
+	if err := errors.Join(r.c.missing(), r.c.Validate()); err != nil {
 		return step{end: EndPrompt, err: err}
 	}
 	for _, key := range r.c.Prompt.Unused() {
