@@ -18,7 +18,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// Default is the template for an issue where the user has none.
+// Default is the template for an issue where the user has none. Package loop gives it no values of the issue and the branch: without a
+// pool, set base, branch and the Keys of the issue, such as issue_title, in Prompt.Builtin.
 //
 //go:embed default.md
 var Default string
