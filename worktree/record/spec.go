@@ -36,7 +36,7 @@ func (b Base) OnRemote(remote string) string {
 type Spec struct {
 	Run    string `json:"run"`    // unique id of the run
 	Key    string `json:"key"`    // path-safe key of the issue; names the worktree's folder and the refs
-	Branch string `json:"branch"` // short branch name; "ralph/<key>" for issues
+	Branch string `json:"branch"` // short branch name, required unless Detached; Repo.BranchName(Key) for issues
 	Base   Base   `json:"base"`
 	// Fresh starts at Base even when earlier work exists (which is kept under refs/ralph/old).
 	Fresh    bool              `json:"fresh,omitempty"`
