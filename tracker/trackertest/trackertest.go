@@ -75,7 +75,7 @@ func Run(t *testing.T, h Harness) {
 		{"Blockers", unless(h.NoBlockers, "blockers"), blockers},
 		{"Cancelled", "", cancelled},
 		{"WithoutToken", unless(h.WithToken == nil, "tokens"), withoutToken},
-		{"ReadOnlyRefuses", unless(!h.ReadOnly, "a reason to refuse writes"), readOnlyRefuses},
+		{"ReadOnlyRefuses", unless(!h.ReadOnly, "refusal of writes"), readOnlyRefuses},
 		{"ReportReplaced", unless(h.ReadOnly, "writes"), reportReplaced},
 		{"ReportNotInBody", unless(h.ReadOnly, "writes"), reportNotInBody},
 		{"WritesKeepText", unless(h.ReadOnly, "writes"), writesKeepText},
