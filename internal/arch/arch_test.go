@@ -311,21 +311,29 @@ func list(t *testing.T, system string) []listed {
 	return all
 }
 
-// A program that embeds the pool links only what it needs.
-func TestPoolLinks(t *testing.T) {
+// A program that embeds a package links only what it needs.
+func TestLinks(t *testing.T) {
 	t.Parallel()
-	var out, errs bytes.Buffer
-	exit, err := proc.Run(t.Context(), proc.Spec{
-		Argv: []string{"go", "list", "-deps", "./pool"}, Dir: "../..", Stdout: &out, Stderr: &errs,
-		Env: append(os.Environ(), "CGO_ENABLED=0"),
-	})
-	if err != nil || exit.Code != 0 {
-		t.Fatalf("go list: %+v, %v\n%s", exit, err, &errs)
-	}
-	for path := range strings.FieldsSeq(out.String()) {
-		for _, heavy := range []string{"modernc.org/", "github.com/go-git/", "github.com/spf13/", "github.com/rs/zerolog", "github.com/google/go-github", "github.com/xanzy/", "github.com/riverqueue/", "github.com/jackc/", "go.opentelemetry.io/", "google.golang.org/"} {
-			if strings.HasPrefix(path, heavy) {
-				t.Errorf("pool links %s", path)
+	for name, heavies := range map[string][]string{
+		"pool": {
+			"modernc.org/", "github.com/go-git/", "github.com/spf13/", "github.com/rs/zerolog", "github.com/google/go-github", "github.com/xanzy/", "github.com/riverqueue/",
+			"github.com/jackc/", "go.opentelemetry.io/", "google.golang.org/",
+		},
+		"worktree": {"net/http", "crypto/tls"},
+	} {
+		var out, errs bytes.Buffer
+		exit, err := proc.Run(t.Context(), proc.Spec{
+			Argv: []string{"go", "list", "-deps", "./" + name}, Dir: "../..", Stdout: &out, Stderr: &errs,
+			Env: append(os.Environ(), "CGO_ENABLED=0"),
+		})
+		if err != nil || exit.Code != 0 {
+			t.Fatalf("go list: %+v, %v\n%s", exit, err, &errs)
+		}
+		for path := range strings.FieldsSeq(out.String()) {
+			for _, heavy := range heavies {
+				if strings.HasPrefix(path, heavy) {
+					t.Errorf("%s links %s", name, path)
+				}
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package git
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -68,8 +67,9 @@ func passing(err error) bool {
 		}
 	}
 	if m := statusOf().FindStringSubmatch(said.String()); m != nil {
-		status, _ := strconv.Atoi(m[1]) // digits
-		return status >= http.StatusInternalServerError || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+		const timeout, tooMany, serverError = 408, 429, 500 // net/http would be linked for them alone
+		status, _ := strconv.Atoi(m[1])                     // digits
+		return status >= serverError || status == timeout || status == tooMany
 	}
 	text := strings.ToLower(said.String())
 	for _, words := range []string{
