@@ -163,7 +163,7 @@ var ErrEnded = errors.New("the pool has ended")
 
 // WorkPlanned works an issue of a Plan, or follows up its request, if it still qualifies. It needs a free slot.
 func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.FollowUp) (Result, error) {
-	if p.isDraining() {
+	if p.isDraining() || p.life.Err() != nil {
 		return Result{}, ErrEnded
 	}
 	if !p.takeSlot() {

@@ -219,15 +219,24 @@ func TestStopOneRun(t *testing.T) {
 	g.clean()
 }
 
-// Whoever asks twice does not wait for an agent that does not end: it is killed, and its commits are imported.
-func TestStopTwice(t *testing.T) {
+// Who asks again changes nothing. StopNow does not wait for an agent that does not end: it is killed, and its commits are imported.
+func TestStopNow(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, strings.Replace(endless, "echo started; exec sleep 1000", "trap '' TERM INT; echo started; sleep 0.1; echo started; while :; do sleep 1; done", 1))
+	f := newFixture(t, strings.Replace(endless, "echo started; exec sleep 1000", "trap 'echo started' TERM; echo started; while :; do sleep 0.1; done", 1))
 	f.issue("a")
 	f.Config.Run.StopGrace = time.Hour
 	p := f.pool()
-	f.onStarted(func(key string) { p.Stop(key) })
-	if s, err := p.Sweep(t.Context()); err != nil || outcomes(s)["a"] != journal.Interrupted {
+	asked, killed := false, false
+	f.onStarted(func(key string) {
+		if !asked {
+			p.Stop(key)
+			p.Stop(key)
+			asked = true
+			return
+		}
+		killed = p.StopNow(key)
+	})
+	if s, err := p.Sweep(t.Context()); err != nil || outcomes(s)["a"] != journal.Interrupted || !killed {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if r := f.runs("a")[0]; r.Verdict.Reason.Code != journal.ReasonAsked || r.Verdict.Counted || r.Commits != 1 || r.WIP == "" || len(r.Warnings) > 0 {

@@ -42,7 +42,6 @@ type Worker struct {
 type running struct {
 	Running
 	stop, hasten context.CancelCauseFunc
-	asked        bool // to stop
 }
 
 // Running is an issue that is being worked.
@@ -129,17 +128,18 @@ func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 // Park notes agents that runs elsewhere found unavailable, with the same account.
 func (w *Worker) Park(list []journal.Parked) { w.runner.Lot().Park(list) }
 
-// Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait. A second call kills
-// the agent, or the checks, without a grace period.
-func (w *Worker) Stop(key string) bool {
+// Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
+func (w *Worker) Stop(key string) bool { return w.ask(key, func(r *running) context.CancelCauseFunc { return r.stop }) }
+
+// StopNow is Stop without a grace period: the agent, or the checks, are killed.
+func (w *Worker) StopNow(key string) bool { return w.ask(key, func(r *running) context.CancelCauseFunc { return r.hasten }) }
+
+func (w *Worker) ask(key string, how func(*running) context.CancelCauseFunc) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, ok := w.running[key]
-	if ok && r.asked {
-		r.hasten(nil)
-	} else if ok {
-		r.asked = true
-		r.stop(halt.Error(journal.StopAsked, ""))
+	if ok {
+		how(r)(halt.Error(journal.StopAsked, ""))
 	}
 	return ok
 }
@@ -270,10 +270,11 @@ func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base w
 // do does the run of an issue that begin has claimed.
 func (a *attempt) do(soft, hard context.Context) Result {
 	w := a.w
-	soft, stop := context.WithCancelCause(soft)
-	defer stop(nil)
 	urgent, hasten := context.WithCancelCause(context.WithoutCancel(soft))
 	defer hasten(nil)
+	soft, stop := context.WithCancelCause(soft)
+	defer stop(nil)
+	defer context.AfterFunc(urgent, func() { stop(context.Cause(urgent)) })()
 	defer w.note(a.rec, stop, hasten)()
 	rec := a.rec
 	if a.landed {
@@ -281,7 +282,7 @@ func (a *attempt) do(soft, hard context.Context) Result {
 	}
 	res := w.runner.Do(hard, run.Task{
 		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, Soft: soft,
-		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed, Urgent: urgent.Done(),
+		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed, Urgent: urgent,
 	})
 	return Result{
 		Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred,
@@ -334,7 +335,7 @@ func (w *Worker) holder(r journal.Record) worktree.Holder {
 func (w *Worker) note(r journal.Record, stop, hasten context.CancelCauseFunc) (forget func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	own := &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop, hasten, false}
+	own := &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop, hasten}
 	w.running[r.Key] = own
 	return func() {
 		w.mu.Lock()

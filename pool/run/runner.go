@@ -120,8 +120,9 @@ type Task struct {
 
 	// Soft ends when the run should end soon, such as at a service's shutdown.
 	Soft context.Context //nolint:containedctx // the second of two contexts; see Runner.Do
-	// Urgent, when closed, kills what runs in the sandbox without a grace period. What is left has the time of other runs.
-	Urgent <-chan struct{}
+	// Urgent ends, with the cause of the run's end, when what runs in the sandbox is to be killed without a grace period. What comes
+	// after has as long as in any other run. Nil: never.
+	Urgent context.Context //nolint:containedctx // the third of them
 }
 
 // Command is what a run of KindCommand runs.

@@ -35,7 +35,7 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	if x.killed {
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
-	urgent, cancel := workspace.Within(ctx, x.task.Urgent, 0)
+	urgent, cancel := workspace.EndedBy(ctx, x.task.Urgent)
 	defer cancel()
 	s, err = x.rebaseAndCheck(urgent, s)
 	switch {

@@ -114,7 +114,7 @@ func (x *execution) reconcile(ctx context.Context) {
 // do does a stage. Those in which the agent works end with Urgent.
 func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
 	if stage.name.Before(journal.StageVerify) {
-		urgent, cancel := workspace.Within(ctx, x.task.Urgent, 0)
+		urgent, cancel := workspace.EndedBy(ctx, x.task.Urgent)
 		defer cancel()
 		ctx = urgent
 	}

@@ -139,7 +139,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 func (x *execution) after(ctx context.Context, s journal.State) journal.State {
 	ctx, cancel := workspace.Within(ctx, x.stop.Done, x.c.StopGrace)
 	defer cancel()
-	ctx, hasten := workspace.Within(ctx, x.task.Urgent, 0)
+	ctx, hasten := workspace.EndedBy(ctx, x.task.Urgent)
 	defer hasten()
 	a := workspace.After{Lines: x.c.After, Stream: x.stream, Observe: func(e loop.Event) { x.observe(e, journal.PlaceWorktree) }}
 	for _, err := range a.Run(ctx, x.space) {

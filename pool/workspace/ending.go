@@ -65,6 +65,16 @@ func Within(ctx context.Context, asked <-chan struct{}, grace time.Duration) (co
 	return limited, func() { cancel(nil) }
 }
 
+// EndedBy derives a context that another one ends too, with its cause. A nil one ends nothing.
+func EndedBy(ctx, other context.Context) (context.Context, context.CancelFunc) {
+	joined, cancel := context.WithCancelCause(ctx)
+	free := func() bool { return true }
+	if other != nil {
+		free = context.AfterFunc(other, func() { cancel(context.Cause(other)) })
+	}
+	return joined, func() { free(); cancel(nil) }
+}
+
 // Outlasting derives a context that ends a moment after ctx, for giving back what a run holds: nothing waits long for a remote
 // that hangs.
 func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
