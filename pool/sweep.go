@@ -67,10 +67,10 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	defer s.watchDisk()()
 	before, err := p.recover(ctx, hard, "")
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
-	if err != nil || s.summary.Unavailable != nil {
-		return s.summary, err
+	if err == nil && s.summary.Unavailable == nil {
+		err = s.begin(ctx)
 	}
-	if err = s.begin(ctx); err == nil && s.summary.Unavailable == nil {
+	if err == nil && s.summary.Unavailable == nil {
 		err = s.run(ctx)
 	}
 	if ctx.Err() != nil { // then every call fails

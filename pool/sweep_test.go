@@ -351,23 +351,27 @@ func TestPlanSaysWhyNot(t *testing.T) {
 // Observers need not read texts for people to know that a run has merged its commits, and that a sweep has nothing to do.
 func TestEventsSayWhatIsMergedAndIdle(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, commits)
+	f := newFixture(t, `case $RALPH_ISSUE_KEY in a) `+commits+`;; esac`)
 	f.issue("a")
+	f.issue("b")
 	f.Config.Run.Publish = journal.PublishMerge
-	f.one()
+	f.sweep(t.Context())
 	f.sweep(t.Context())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var idle []bool
+	ended := 0
 	for _, e := range f.events {
 		switch {
-		case e.Kind == journal.EventEnded && !e.Merged:
-			t.Errorf("not merged: %+v", e)
+		case e.Kind == journal.EventEnded:
+			if ended++; e.Merged != (e.Outcome == journal.Succeeded) {
+				t.Errorf("merged: %+v", e)
+			}
 		case e.Kind == journal.EventSweep && strings.Contains(e.Text, " to work"):
 			idle = append(idle, e.Idle)
 		}
 	}
-	if !slices.Equal(idle, []bool{false, true}) {
-		t.Errorf("sweeps are idle: %v", idle)
+	if !slices.Equal(idle, []bool{false, true}) || ended != 2 {
+		t.Errorf("%d runs ended; sweeps are idle: %v", ended, idle)
 	}
 }
