@@ -333,7 +333,7 @@ const (
 	FaultOther FaultKind = "other"
 	// FaultAgent: the agent cannot be used as things are; every run would meet it.
 	FaultAgent FaultKind = "agent"
-	// FaultSandbox: no sandbox can be opened; every run would meet it.
+	// FaultSandbox: no sandbox can be opened, or the machine lacks what it takes to begin; every run would meet it.
 	FaultSandbox FaultKind = "sandbox"
 	// FaultBase: setup or gate cannot run on the base; every run would meet it.
 	FaultBase FaultKind = "base"

@@ -54,7 +54,8 @@ const (
 	OverBudget Outcome = "over-budget"
 	// AgentUnavailable: rate limit, overload; a missing login or program. No attempt is used.
 	AgentUnavailable Outcome = "agent-unavailable"
-	// EnvironmentUnavailable: no sandbox has opened yet, or setup or gate cannot run on the base. No attempt is used.
+	// EnvironmentUnavailable: no sandbox has opened yet, setup or gate cannot run on the base, or the machine lacks what a run
+	// begins with. No attempt is used.
 	EnvironmentUnavailable Outcome = "environment-unavailable"
 	// Failed: anything else.
 	Failed Outcome = "failed"

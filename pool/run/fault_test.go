@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // What the machine lacks is no failure of the issue that met it first.
@@ -17,6 +18,9 @@ func TestFaultOfTheMachine(t *testing.T) {
 		fmt.Errorf("git status: %w", unix.EAGAIN):  journal.FaultSandbox,
 		fmt.Errorf("write: %w", unix.ENOSPC):       journal.FaultSandbox,
 		errors.New("a branch of this name exists"): journal.FaultOther,
+		// What git says, and how it ended, may be the doing of commits that an agent has made.
+		&git.Error{ExitCode: 128, Stderr: "fatal: unable to create file cannot fork: File name too long"}: journal.FaultOther,
+		&git.Error{ExitCode: -1}: journal.FaultOther,
 	} {
 		if got := faultOf(err, false); got.Kind != want || got.Text != err.Error() {
 			t.Errorf("%v: %+v, want %s", err, got, want)

@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,12 +29,8 @@ func Passing(err error) bool {
 	if err == nil || errors.Is(err, ErrLate) {
 		return false
 	}
-	for _, cause := range []error{
-		ErrInside, errRoom, unix.ENOSPC, unix.EDQUOT, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS,
-	} {
-		if errors.Is(err, cause) {
-			return true
-		}
+	if errors.Is(err, ErrInside) || errors.Is(err, errRoom) || Starved(err) {
+		return true
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return killed(exit.code) || lacks(exit.stderr)
@@ -43,6 +40,14 @@ func Passing(err error) bool {
 	}
 	files, ok := errors.AsType[*UnsavedError](err)
 	return ok && strings.Contains(files.Error(), noRoom)
+}
+
+// Starved reports that the system itself refused what was asked of it, because the machine lacks room, memory, processes or files.
+// No text decides: an agent may have written it.
+func Starved(err error) bool {
+	return slices.ContainsFunc([]error{
+		unix.ENOSPC, unix.EDQUOT, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS,
+	}, func(cause error) bool { return errors.Is(err, cause) })
 }
 
 // killed reports that a signal ended a program: git itself ends with at most 128.
