@@ -41,8 +41,8 @@ func (r refusedSwap) Unwrap() []error { return []error{errSwap, r.error} }
 // after the time its holder wrote.
 const clockMargin = time.Minute
 
-// MaxTTL is the longest time that a claim is valid for. Another machine's claim that is to last longer counts as expired: its clock
-// was wrong, or somebody has made it up, and the issue would wait for ever.
+// MaxTTL is the longest time that a claim is valid for. Another machine's claim that is to last twice as long counts as expired: its
+// clock was wrong, or somebody has made it up, and the issue would wait for ever.
 const MaxTTL = 24 * time.Hour
 
 // maxTries bounds how often a claim that keeps changing is read again.

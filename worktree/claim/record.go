@@ -16,7 +16,7 @@ import (
 const version = 1
 
 // maxCount is more than anything is ever counted to. Whoever may push to the remote can write a claim whose next count would be none.
-const maxCount = 1 << 53
+const maxCount = 1 << 40
 
 // Holder is who holds a claim.
 type Holder struct {

@@ -147,7 +147,7 @@ func (s *Store) gone(h Holder) bool {
 		return !s.alive(h.PID, h.Started) || s.now().After(h.Expires)
 	}
 	now := s.now()
-	return now.After(h.Expires.Add(clockMargin)) || h.Expires.After(now.Add(MaxTTL+clockMargin)) // no clock that is right wrote that
+	return now.After(h.Expires.Add(clockMargin)) || h.Expires.After(now.Add(2*MaxTTL)) // no clock that is about right wrote that
 }
 
 // read reads one claim. The document is zero when there is none.
