@@ -106,7 +106,9 @@ func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
 	case !admin:
 		err = fmt.Errorf("git's record of the worktree %s is gone; its files are left as they are", t.Dir())
 	case !rec.Spec.Private:
-		leftover.Unlock(ctx, rec.GitDir, rec.Spec.Run)
+		if rec.InUse { // else nobody has worked here for ralph, and a lock is a person's
+			leftover.Unlock(ctx, rec.GitDir, rec.Spec.Run)
+		}
 		f, err = t.look(ctx)
 	case !rec.Used || in == nil && !rec.InUse: // nor here, since the last import
 	case in == nil:

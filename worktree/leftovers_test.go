@@ -271,6 +271,11 @@ func TestLocksOfAKilledGitOnTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.imported(tree)
+	if n := present(locks...); n != 2 {
+		t.Errorf("%d locks are left of a person's git, after the run's last import", n)
+	}
+	f.use(tree)
+	f.imported(tree)
 	if n := present(locks...); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
