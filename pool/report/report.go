@@ -142,7 +142,10 @@ func proof(b *strings.Builder, h Hints, r journal.Record) {
 // remarks are what people may want to know besides.
 func remarks(b *strings.Builder, in Input, r journal.Record) {
 	for _, w := range r.Warnings {
-		fmt.Fprintf(b, "Warning: %s\n\n", tracker.QuoteLine(in.Steps.Hints.warning(w), line))
+		if in.Steps.Here {
+			w = in.Steps.Hints.warning(w)
+		}
+		fmt.Fprintf(b, "Warning: %s\n\n", tracker.QuoteLine(w, line))
 	}
 	if who := untrusted(in.Issue); who != "" {
 		fmt.Fprintf(b, "Left out of the prompt: comments of people who may not direct ralph (%s).\n\n", tracker.QuoteLine(who, line))

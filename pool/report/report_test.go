@@ -119,11 +119,12 @@ func TestWarningNamesWhatHelps(t *testing.T) {
 	t.Parallel()
 	const refused = "network: a.example:443 was refused (not-allowed), 2 times"
 	r := journal.Record{Run: journal.Run{Key: "a"}, State: journal.State{Warnings: []string{refused}}}
-	for want, h := range map[string]report.Hints{
-		"Warning: `" + refused + "; it helps`\n": {Warning: func(text string) string { return text + "; it helps" }},
-		"Warning: `" + refused + "`\n":           {},
+	helps := report.Hints{Warning: func(text string) string { return text + "; it helps" }}
+	for want, steps := range map[string]report.Steps{
+		"Warning: `" + refused + "; it helps`\n": {Here: true, Hints: helps},
+		"Warning: `" + refused + "`\n":           {Hints: helps}, // a flag is nothing to people on a forge
 	} {
-		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: report.Steps{Hints: h}})
+		got := report.Final(report.Input{Record: r, Secrets: redact.New(), Steps: steps})
 		if !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
