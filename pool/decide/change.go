@@ -77,7 +77,7 @@ func Unfit(l Labels, require, exclude []string, i tracker.Issue) *journal.Skip {
 	switch {
 	case why.Code == "":
 		return nil
-	case i.HasLabel(l.InReview) && why == tracker.Unfit{Code: tracker.UnfitLacks, Detail: require[0]}:
+	case i.HasLabel(l.InReview) && why.Code == tracker.UnfitLacks && why.Detail == require[0]:
 		return &journal.Skip{Code: journal.SkipReview, Detail: l.InReview}
 	}
 	return &journal.Skip{Code: journal.SkipUnfit, Unfit: why}

@@ -38,7 +38,6 @@ func OutcomeOf(r journal.Record) string {
 	return cmp.Or(string(r.Verdict.Outcome), "not verified yet")
 }
 
-// ReasonOf is why the run of an event ended as it did.
 // ReasonOf is why a run ended as it did; empty where the event does not say.
 func ReasonOf(e journal.Event) string {
 	if e.Reason == nil {
