@@ -92,6 +92,15 @@ func TestDeathAfterThePush(t *testing.T) {
 			if publish == journal.PublishRequest && other.requests["ralph/a"] != 1 {
 				t.Errorf("requests %v", other.requests)
 			}
+			// When the machine is back, it says of its run what the other one has said on its behalf.
+			f.sweep(t.Context())
+			want := journal.Succeeded
+			if publish == journal.PublishRequest { // which a run of the other one has opened
+				want = journal.Interrupted
+			}
+			if r := f.runs("a")[0]; r.Verdict.Outcome != want || r.Ended.IsZero() {
+				t.Errorf("it ended as %+v at %s", r.Verdict, r.Ended)
+			}
 		})
 	}
 }

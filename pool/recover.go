@@ -181,7 +181,8 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 	if err := w.runner.Spaces().End(ctx, rec.ID); err != nil {
 		return giveUp(&issueError{err})
 	}
-	if claim != nil && tally.Overtaken(rec, claim) {
+	if told, over := tally.Overtaken(rec, claim); over {
+		rec.Facts.Reported = told
 		if !shared {
 			if err := claim.Release(after); err != nil {
 				return settled{}, err

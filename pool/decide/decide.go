@@ -55,6 +55,8 @@ func superseded(why tracker.Unfit) journal.Verdict {
 // outcome examines the facts from the latest to the earliest. Published work stays published whatever came after.
 func outcome(f journal.Facts) journal.Verdict {
 	switch {
+	case f.Reported != "":
+		return journal.Verdict{Outcome: f.Reported}
 	case f.Gone && !f.Done:
 		return superseded(tracker.Unfit{Code: tracker.UnfitGone})
 	case f.Done:

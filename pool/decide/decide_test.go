@@ -30,6 +30,15 @@ var (
 	faults = []journal.FaultKind{journal.FaultOther, journal.FaultAgent, journal.FaultSandbox, journal.FaultBase, journal.FaultLost, journal.FaultAway}
 )
 
+// What another machine has reported of a run that died is how it ended.
+func TestReportedElsewhere(t *testing.T) {
+	t.Parallel()
+	f := journal.Facts{Reported: journal.Succeeded, Stop: journal.StopClaimLost, Cut: journal.StagePublish}
+	if got := Verdict(f); got != final(want(journal.Succeeded, "", "")) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func code(n int) *int { return &n }
 
 // decideCase is one way for a run to end. Unless want says otherwise the verdict is not final, counts as no attempt and

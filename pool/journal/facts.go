@@ -23,6 +23,9 @@ type Facts struct {
 	Cut    Stage         `json:"cut,omitempty"`     // the stage that was cut short; empty: none was
 	Open   *Fault        `json:"open,omitempty"`    // why the worktree or the sandbox could not be made
 
+	// Reported is the outcome that another machine has reported of this run, after it died. It is what its claim said.
+	Reported Outcome `json:"reported,omitempty"`
+
 	End        loop.End         `json:"end,omitempty"` // why the loop ended; empty: it did not run
 	EndDetail  string           `json:"end_detail,omitempty"`
 	Optional   bool             `json:"signal_optional,omitempty"` // the completion signal was not asked for

@@ -142,11 +142,17 @@ func Approved(issue tracker.Issue, runs journal.History, claim *worktree.Claim) 
 }
 
 // Overtaken reports that another run has had the issue since: what rec has left to tell is not true any more, or has
-// been told on its behalf.
-func Overtaken(rec journal.Record, claim *worktree.Claim) bool {
+// been told on its behalf: then told is the outcome. Without a claim it is not known.
+func Overtaken(rec journal.Record, claim *worktree.Claim) (told journal.Outcome, over bool) {
+	if claim == nil {
+		return "", false
+	}
 	d := claim.Record()
 	own, later := d.Run == rec.ID, d.At.After(rec.Started)
-	return d.Pending != nil && !own && later || d.Finished && (own || later)
+	if own && d.Finished {
+		return journal.Outcome(d.Outcome), true
+	}
+	return "", later && (d.Finished || d.Pending != nil && !own)
 }
 
 // Held reports that somebody works the issue, as far as can be told.
