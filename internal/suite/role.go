@@ -1,6 +1,6 @@
 // Package suite says what files are to the checks of a repository ([RoleOf]), counts tests ([Count]), says what a change did to
-// them ([Compare]), runs those of one file ([RerunOf]) and writes tests that must fail ([Canaries]). What it knows of languages
-// and tools is data of package ecosystem.
+// them ([Compare]), names the command that runs those of one file ([RerunOf]) and writes tests that must fail ([Canaries]). What it
+// knows of languages and tools is data of package ecosystem.
 //
 // It reads text that agents wrote. What it says are facts for a person or a stage to judge: lists can be evaded, so nothing here
 // proves that checks are sound. All its functions are pure, linear in their input, and safe for concurrent use.

@@ -1,8 +1,8 @@
 // Package toolchain knows how the tools of projects fetch what a project depends on and run its tests, and where from. It
-// proposes; a person decides. Its caller is internal/cli, for `ralph init` and `ralph doctor`.
+// proposes; a person decides.
 //
-// It runs no code of the project: the tools are asked for the user's own settings in an empty folder. Everything here is
-// safe for concurrent use.
+// It runs no code of the project: the tools are asked for the user's own settings in /. Everything here is safe for concurrent
+// use.
 package toolchain
 
 import (

@@ -1,9 +1,9 @@
 // Package retest runs the tests of a change without the change: new and changed tests have to fail on the commit that was
 // changed, and to pass on the tip. Tests that pass on both say nothing about the change.
 //
-// The tests are put on the tree of the base, with no other file of the change, and run there by commands that package ecosystem
-// knows. Everything runs as the gate does: on clean checkouts, in fresh sandboxes, without an agent. Where no test is new or
-// changed, the gate takes their place. What the tests print is hostile.
+// The tests are put on the tree of the base, with no other file of the change, and run there by the commands of
+// [suite.RerunOf]. Everything runs as the gate does: on clean checkouts, in fresh sandboxes, without an agent. Where no test is
+// new or changed, the gate takes their place. What the tests print is hostile.
 //
 // Package pool/run calls it once the gate has passed. It collects facts for decide.Verdict, and the next iteration's feedback;
 // it decides no outcome.
