@@ -7,7 +7,6 @@ package ecosystem
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
@@ -19,7 +18,7 @@ import (
 type Ecosystem struct {
 	// Name is stable and short: "go", "javascript".
 	Name string
-	// Markers are files, in the root of a repository or up to two folders below it, that show the ecosystem.
+	// Markers are files that show the ecosystem.
 	Markers []string
 	// Alone says that nothing of it is proposed beside another ecosystem.
 	Alone bool
@@ -152,20 +151,11 @@ var known = sync.OnceValue(func() []Ecosystem {
 	return []Ecosystem{golang(), javascript(), python(), rust(), java(), ruby(), php(), dotnet(), generic()}
 })
 
-// deepest is how many folders below the root a marker is looked for.
-const deepest = 2
-
-// Recognise returns those of the ecosystems, which are [All] or others, that a repository with these files (slash-separated paths
-// from its root) has. Tools of each are only those whose files are there, or the usual one.
+// Recognise returns those of the ecosystems, which are [All] or others, that a folder with these files has. Tools of each are only
+// those whose files are there, or the usual one.
 func Recognise(all []Ecosystem, files []string) []Ecosystem {
-	var near []string
-	for _, file := range files {
-		if strings.Count(file, "/") <= deepest && !match.Within(file, match.Foreign) {
-			near = append(near, file)
-		}
-	}
 	has := func(patterns []string) bool {
-		return slices.ContainsFunc(near, func(file string) bool { return match.Any(patterns, file) })
+		return slices.ContainsFunc(files, func(file string) bool { return match.Any(patterns, file) })
 	}
 	var found []Ecosystem
 	for _, e := range all {

