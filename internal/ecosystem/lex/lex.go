@@ -87,9 +87,9 @@ func (l *lexer) step() {
 	switch {
 	case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 		l.at++
-	case IsWord(c):
+	case isWord(c):
 		start := l.at
-		for l.at < len(l.text) && IsWord(l.text[l.at]) {
+		for l.at < len(l.text) && isWord(l.text[l.at]) {
 			l.at++
 		}
 		l.add(Word, start, l.at)
@@ -253,7 +253,7 @@ func (l *lexer) heredoc() bool {
 		return false
 	}
 	name = strings.TrimLeft(strings.TrimLeft(name, "<-~ "), `'"`)
-	if i := strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || !IsWord(byte(r)) }); i >= 0 {
+	if i := strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || !isWord(byte(r)) }); i >= 0 {
 		name = name[:i]
 	}
 	if name == "" || name[0] >= '0' && name[0] <= '9' || name[0] >= 'a' && name[0] <= 'z' {
@@ -266,7 +266,7 @@ func (l *lexer) heredoc() bool {
 		}
 		i += next + 1
 		line := bytes.TrimLeft(l.text[i:min(i+4*longest, len(l.text))], " \t")
-		if after, ok := bytes.CutPrefix(line, []byte(name)); ok && (len(after) == 0 || !IsWord(after[0])) {
+		if after, ok := bytes.CutPrefix(line, []byte(name)); ok && (len(after) == 0 || !isWord(after[0])) {
 			l.add(String, l.at, i)
 			l.at = len(l.text) - len(l.text[i:]) + bytes.Index(l.text[i:], []byte(name)) + len(name)
 			return true
@@ -293,7 +293,7 @@ func (l *lexer) punct(c byte) {
 	l.add(Punctuation, l.at-1, l.at)
 }
 
-// IsWord reports a byte of which words are made.
-func IsWord(c byte) bool {
+// isWord reports a byte of which words are made.
+func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c >= 0x80
 }

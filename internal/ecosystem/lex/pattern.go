@@ -31,7 +31,7 @@ func parse(text string) pattern {
 			e.kind, e.any = String, true
 		case field[0] == '"':
 			e.kind, e.text = String, strings.Trim(field, `"`)
-		case IsWord(field[0]):
+		case isWord(field[0]):
 			e.kind = Word
 			e.text, e.prefix = strings.CutSuffix(field, "*")
 		default:

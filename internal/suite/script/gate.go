@@ -33,9 +33,9 @@ func (p Programs) Files(gate []string) map[string]Named {
 	folders := []string{""}
 	var words []string
 	for _, line := range gate {
-		for command := range Commands(line) {
+		for command := range commands(line) {
 			parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,", r) })
-			if !OnlyLooks(parts) {
+			if !onlyLooks(parts) {
 				words = append(append(words, parts...), "")
 			}
 		}
@@ -56,7 +56,7 @@ func (p Programs) Files(gate []string) map[string]Named {
 		}
 	}
 	for _, line := range gate {
-		for _, word := range Runs(line, p.Interpreters) {
+		for _, word := range runs(line, p.Interpreters) {
 			add(strings.TrimPrefix(word, "/"), "named by the gate", true)
 		}
 	}
@@ -66,7 +66,7 @@ func (p Programs) Files(gate []string) map[string]Named {
 			before = words[i-1]
 		}
 		// A bare word is a path only where a program expects a script: "test" in "npm test" is none.
-		if strings.ContainsAny(word, "/.") && !strings.HasPrefix(word, "-") || word != "" && TakesFile(before, p.Interpreters) {
+		if strings.ContainsAny(word, "/.") && !strings.HasPrefix(word, "-") || word != "" && takesFile(before, p.Interpreters) {
 			add(word, "named by the gate", false)
 		}
 		if before == "-m" { // python -m tools.check
@@ -112,7 +112,7 @@ func (p Programs) Follow(gate []string, list func() []string, read func(file str
 		}
 		if _, ok := read(file); ok {
 			found = true
-			if run || Is(file) {
+			if run || isScript(file) {
 				queue = append(queue, file)
 			}
 		}
@@ -156,10 +156,10 @@ func (p Programs) calls(from, text string) (found []call) {
 			}
 		}
 	}
-	for _, word := range Runs(text, p.Interpreters) {
+	for _, word := range runs(text, p.Interpreters) {
 		add(word, true)
 	}
-	for command := range Commands(text) {
+	for command := range commands(text) {
 		before := ""
 		for n, word := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,@", r) }) {
 			for _, file := range p.Runners[path.Base(word)] {
@@ -172,10 +172,10 @@ func (p Programs) calls(from, text string) (found []call) {
 				add(strings.ReplaceAll(word, ".", "/")+".py", false)
 			case strings.HasPrefix(word, "./"), strings.HasPrefix(word, "../"):
 				add(word, false)
-				for _, ending := range Endings() {
+				for _, ending := range endings() {
 					add(word+ending, false)
 				}
-			case slices.Contains(Endings(), path.Ext(word)), n == 0 && strings.Contains(word, "/"):
+			case slices.Contains(endings(), path.Ext(word)), n == 0 && strings.Contains(word, "/"):
 				add(word, false)
 			}
 			before = word

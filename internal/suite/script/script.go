@@ -13,13 +13,13 @@ import (
 // computed is what a shell or make puts into a word before a path that is known.
 var computed = regexp.MustCompile(`\$\([^()]*\)|\$\{?\w+\}?("?/)`)
 
-// Runs are the words of a text that stand where a script to run or to read does: after a shell, ".", "-f" or make's include.
+// runs are the words of a text that stand where a script to run or to read does: after a shell, ".", "-f" or make's include.
 // Patterns of files also count as a program, and where the variable of a loop over them stands.
-func Runs(text string, interpreters []string) (words []string) {
+func runs(text string, interpreters []string) (words []string) {
 	text = strings.NewReplacer("\\\n", " ", "$(wildcard ", "", "${", "$", "$(MAKE)", "make").Replace(text)
 	for _, text := range []string{text, computed.ReplaceAllString(text, `"$1`)} {
 		loops := map[string][]string{}
-		for command := range Commands(text) {
+		for command := range commands(text) {
 			parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,@", r) })
 			for len(parts) > 0 && startsCommand(parts[0]) {
 				parts = parts[1:]
@@ -28,7 +28,7 @@ func Runs(text string, interpreters []string) (words []string) {
 				continue
 			}
 			switch {
-			case OnlyLooks(parts):
+			case onlyLooks(parts):
 			case len(parts) > 3 && parts[0] == "for" && parts[2] == "in":
 				loops[parts[1]] = parts[3:]
 			case slices.Contains([]string{"include", "-include", "sinclude"}, parts[0]):
@@ -41,7 +41,7 @@ func Runs(text string, interpreters []string) (words []string) {
 	return words
 }
 
-// operands are those of Runs in one command.
+// operands are those of runs in one command.
 func operands(parts []string, loops map[string][]string, interpreters []string) (words []string) {
 	before := "" // a program stands here
 	for _, word := range parts {
@@ -53,10 +53,10 @@ func operands(parts []string, loops map[string][]string, interpreters []string) 
 			words = append(words, file)
 			continue
 		case strings.HasPrefix(word, "-"):
-			if !TakesFile(word, interpreters) && !slices.Contains([]string{"-n", "-m", "--check"}, word) { // sh -n runs nothing
+			if !takesFile(word, interpreters) && !slices.Contains([]string{"-n", "-m", "--check"}, word) { // sh -n runs nothing
 				continue
 			}
-		case before != "" && !TakesFile(before, interpreters):
+		case before != "" && !takesFile(before, interpreters):
 		case looped:
 			words = append(words, list...)
 			loops[word] = nil // once is enough
@@ -73,8 +73,8 @@ func startsCommand(word string) bool {
 	return slices.Contains([]string{"!", "if", "then", "else", "elif", "while", "until", "do", "time"}, word)
 }
 
-// OnlyLooks reports a command to which files are data: nothing in them runs.
-func OnlyLooks(command []string) bool {
+// onlyLooks reports a command to which files are data: nothing in them runs.
+func onlyLooks(command []string) bool {
 	for _, word := range command {
 		if startsCommand(word) {
 			continue
@@ -87,29 +87,29 @@ func OnlyLooks(command []string) bool {
 	return false
 }
 
-// TakesFile reports a word after which a file stands, such as an interpreter.
-func TakesFile(word string, interpreters []string) bool {
+// takesFile reports a word after which a file stands, such as an interpreter.
+func takesFile(word string, interpreters []string) bool {
 	if slices.Contains([]string{"-f", "--file", "--makefile", "--config", "-c", ".", "source"}, word) {
 		return true
 	}
 	return slices.Contains(interpreters, path.Base(word))
 }
 
-// Commands are the simple commands of a text.
-func Commands(text string) iter.Seq[string] {
+// commands are the simple commands of a text.
+func commands(text string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n`;&|(){}", r) })
 }
 
 // IsPattern reports a pattern of files.
 func IsPattern(file string) bool { return strings.ContainsAny(file, "*?[") }
 
-// Is reports a file whose text says what else runs.
-func Is(file string) bool {
+// isScript reports a file whose text says what else runs.
+func isScript(file string) bool {
 	ending := path.Ext(file)
-	return ending == "" || slices.Contains(Endings(), ending) || path.Base(file) == "package.json"
+	return ending == "" || slices.Contains(endings(), ending) || path.Base(file) == "package.json"
 }
 
-// Endings are those of scripts.
-func Endings() []string {
+// endings are those of scripts.
+func endings() []string {
 	return []string{".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".mk", ".bats", ".awk"}
 }
