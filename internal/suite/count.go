@@ -36,6 +36,15 @@ func Count(file string, text []byte) Tests {
 	return s.Tests
 }
 
+// HoldsTests reports a file of tests with at least one test in it that can be read.
+func HoldsTests(file string, text []byte) bool {
+	role, _ := RoleOf(file, nil)
+	return role == ecosystem.Test && len(sourceOf(file).Tests) > 0 && Count(file, text).Tests > 0
+}
+
+// HasInline reports a file of a language whose tests also stand among the code.
+func HasInline(file string) bool { return sourceOf(file).Inline }
+
 // source is a text in a language.
 type source struct{ lex.Source }
 

@@ -24,12 +24,6 @@ type Rerun struct {
 // template is a template of such a command.
 type template struct{ ecosystem.Retest }
 
-// HoldsTests reports a file of tests with at least one test in it that can be read.
-func HoldsTests(file string, text []byte) bool {
-	role, _ := RoleOf(file, nil)
-	return role == ecosystem.Test && len(sourceOf(file).Tests) > 0 && Count(file, text).Tests > 0
-}
-
 // RerunOf returns the command that runs the tests of a file; false where none is known. has reports whether the repository has
 // a file, and gate are the lines of its gate.
 func RerunOf(file string, text []byte, gate []string, has func(string) bool) (Rerun, bool) {
@@ -123,15 +117,3 @@ func Quote(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
-
-// IsDocument reports a file that people read and no program does, as far as its name says.
-func IsDocument(file string) bool {
-	role, _ := RoleOf(file, nil)
-	return role == ecosystem.None && match.Any([]string{
-		"*.md", "*.markdown", "*.rst", "*.adoc", "*.asciidoc", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.pdf",
-		"LICENSE*", "LICENCE*", "NOTICE*", "COPYING*", "AUTHORS*", "CHANGELOG*", "README*", "CODEOWNERS",
-	}, file)
-}
-
-// HasInline reports a file of a language whose tests also stand among the code.
-func HasInline(file string) bool { return sourceOf(file).Inline }

@@ -54,6 +54,15 @@ func roles(gate []string) func(file string) (ecosystem.Role, string) {
 	}
 }
 
+// IsDocument reports a file that people read and no program does, as far as its name says.
+func IsDocument(file string) bool {
+	role, _ := RoleOf(file, nil)
+	return role == ecosystem.None && match.Any([]string{
+		"*.md", "*.markdown", "*.rst", "*.adoc", "*.asciidoc", "*.png", "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.pdf",
+		"LICENSE*", "LICENCE*", "NOTICE*", "COPYING*", "AUTHORS*", "CHANGELOG*", "README*", "CODEOWNERS",
+	}, file)
+}
+
 // shadowed returns the module of a library whose place the file takes.
 func shadowed(file string, all []ecosystem.Ecosystem) (module string, ok bool) {
 	for _, e := range all {
