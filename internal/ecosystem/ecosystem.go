@@ -101,22 +101,16 @@ type Shape struct {
 	Detail string
 }
 
-// Kind is a kind of finding.
+// Kind is a kind of finding. Package suite has more of them, which it finds without a [Shape].
 type Kind string
 
-// The kinds of findings.
+// The kinds of findings that shapes are.
 const (
-	TestsRemoved      Kind = "tests-removed"
-	TestsSkipped      Kind = "tests-skipped"
-	TestsFocused      Kind = "tests-focused"
-	AssertionsRemoved Kind = "assertions-removed"
-	EarlyExit         Kind = "early-exit"      // the process may end before tests have failed
-	NoTests           Kind = "no-tests"        // what runs the tests runs none
-	RunnerHook        Kind = "runner-hook"     // code or configuration decides over tests
-	TestAware         Kind = "test-aware"      // the code under test asks whether it is tested
-	FailureIgnored    Kind = "failure-ignored" // a failing command does not end the gate
-	Shadowing         Kind = "shadowing"       // a file takes the place of a library's module
-	Unread            Kind = "unread"          // too large to be read
+	EarlyExit      Kind = "early-exit"      // the process may end before tests have failed
+	NoTests        Kind = "no-tests"        // what runs the tests runs none
+	RunnerHook     Kind = "runner-hook"     // code or configuration decides over tests
+	TestAware      Kind = "test-aware"      // the code under test asks whether it is tested
+	FailureIgnored Kind = "failure-ignored" // a failing command does not end the gate
 )
 
 // Retest is a template of a command that runs the tests of one file and, where its tools can, no others.

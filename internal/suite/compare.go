@@ -50,6 +50,16 @@ type File struct {
 	Before, After Tests
 }
 
+// The kinds of findings besides those of shapes.
+const (
+	TestsRemoved      ecosystem.Kind = "tests-removed"
+	TestsSkipped      ecosystem.Kind = "tests-skipped"
+	TestsFocused      ecosystem.Kind = "tests-focused"
+	AssertionsRemoved ecosystem.Kind = "assertions-removed"
+	Shadowing         ecosystem.Kind = "shadowing" // a file takes the place of a library's module
+	Unread            ecosystem.Kind = "unread"    // too large to be read
+)
+
 // Finding is a fact about one file.
 type Finding struct {
 	Path   string
@@ -195,10 +205,10 @@ func (s *Summary) list(c *compared) {
 	}
 	s.Files = append(s.Files, f)
 	if c.old.Unread || c.new.Unread {
-		s.find(c, ecosystem.Unread, 1, "is too large to be read")
+		s.find(c, Unread, 1, "is too large to be read")
 	}
 	if module, ok := shadowed(c.Path, ecosystem.All()); ok && !c.Removed {
-		s.find(c, ecosystem.Shadowing, 1, "takes the place of the module "+module)
+		s.find(c, Shadowing, 1, "takes the place of the module "+module)
 	}
 }
 
@@ -206,19 +216,19 @@ func (s *Summary) list(c *compared) {
 func (s *Summary) tests(c *compared) {
 	if lost := sum(c.gone) - sum(c.fresh); lost > 0 {
 		s.Removed += lost
-		s.find(c, ecosystem.TestsRemoved, lost, fmt.Sprintf("has %s fewer", number(lost, "test")))
+		s.find(c, TestsRemoved, lost, fmt.Sprintf("has %s fewer", number(lost, "test")))
 	} else {
 		s.Added -= lost
 	}
 	if n := c.new.Skipped - c.old.Skipped; n > 0 && s.Skipped > 0 {
-		s.find(c, ecosystem.TestsSkipped, n, fmt.Sprintf("skips tests, or expects them to fail, in %s more", number(n, "place")))
+		s.find(c, TestsSkipped, n, fmt.Sprintf("skips tests, or expects them to fail, in %s more", number(n, "place")))
 	}
 	if n := c.new.Focused - c.old.Focused; n > 0 && s.Focused > 0 {
-		s.find(c, ecosystem.TestsFocused, n, fmt.Sprintf("leaves out all other tests in %s more", number(n, "place")))
+		s.find(c, TestsFocused, n, fmt.Sprintf("leaves out all other tests in %s more", number(n, "place")))
 	}
 	if n := c.old.Assertions + c.moved - c.new.Assertions; n > 0 && !c.new.Unread {
 		s.Assertions += n
-		s.find(c, ecosystem.AssertionsRemoved, n, fmt.Sprintf("has %s fewer", number(n, "assertion")))
+		s.find(c, AssertionsRemoved, n, fmt.Sprintf("has %s fewer", number(n, "assertion")))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
@@ -114,4 +113,4 @@ func FuzzCount(f *testing.F) {
 	})
 }
 
-func shadows(s suite.Summary) bool { return s.Findings[0].Kind == ecosystem.Shadowing }
+func shadows(s suite.Summary) bool { return s.Findings[0].Kind == suite.Shadowing }
