@@ -15,6 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+	"github.com/ralph-pool/ralph/internal/suite"
 )
 
 // Proposal is what the checks of a project need in a sandbox.
@@ -107,16 +108,11 @@ func within(dir string, lines []string) []string {
 	if dir == "." {
 		return lines
 	}
-	if strings.ContainsFunc(dir, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./", r)
-	}) || strings.HasPrefix(dir, "-") {
-		dir = "'./" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
-	}
 	for i, line := range lines {
 		if strings.Contains(line, ";") || strings.Contains(line, "||") {
 			line = "(" + line + ")"
 		}
-		lines[i] = "(cd " + dir + " && " + line + ")"
+		lines[i] = "(cd " + suite.Quote(dir) + " && " + line + ")"
 	}
 	return lines
 }

@@ -52,7 +52,7 @@ func TestPropose(t *testing.T) {
 			"apps/node_modules/package.json": `{"scripts":{"test":"x"}}`, ".cache/go.mod": "", "a/b/c/go.mod": ""}, []want{
 			{"make", "", ""},
 			{"go", "(cd api && (go vet ./...; go test -run '^$' ./... || true))", "(cd api && go vet ./... && go test ./...)"},
-			{"npm", "", `(cd './apps/it'\''s me' && npm test)`},
+			{"npm", "", `(cd 'apps/it'\''s me' && npm test)`},
 		}},
 		"top before below": {map[string]string{"go.mod": "", "web/package.json": `{"scripts":{"test":"x"}}`},
 			[]want{{"go", "go vet ./...; go test -run '^$' ./... || true", "go vet ./... && go test ./..."}}},
