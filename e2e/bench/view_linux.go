@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/ralph-pool/ralph/internal/ptytest"
 )
 
 const (
@@ -110,7 +110,7 @@ func cpuOf(pid int) time.Duration {
 
 // onTerminal starts the command on a terminal of its own. The function that it returns waits for its end and gives what was shown.
 func onTerminal(cmd *exec.Cmd) (end func() (string, error), err error) {
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	terminal, person, err := ptytest.Open(40, 120)
 	if err != nil {
 		return nil, err
 	}
@@ -119,20 +119,6 @@ func onTerminal(cmd *exec.Cmd) (end func() (string, error), err error) {
 			err = errors.Join(err, person.Close())
 		}
 	}()
-	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		err = unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 120})
-	}
-	if err != nil {
-		return nil, err
-	}
-	terminal, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, err
-	}
 	defer terminal.Close()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

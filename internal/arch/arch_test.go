@@ -134,6 +134,7 @@ var floors = map[string]int{
 	"internal/yamlparse":       0,
 	"internal/pattern":         -1, // below the other floors: all may use it, like retry
 	"internal/proc":            0,
+	"internal/ptytest":         0,
 	"internal/reach":           0,
 	"internal/retry":           -1,
 	"internal/seccomp":         0,
