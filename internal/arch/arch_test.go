@@ -133,6 +133,7 @@ var floors = map[string]int{
 	"internal/nearest":         0,
 	"internal/yamlparse":       0,
 	"internal/pattern":         -1, // below the other floors: all may use it, like retry
+	"internal/plural":          0,
 	"internal/proc":            0,
 	"internal/ptytest":         0,
 	"internal/reach":           0,

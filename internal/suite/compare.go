@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/internal/suite/growth"
 )
 
@@ -216,19 +217,19 @@ func (s *Summary) list(c *compared) {
 func (s *Summary) tests(c *compared) {
 	if lost := sum(c.gone) - sum(c.fresh); lost > 0 {
 		s.Removed += lost
-		s.find(c, TestsRemoved, lost, fmt.Sprintf("has %s fewer", number(lost, "test")))
+		s.find(c, TestsRemoved, lost, fmt.Sprintf("has %s fewer", plural.Of(lost, "test")))
 	} else {
 		s.Added -= lost
 	}
 	if n := c.new.Skipped - c.old.Skipped; n > 0 && s.Skipped > 0 {
-		s.find(c, TestsSkipped, n, fmt.Sprintf("skips tests, or expects them to fail, in %s more", number(n, "place")))
+		s.find(c, TestsSkipped, n, fmt.Sprintf("skips tests, or expects them to fail, in %s more", plural.Of(n, "place")))
 	}
 	if n := c.new.Focused - c.old.Focused; n > 0 && s.Focused > 0 {
-		s.find(c, TestsFocused, n, fmt.Sprintf("leaves out all other tests in %s more", number(n, "place")))
+		s.find(c, TestsFocused, n, fmt.Sprintf("leaves out all other tests in %s more", plural.Of(n, "place")))
 	}
 	if n := c.old.Assertions + c.moved - c.new.Assertions; n > 0 && !c.new.Unread {
 		s.Assertions += n
-		s.find(c, AssertionsRemoved, n, fmt.Sprintf("has %s fewer", number(n, "assertion")))
+		s.find(c, AssertionsRemoved, n, fmt.Sprintf("has %s fewer", plural.Of(n, "assertion")))
 	}
 }
 
@@ -257,11 +258,4 @@ func sum(counts map[string]int) (total int) {
 		total += n
 	}
 	return total
-}
-
-func number(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -22,7 +23,7 @@ func watch(b *strings.Builder, w *journal.Watch) {
 	if len(w.Files)+len(w.Findings) == 0 {
 		return
 	}
-	head := "The agent changed " + count(len(w.Files)+w.More, "file") + " that the checks depend on"
+	head := "The agent changed " + plural.Of(len(w.Files)+w.More, "file") + " that the checks depend on"
 	if len(w.Files) == 0 {
 		head = "The agent changed no file that the checks depend on, but something else needs a look"
 	}
@@ -58,7 +59,7 @@ func watch(b *strings.Builder, w *journal.Watch) {
 		fmt.Fprintf(b, "With these files as they were on the base, the gate %s.\n\n", verdict(w.Base))
 	}
 	if n := len(w.Canaries); n > 0 && w.Disabled() == "" {
-		fmt.Fprintf(b, "The gate fails when a failing test is added to the commits (%s tried).\n\n", count(n, "place"))
+		fmt.Fprintf(b, "The gate fails when a failing test is added to the commits (%s tried).\n\n", plural.Of(n, "place"))
 	}
 }
 
@@ -99,7 +100,7 @@ func tests(w *journal.Watch) string {
 		if out != "" {
 			out += "; "
 		}
-		out += count(w.Assertions, "assertion") + " fewer"
+		out += plural.Of(w.Assertions, "assertion") + " fewer"
 	}
 	if out == "" {
 		return ""
@@ -170,11 +171,11 @@ func Review(r *journal.Review) string {
 	case r.Accepted && len(r.Findings) == 0:
 		return "accepted"
 	case r.Accepted:
-		return "accepted, with " + count(len(r.Findings), "remark")
+		return "accepted, with " + plural.Of(len(r.Findings), "remark")
 	case len(r.Findings) == 0:
 		return "not accepted"
 	}
-	return "not accepted, " + count(len(r.Findings), "finding")
+	return "not accepted, " + plural.Of(len(r.Findings), "finding")
 }
 
 // review shows what the reviewer found. Its words are quoted.

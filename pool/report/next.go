@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -180,11 +181,11 @@ func unstarted(r journal.Record) bool {
 }
 
 func notStarted(r journal.Record) string {
-	return fmt.Sprintf("the agent could not be started; %s in a row", count(r.Facts.Failures+1, "failure"))
+	return fmt.Sprintf("the agent could not be started; %s in a row", plural.Of(r.Facts.Failures+1, "failure"))
 }
 
 func died(r journal.Record) string {
-	return fmt.Sprintf("ralph died, at the end of %s in a row", count(r.Facts.Failures+1, "failure"))
+	return fmt.Sprintf("ralph died, at the end of %s in a row", plural.Of(r.Facts.Failures+1, "failure"))
 }
 
 // nextByItself is what comes next where ralph waits for nobody.

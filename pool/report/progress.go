@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/tracker"
@@ -69,7 +70,7 @@ func HandOver(in Input, f tracker.FollowUp, rounds int) string {
 		why = "a review still asks for changes"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "**ralph: needs a person**: %s has had %s, and %s.\n\n", f.Request.URL, count(rounds, "follow-up run"), why)
+	fmt.Fprintf(&b, "**ralph: needs a person**: %s has had %s, and %s.\n\n", f.Request.URL, plural.Of(rounds, "follow-up run"), why)
 	fmt.Fprintf(&b, "Next: finish the request yourself. To have ralph go on with it, %s. To have it done anew from the base, close the request first.\n",
 		"remove the label "+tracker.Code(in.Steps.NeedsHuman)+pickUp(in.Record, " and put the label %s on again"))
 	history(&b, in)
@@ -88,9 +89,9 @@ func history(b *strings.Builder, in Input) {
 		if why := Reason(r.Verdict.Reason); why != "" {
 			text += ", " + tracker.QuoteLine(why, line/2)
 		}
-		did := []string{count(r.Commits, "commit")}
+		did := []string{plural.Of(r.Commits, "commit")}
 		if n := len(r.Facts.Iterations); n > 0 {
-			did = append(did, count(n, "iteration"), r.Ended.Sub(r.Started).Round(time.Second).String())
+			did = append(did, plural.Of(n, "iteration"), r.Ended.Sub(r.Started).Round(time.Second).String())
 		}
 		if u := r.Facts.Usage; u != (agents.Usage{}) {
 			did = append(did, ledger.Spend{Usage: u}.Text())
@@ -100,7 +101,7 @@ func history(b *strings.Builder, in Input) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n<details><summary>Earlier: %s</summary>\n\n", count(len(lines), "run"))
+	fmt.Fprintf(b, "\n<details><summary>Earlier: %s</summary>\n\n", plural.Of(len(lines), "run"))
 	lines = lines[max(0, len(lines)-earlierShown):]
 	fmt.Fprintf(b, "%s\n\n</details>\n", strings.Join(lines, "\n"))
 }

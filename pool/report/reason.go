@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -71,13 +72,6 @@ func Unavailable(list []agents.Choice) string {
 	return "agents " + strings.Join(names, ", ") + " are unavailable"
 }
 
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // Skip says in one line why the issue is not worked, and what changes that besides naming the issue. The detail may be hostile and is not
 // neutralized here.
 func Skip(s journal.Skip) string {
@@ -101,7 +95,7 @@ func Skip(s journal.Skip) string {
 	case journal.SkipLabels:
 		return fmt.Sprintf("%s by run %s, but its labels could not be changed: remove label %s yourself", s.Outcome, s.Run, s.Detail)
 	case journal.SkipRetry:
-		return fmt.Sprintf("waits until %s: the last run ended %s (%s used)", s.Until.Local().Format(time.DateTime), s.Outcome, count(s.Attempt, "attempt"))
+		return fmt.Sprintf("waits until %s: the last run ended %s (%s used)", s.Until.Local().Format(time.DateTime), s.Outcome, plural.Of(s.Attempt, "attempt"))
 	case journal.SkipDone:
 		return fmt.Sprintf("already %s by run %s on %s", s.Outcome, s.Run, s.Host)
 	case journal.SkipRecovered:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -159,9 +160,9 @@ func remarks(b *strings.Builder, in Input, r journal.Record) {
 func facts(b *strings.Builder, in Input, r journal.Record) {
 	pushed := r.Published != "" || r.Request.URL != ""
 	if in.Steps.Here || pushed {
-		fmt.Fprintf(b, "- Branch: %s, %s on %s", tracker.Code(r.Branch), count(r.Commits, "commit"), tracker.Code(r.Base))
+		fmt.Fprintf(b, "- Branch: %s, %s on %s", tracker.Code(r.Branch), plural.Of(r.Commits, "commit"), tracker.Code(r.Base))
 	} else {
-		fmt.Fprintf(b, "- Work: %s on %s", count(r.Commits, "commit"), tracker.Code(r.Base))
+		fmt.Fprintf(b, "- Work: %s on %s", plural.Of(r.Commits, "commit"), tracker.Code(r.Base))
 		if r.Commits > 0 {
 			fmt.Fprintf(b, ", kept on machine %s and not pushed", tracker.QuoteLine(r.Host, line))
 		}
@@ -181,7 +182,7 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	}
 	b.WriteString("\n")
 	if c := r.Changed; c.Files > 0 {
-		fmt.Fprintf(b, "- Changes: %s, %s added, %s removed\n", count(c.Files, "file"), count(c.Insertions, "line"), count(c.Deletions, "line"))
+		fmt.Fprintf(b, "- Changes: %s, %s added, %s removed\n", plural.Of(c.Files, "file"), plural.Of(c.Insertions, "line"), plural.Of(c.Deletions, "line"))
 	}
 	if r.WIP != "" {
 		fmt.Fprintf(b, "- Uncommitted changes: saved as `%.12s` (`refs/ralph/wip/%s`)", r.WIP, r.Key)
@@ -194,7 +195,7 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	if r.Settings.Attended {
 		fmt.Fprintf(b, "- A person asked for it: no agent worked, %s", took)
 	} else {
-		fmt.Fprintf(b, "- Attempt %d of %d, %s, %s", r.Attempt, r.Settings.Limits.MaxAttempts, count(len(r.Facts.Iterations), "iteration"), took)
+		fmt.Fprintf(b, "- Attempt %d of %d, %s, %s", r.Attempt, r.Settings.Limits.MaxAttempts, plural.Of(len(r.Facts.Iterations), "iteration"), took)
 	}
 	if u := r.Facts.Usage; u != (agents.Usage{}) {
 		fmt.Fprintf(b, "\n- Spent: %s", ledger.Spend{Usage: u}.Text())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -56,7 +57,7 @@ func change(in Request) string {
 	if r.Settings.Weaker != "" {
 		fmt.Fprintf(&b, " (%s)", r.Settings.Weaker)
 	}
-	fmt.Fprintf(&b, ": %s, %s", count(len(f.Iterations), "iteration"), in.Now.Sub(r.Started).Round(time.Second))
+	fmt.Fprintf(&b, ": %s, %s", plural.Of(len(f.Iterations), "iteration"), in.Now.Sub(r.Started).Round(time.Second))
 	if f.Usage != (agents.Usage{}) {
 		fmt.Fprintf(&b, "; %s", ledger.Spend{Usage: f.Usage}.Text())
 	}
@@ -79,7 +80,7 @@ func commits(b *strings.Builder, in Request) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s on %s:\n\n", title(count(len(list), "commit")), tracker.Code(in.Record.Base))
+	fmt.Fprintf(b, "%s on %s:\n\n", title(plural.Of(len(list), "commit")), tracker.Code(in.Record.Base))
 	if more := len(list) - filesShown; more > 0 {
 		fmt.Fprintf(b, "- %d earlier\n", more)
 		list = list[more:]
@@ -95,7 +96,7 @@ func files(b *strings.Builder, in Request, c journal.Changed) {
 	if c.Files == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s changed, %s added, %s removed", title(count(c.Files, "file")), count(c.Insertions, "line"), count(c.Deletions, "line"))
+	fmt.Fprintf(b, "%s changed, %s added, %s removed", title(plural.Of(c.Files, "file")), plural.Of(c.Insertions, "line"), plural.Of(c.Deletions, "line"))
 	if len(c.List) == 0 {
 		b.WriteString(".\n\n")
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/internal/plural"
 )
 
 // Style is a terminal colour; its value is the SGR parameter.
@@ -89,12 +90,7 @@ func Indent(s string) string {
 }
 
 // Plural is a number of things, such as "2 commits".
-func Plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func Plural(n int, what string) string { return plural.Of(n, what) }
 
 // ShortSHA is the beginning of a commit's name, which is enough for people.
 func ShortSHA(s string) string { return s[:min(12, len(s))] }

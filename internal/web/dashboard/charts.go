@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
@@ -185,7 +186,7 @@ func costless(runs int) string {
 	if runs == 0 {
 		return ""
 	}
-	return "; the cost of " + plural(runs, "run") + " is not known, or not all of it"
+	return "; the cost of " + plural.Of(runs, "run") + " is not known, or not all of it"
 }
 
 // groupRows bounds a group: what is less is added up.

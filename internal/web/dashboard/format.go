@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -27,16 +28,9 @@ func (p *Pages) functions() template.FuncMap {
 		"line": line, "text": text, "link": link, "name": issueName,
 		"took": took, "money": money, "count": count, "stamp": stamp, "clock": clock, "iso": iso, "seconds": seconds,
 		"tone": tone, "label": label, "state": state, "since": time.Since, "elsewhere": service.Elsewhere,
-		"escape": url.QueryEscape, "plural": plural,
+		"escape": url.QueryEscape, "plural": plural.Of,
 		"args": args,
 	}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // args is a template's data made of names and values.
