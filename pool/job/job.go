@@ -157,17 +157,10 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	if err != nil {
 		return run.Result{}, err
 	}
-	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	hard, done := j.call(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() {
-		select {
-		case <-j.Kill:
-			cancel(halt.Error(journal.StopShutdown, ""))
-		case <-hard.Done():
-		}
-	})
 	watching.Go(func() { runner.Spaces().Disk.Watch(hard, func(*disk.ShortError) {}) })
-	defer func() { cancel(nil); watching.Wait() }()
+	defer func() { done(); watching.Wait() }()
 
 	if err := j.recover(hard, runner); err != nil {
 		return run.Result{}, err
@@ -203,6 +196,21 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 		Record: rec, Claim: claim, Base: base, Head: j.Strategy == StrategyHead, Dirty: j.AllowDirty, Output: j.Output,
 		SignalOptional: j.SignalOptional, Command: j.Command, Observe: j.Observe, Stream: j.Stream, Soft: ctx,
 	}), nil
+}
+
+// call derives the context of a call. It ends with Kill and not with ctx, and what is left after Kill is bounded.
+func (j Job) call(ctx context.Context) (hard context.Context, done func()) {
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	hard, free := workspace.Bounded(life, life)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-j.Kill:
+			cancel(halt.Error(journal.StopShutdown, ""))
+		case <-life.Done():
+		}
+	})
+	return hard, func() { free(); cancel(nil); watching.Wait() }
 }
 
 func (j Job) claim(ctx context.Context, rec journal.Record) (*worktree.Claim, error) {

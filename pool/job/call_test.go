@@ -1,0 +1,33 @@
+package job
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/workspace"
+)
+
+// However many steps are left after Kill, and whatever hangs in them, all of them together have a limit.
+func TestKillBoundsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kill := make(chan struct{})
+		hard, done := Job{Kill: kill}.call(t.Context())
+		close(kill)
+		<-hard.Done()
+		start := time.Now()
+		for range 10 {
+			for _, derive := range []func(context.Context) (context.Context, context.CancelFunc){workspace.Hurried, workspace.Outlasting} {
+				step, cancel := derive(hard)
+				<-step.Done()
+				cancel()
+			}
+		}
+		if took := time.Since(start); took != 30*time.Second {
+			t.Errorf("the steps took %s", took)
+		}
+		done()
+	})
+}
