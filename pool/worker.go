@@ -76,8 +76,7 @@ func NewWorker(c Config) (*Worker, error) {
 }
 
 // Kill ends all runs at once: agents are killed without a grace period, claims are released. Work on disk is imported if that is
-// quick; otherwise the next start imports it. The contexts of all other calls end, too, and later calls fail with ErrEnded, but for
-// Sweep. Kill may be called at any time from any goroutine, and cannot be undone.
+// quick; otherwise the next start imports it. All other calls end, too, and later ones but Sweep fail with ErrEnded, for good.
 func (w *Worker) Kill() { w.kill(errKilled) }
 
 // errKilled is the cause of contexts that Kill ends.
@@ -129,17 +128,19 @@ func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 func (w *Worker) Park(list []journal.Parked) { w.runner.Lot().Park(list) }
 
 // Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
-func (w *Worker) Stop(key string) bool { return w.ask(key, func(r *running) context.CancelCauseFunc { return r.stop }) }
+func (w *Worker) Stop(key string) bool { return w.ask(key, false) }
 
 // StopNow is Stop without a grace period: the agent, or the checks, are killed.
-func (w *Worker) StopNow(key string) bool { return w.ask(key, func(r *running) context.CancelCauseFunc { return r.hasten }) }
+func (w *Worker) StopNow(key string) bool { return w.ask(key, true) }
 
-func (w *Worker) ask(key string, how func(*running) context.CancelCauseFunc) bool {
+func (w *Worker) ask(key string, now bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, ok := w.running[key]
-	if ok {
-		how(r)(halt.Error(journal.StopAsked, ""))
+	if ok && now {
+		r.hasten(halt.Error(journal.StopAsked, ""))
+	} else if ok {
+		r.stop(halt.Error(journal.StopAsked, ""))
 	}
 	return ok
 }
