@@ -35,8 +35,7 @@ type attempt struct {
 	finished    []journal.Record
 }
 
-// issueError is a failure before the run that concerns this issue only. The run ends with it and counts as a failure that uses no
-// attempt.
+// issueError is a failure before the run that concerns this issue only. The run ends with it, and uses no attempt.
 type issueError struct{ error }
 
 // Unwrap is the cause.
