@@ -2,7 +2,7 @@
 // packages below it are the one place that composes the parts of ralph (package compose) and the only one that knows about
 // signals, terminals and the process.
 //
-// One command is one file. A command gets everything it touches of the machine through [compose.Host], so that a test runs the
+// One command is one package, or one file of one. A command gets everything it touches of the machine through [compose.Host], so that a test runs the
 // whole program in its own process.
 package cli
 
@@ -42,7 +42,7 @@ func Main(changes ...func(*compose.Host)) int {
 	return Run(ctx, os.Args[1:], host)
 }
 
-// Run runs one command line and returns its exit status. When ctx ends it stops at once; see Host.Interrupt for the
+// Run runs one command line and returns its exit status. When ctx ends it stops at once; see [compose.Host.Interrupt] for the
 // gentle way. It prints its own errors. Any number of Runs may go on at a time.
 func Run(ctx context.Context, args []string, h compose.Host) int {
 	a := compose.New(h)

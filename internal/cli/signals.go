@@ -12,7 +12,7 @@ import (
 )
 
 // watchSignals turns SIGINT, SIGTERM and SIGHUP into the two requests to stop: the first closes interrupt, the second
-// ends ctx. The third is left to the system, which ends ralph where it stands. For SIGHUP see Host.Hangup.
+// ends ctx. The third is left to the system, which ends ralph where it stands. For SIGHUP see Hangup of compose.Host.
 func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan struct{}, hangup func() <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)

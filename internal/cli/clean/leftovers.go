@@ -89,7 +89,7 @@ type Repaired struct {
 	Why     string `json:"why"`
 }
 
-// repairAll removes what leftovers lists.
+// repairAll removes what Leftovers lists.
 func repairAll(ctx context.Context, a *compose.App, p *compose.Parts, dry bool) error {
 	found, err := Leftovers(ctx, p)
 	if err != nil {

@@ -58,7 +58,7 @@ func Merged(list, more []string) []string {
 	return list
 }
 
-// agents are the agent that the configuration names, those that go on when it is unavailable, and those of attempts.
+// agentsOf are the agent that the configuration names, those that go on when it is unavailable, and those of attempts.
 type agentsOf struct {
 	agents.Link
 	next, attempts agents.Chain

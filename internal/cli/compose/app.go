@@ -40,10 +40,11 @@ type App struct {
 	// What the linker stated of this program; empty: nothing.
 	Version, Commit string
 
-	choose    map[string][]string    // by choices
 	Project   *config.Project        // of a service; nil: there is none
 	Clock     func() time.Time       // by which claims expire; nil: this machine's
 	Untrusted *config.UntrustedError // what the configuration has been loaded without; nil: nothing
+
+	choices map[string][]string // of Choices, made once
 }
 
 // New is a command line in a process.

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Build says what this program was built from.
+// Build is what a program was built from.
 type Build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`

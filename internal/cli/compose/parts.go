@@ -375,20 +375,20 @@ func (a *App) Logger(c config.Config, service bool, to io.Writer) zerolog.Logger
 
 // Choices are the names that the registries know, by configuration key.
 func (a *App) Choices() map[string][]string {
-	if a.choose != nil {
-		return a.choose
+	if a.choices != nil {
+		return a.choices
 	}
 	var efforts, modes []string
 	for _, agent := range a.Agents().All() {
 		d := agent.Describe()
 		efforts, modes = Merged(efforts, d.Efforts), Merged(modes, d.Modes)
 	}
-	a.choose = map[string][]string{
+	a.choices = map[string][]string{
 		"tracker": append([]string{"auto"}, a.Trackers.Names()...),
 		"sandbox": append([]string{"auto"}, sandboxNames()...),
 		"agent":   a.Agents().Names(), "effort": efforts, "permission-mode": modes,
 	}
-	return a.choose
+	return a.choices
 }
 
 // Isolates reports whether the sandbox of that name protects the host.

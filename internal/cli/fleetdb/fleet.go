@@ -49,7 +49,7 @@ func (o *Member) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.name, "fleet-name", "", "the project's `name` in the fleet (default: the repository's folder)")
 }
 
-// OpenMember opens the fleet's database for the repository; nil: none is named.
+// OpenMember opens the fleet's database for the repository; nil: none is named. The text is the project's name in the fleet.
 func OpenMember(ctx context.Context, a *compose.App, p *compose.Parts, o Member) (*fleet.Database, string, error) {
 	d, err := Database(ctx, a, o.Options)
 	if err == nil && d != nil {

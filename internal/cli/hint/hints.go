@@ -192,7 +192,7 @@ func KeptWork(commits int, branch, wip string) string {
 // DropWith is how to be rid of the work of an issue all the same.
 func DropWith(key string) string { return "drop it with `ralph clean --discard " + key + "`" }
 
-// Repair is the command that fixes what leftovers lists.
+// Repair is the command that fixes what killed processes and damage have left.
 const Repair = "ralph clean --repair"
 
 // SkipReason says why an issue is not worked, with the command that works it all the same.

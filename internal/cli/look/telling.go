@@ -16,8 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// Tail adds to a text what there is to say about it.
-// tail is a text with more behind it, where there is more.
+// Tail is a text with more behind it, where there is more.
 func Tail(text, more string) string {
 	if more == "" {
 		return text

@@ -1,5 +1,5 @@
-// Package serve is `ralph serve`, alone and in a fleet, its list of projects, and what watches it: serve, projects
-// and top.
+// Package serve is `ralph serve`, alone and in a fleet, and `ralph projects`, its list of projects. `ralph top` is here, too: it
+// watches the runs of a service, or without one those of a repository on this host.
 package serve
 
 import (

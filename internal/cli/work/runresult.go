@@ -162,7 +162,7 @@ func RecoverJobs(ctx context.Context, a *compose.App, p *compose.Parts) error {
 	return job.Recover(ctx, c, NoteRecovered(a.UI))
 }
 
-// newJobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
+// jobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
 type jobLog struct {
 	ui      *screen.Printer
 	secrets *redact.Secrets
