@@ -45,8 +45,9 @@ func NewCommand(a *compose.App) *cobra.Command {
 	var dry, discard, caches, repair bool
 	cmd := &cobra.Command{
 		Use: "clean [KEY...]", Short: "Remove worktrees and branches that are safe to remove", Long: cleanLong,
-		Example: cleanExample,
-		GroupID: compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
+		Example:     cleanExample,
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case discard && len(args) == 0:

@@ -144,13 +144,13 @@ func (a *App) Config(cmd *cobra.Command) (*config.Loaded, error) {
 
 func (a *App) load(cmd *cobra.Command, top string) (*config.Loaded, error) {
 	sources := a.Sources(cmd.Flags(), top)
-	sources.Looks = looks(cmd)
+	sources.Looks = marked(cmd, Looks)
 	loaded, err := config.Load(sources)
 	if err != nil {
 		return nil, err
 	}
 	a.Untrusted = loaded.Untrusted
-	if a.Untrusted != nil && cmd.Name() != "doctor" { // which has a line for it
+	if a.Untrusted != nil && !marked(cmd, SaysUntrusted) {
 		a.UI.Warn(a.Untrusted.What() + "; this command goes on without; read and accept it with: " + a.Untrusted.Command)
 	}
 	for _, w := range loaded.Warnings {

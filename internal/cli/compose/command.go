@@ -1,21 +1,12 @@
 package compose
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 )
-
-// looks reports a command that starts no agent, check or setup, and no program that a configuration names: it goes on without
-// the guarded values of a repository's file that are not accepted. All other commands refuse such a file.
-func looks(cmd *cobra.Command) bool {
-	return cmd.Parent() == cmd.Root() && slices.Contains([]string{
-		"stop", "clean", "status", "top", "show", "cost", "diff", "tree", "open", "verify", "logs", "doctor",
-	}, cmd.Name())
-}
 
 // AddJSON gives a command the flag --json.
 func (a *App) AddJSON(cmd *cobra.Command) {
@@ -29,8 +20,29 @@ const (
 	GroupSetUp = "set-up"
 )
 
-// Sweeps marks a command whose help lists the exit statuses of runs.
-const Sweeps = "sweeps"
+// What commands say of themselves, in their annotations.
+const (
+	// Sweeps marks a command whose help lists the exit statuses of runs.
+	Sweeps = "sweeps"
+	// Looks marks one that starts no agent, check or setup, and no program that a configuration names: it goes on without the
+	// guarded values of a repository's file that are not accepted. All others refuse such a file.
+	Looks = "looks"
+	// SaysUntrusted marks one that looks and itself says what it goes on without.
+	SaysUntrusted = "says-untrusted"
+	// Serves marks a service: without a terminal, programs read its log.
+	Serves = "serves"
+)
+
+// Marks are the annotations of a command.
+func Marks(names ...string) map[string]string {
+	marks := map[string]string{}
+	for _, name := range names {
+		marks[name] = "yes"
+	}
+	return marks
+}
+
+func marked(cmd *cobra.Command, name string) bool { return cmd.Annotations[name] != "" }
 
 // Bind registers the flags of keys, as config.Bind does, with completion of their values.
 func (a *App) Bind(cmd *cobra.Command, uses config.Use, names ...string) {

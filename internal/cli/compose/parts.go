@@ -96,7 +96,7 @@ func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 	if p.State, err = worktree.StateDir(ctx, state, place); err != nil {
 		return nil, err
 	}
-	p.Log = slog.New(zerolog.NewSlogHandler(a.Logger(loaded.Config, cmd.Name() == "serve", p.Secrets.Log(a.UI.Err))))
+	p.Log = slog.New(zerolog.NewSlogHandler(a.Logger(loaded.Config, marked(cmd, Serves), p.Secrets.Log(a.UI.Err))))
 	if p.Repo, err = worktree.Open(ctx, top, p.Repository()); err != nil {
 		return nil, err
 	}

@@ -33,8 +33,9 @@ func NewCommand(a *compose.App) *cobra.Command {
 	var create bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check what ralph needs to work", Long: doctorLong,
-		Example: "  ralph doctor\n  ralph doctor --create-labels\n  ralph doctor --json",
-		GroupID: compose.GroupSetUp, Args: exit.NoArgs,
+		Example:     "  ralph doctor\n  ralph doctor --create-labels\n  ralph doctor --json",
+		Annotations: compose.Marks(compose.Looks, compose.SaysUntrusted),
+		GroupID:     compose.GroupSetUp, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, a, create) },
 	}
 	cmd.Flags().BoolVar(&create, "create-labels", false, "create labels that ralph needs and the tracker does not have")

@@ -27,8 +27,9 @@ func NewStop(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	cmd := &cobra.Command{
 		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,
-		Example: "  ralph stop fix-login\n  ralph stop --database-file ~/.config/ralph/database fix-login",
-		GroupID: compose.GroupWork, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,
+		Example:     "  ralph stop fix-login\n  ralph stop --database-file ~/.config/ralph/database fix-login",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupWork, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			return stop(ctx, a, p, o, compose.Known(args[0]))
 		}),

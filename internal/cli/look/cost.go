@@ -144,8 +144,9 @@ func NewCost(a *compose.App) *cobra.Command {
 	var asCSV bool
 	cmd := &cobra.Command{
 		Use: "cost", Short: "Add up what runs have cost", Long: costLong,
-		Example: "  ralph cost\n  ralph cost --by issue --since 7d\n  ralph cost --by model --since 2026-11-01 --csv",
-		GroupID: compose.GroupLook, Args: exit.NoArgs,
+		Example:     "  ralph cost\n  ralph cost --by issue --since 7d\n  ralph cost --by model --since 2026-11-01 --csv",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupLook, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(costGroupings(), by) {
 				return exit.Usagef("--by: %q is not one of %s", by, strings.Join(costGroupings(), ", "))

@@ -26,8 +26,9 @@ func NewLogs(a *compose.App) *cobra.Command {
 		Use: "logs KEY", Short: "Print what happened in an issue's latest run",
 		Long: "Print what happened in an issue's latest run: what the agent said and did, commits, checks. The raw streams and\n" +
 			"the checks' full output are files in the folder that `ralph show KEY` names.",
-		Example: "  ralph logs fix-login\n  ralph logs -f fix-login\n  ralph logs --all --json fix-login",
-		GroupID: compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
+		Example:     "  ralph logs fix-login\n  ralph logs -f fix-login\n  ralph logs --all --json fix-login",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runLogs(cmd, a, compose.Known(args[0]), follow, all)
 		},

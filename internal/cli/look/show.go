@@ -30,8 +30,9 @@ import (
 func NewShow(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show an issue's runs, where its commits are, and what to do next",
-		Example: "  ralph show fix-login\n  ralph show fix-login --json",
-		GroupID: compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
+		Example:     "  ralph show fix-login\n  ralph show fix-login --json",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			return show(ctx, a, p, compose.Known(args[0]))
 		}),

@@ -33,8 +33,9 @@ func NewStatus(a *compose.App) *cobra.Command {
 		Use: "status [KEY]", Short: "Show what is being worked, and how the latest runs ended",
 		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
 			"With the database of a fleet the totals that --json prints are those of all its machines.",
-		Example: "  ralph status\n  ralph status --json\n  ralph status fix-login",
-		GroupID: compose.GroupLook, Args: exit.AtMostOne("KEY"), ValidArgsFunction: a.CompleteWorked,
+		Example:     "  ralph status\n  ralph status --json\n  ralph status fix-login",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupLook, Args: exit.AtMostOne("KEY"), ValidArgsFunction: a.CompleteWorked,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			if len(args) > 0 {
 				return statusOfIssue(ctx, a, p, args[0])

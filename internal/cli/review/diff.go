@@ -21,8 +21,9 @@ func NewDiff(a *compose.App) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
 		Use: "diff KEY", Short: "Show what an issue's branch changes", Long: diffLong,
-		Example: "  ralph diff fix-login\n  ralph diff --stat fix-login",
-		GroupID: compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
+		Example:     "  ralph diff fix-login\n  ralph diff --stat fix-login",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			return diff(ctx, a, p, args[0], stat)
 		}),

@@ -23,7 +23,8 @@ func NewOpen(a *compose.App) *cobra.Command {
 	var issueOnly bool
 	cmd := &cobra.Command{
 		Use: "open KEY", Short: "Open an issue, or its request, in the browser", Long: openLong,
-		Example: "  ralph open 42\n  ralph open --issue 42", GroupID: compose.GroupLook,
+		Example: "  ralph open 42\n  ralph open --issue 42", Annotations: compose.Marks(compose.Looks),
+		GroupID: compose.GroupLook,
 	}
 	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
 		runs, err := p.Journal.Find(ctx, journal.Query{Key: issue.Key})

@@ -22,8 +22,9 @@ chosen what they act on. Look before you build or run anything in it.`
 func NewTree(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tree KEY [DIR]", Short: "Check out what an issue's runs have left, to look into", Long: treeLong,
-		Example: "  ralph tree fix-login\n  ralph tree fix-login /tmp/look",
-		GroupID: compose.GroupLook, ValidArgsFunction: a.CompleteKeys,
+		Example:     "  ralph tree fix-login\n  ralph tree fix-login /tmp/look",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupLook, ValidArgsFunction: a.CompleteKeys,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return exit.Usagef("%s takes a KEY and perhaps a DIR", cmd.CommandPath())

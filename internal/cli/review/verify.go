@@ -42,8 +42,9 @@ func NewVerify(a *compose.App) *cobra.Command {
 	var keys string
 	cmd := &cobra.Command{
 		Use: "verify BRANCH|COMMIT|KEY", Short: "Check the proof of what ralph has published", Long: verifyLong,
-		Example: "  ralph verify ralph/fix-login\n  ralph verify 1f3c9a2 --key ralph.pub --json\n  ralph verify 42",
-		GroupID: compose.GroupLook, ValidArgsFunction: a.CompleteKeys,
+		Example:     "  ralph verify ralph/fix-login\n  ralph verify 1f3c9a2 --key ralph.pub --json\n  ralph verify 42",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupLook, ValidArgsFunction: a.CompleteKeys,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("%s takes one branch, commit, KEY or number of a request", cmd.CommandPath())

@@ -48,7 +48,8 @@ func NewCommand(a *compose.App) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a dashboard", Long: serveLong, Example: serveExample,
-		GroupID: compose.GroupWork, Args: exit.AtMostOne("CONFIG"),
+		Annotations: compose.Marks(compose.Serves),
+		GroupID:     compose.GroupWork, Args: exit.AtMostOne("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*work.View{}}
 			if len(args) > 0 {

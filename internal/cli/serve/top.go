@@ -29,8 +29,9 @@ func NewTop(a *compose.App) *cobra.Command {
 	var t top
 	cmd := &cobra.Command{
 		Use: "top [ADDRESS]", Short: "Watch what is being worked", Long: topLong,
-		Example: "  ralph top\n  ralph top unix:/run/ralph/api.sock\n  ralph top --plain >> runs.log",
-		GroupID: compose.GroupLook, Args: exit.AtMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
+		Example:     "  ralph top\n  ralph top unix:/run/ralph/api.sock\n  ralph top --plain >> runs.log",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupLook, Args: exit.AtMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.App, t.cmd, t.views = a, cmd, map[string]*work.View{}
 			if len(args) > 0 {

@@ -61,7 +61,7 @@ func NewRun(a *compose.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run one prompt, without a backlog", Long: runLong, Example: runExample,
-		Annotations: map[string]string{compose.Sweeps: "yes"},
+		Annotations: compose.Marks(compose.Sweeps),
 		GroupID:     compose.GroupWork, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRun(cmd, a, f) },
 	}

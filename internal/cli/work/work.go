@@ -51,7 +51,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 	var dry, plain bool
 	cmd := &cobra.Command{
 		Use: "work [KEY...]", Short: "Empty the backlog", Long: workLong, Example: workExample,
-		Annotations: map[string]string{compose.Sweeps: "yes"},
+		Annotations: compose.Marks(compose.Sweeps),
 		GroupID:     compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			return runWork(ctx, a, p, args, dry, plain)
