@@ -107,11 +107,11 @@ func TestJSONIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	check("shown-run", reflect.TypeFor[look.ShownRun]()) // before what holds such a run without its work
+	check("shown-run", reflect.TypeFor[look.ShownRunData]()) // before what holds such a run without its work
 	for object, value := range map[string]any{
-		"status": look.StatusData{}, "issue-status": look.IssueStatus{}, "cost": look.CostData{}, "verification-of-proof": review.VerifyData{},
-		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.JobData{}, "cleaned": clean.Cleaned{}, "repaired": clean.Repaired{},
-		"finding": doctor.FindingData{}, "setting": config.Entry{}, "provider": sandbox.ProviderData{}, "attack": sandbox.Probe{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ShownProject{},
+		"status": look.StatusData{}, "issue-status": look.IssueStatusData{}, "cost": look.CostData{}, "verification-of-proof": review.VerifyData{},
+		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.RunData{}, "cleaned": clean.CleanedData{}, "repaired": clean.RepairedData{},
+		"finding": doctor.FindingData{}, "setting": config.Entry{}, "provider": sandbox.ProviderData{}, "attack": sandbox.ProbeData{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ProjectData{},
 	} {
 		check(object, reflect.TypeOf(value))
 	}

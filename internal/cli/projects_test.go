@@ -48,7 +48,7 @@ func TestProjects(t *testing.T) {
 	do(exit.Usage, "takes one NAME", "pause")
 	do(0, "not-running", "list")
 	do(0, "Paused repo", "pause", "repo")
-	var list []serve.ShownProject
+	var list []serve.ProjectData
 	if got := do(0, "paused", "list", "--json"); json.Unmarshal([]byte(got.stdout), &list) != nil || len(list) != 1 || list[0].State != "paused" || list[0].Repo != "ROOT/repo" {
 		t.Errorf("%+v", got)
 	}
@@ -86,7 +86,7 @@ func TestProjectsOfService(t *testing.T) {
 		return m.run(t, nil, append(args, "--listen=unix:"+socket, "--config="+file)...)
 	}
 	state := func() (all string) {
-		var list []serve.ShownProject
+		var list []serve.ProjectData
 		if got := do("projects", "list", "--json"); got.status != 0 || json.Unmarshal([]byte(got.stdout), &list) != nil {
 			t.Fatalf("%+v", got)
 		}

@@ -75,8 +75,8 @@ func NewCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// Cleaned is what became of one thing that could be removed.
-type Cleaned struct {
+// CleanedData is what became of one thing that could be removed.
+type CleanedData struct {
 	Issue   string `json:"issue"`
 	Branch  string `json:"branch"`
 	Removed bool   `json:"removed"`
@@ -111,7 +111,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	if err := c.look(ctx); err != nil {
 		return err
 	}
-	results := []Cleaned{}
+	results := []CleanedData{}
 	for _, l := range left {
 		results = append(results, c.clean(ctx, l)...)
 	}
@@ -188,7 +188,7 @@ func named(ctx context.Context, p *compose.Parts, left []leftover, args []string
 	return out, nil
 }
 
-func printCleaned(a *compose.App, results []Cleaned, name func(key string) string, dry bool) error {
+func printCleaned(a *compose.App, results []CleanedData, name func(key string) string, dry bool) error {
 	rows := [][]string{{"ISSUE", "STATE", "WHY"}}
 	for _, r := range results {
 		rows = append(rows, []string{name(r.Issue), removal(r.Removed && !dry, r.Removed), r.Why})
@@ -196,7 +196,7 @@ func printCleaned(a *compose.App, results []Cleaned, name func(key string) strin
 	if err := printRemoved(a, results, rows, "Nothing to clean."); err != nil || a.JSON {
 		return err
 	}
-	if slices.ContainsFunc(results, func(r Cleaned) bool { return r.drop }) {
+	if slices.ContainsFunc(results, func(r CleanedData) bool { return r.drop }) {
 		a.UI.Printf("To look: git show ID; to drop what is kept: ralph clean --discard KEY\n")
 	}
 	return nil

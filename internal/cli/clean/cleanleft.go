@@ -148,8 +148,8 @@ func (c *cleaner) look(ctx context.Context) error {
 }
 
 // clean removes what is left for one key, as far as it may go.
-func (c *cleaner) clean(ctx context.Context, l leftover) []Cleaned {
-	keep := func(why string, drop bool) []Cleaned { return []Cleaned{{l.key, l.name(), false, why, drop}} }
+func (c *cleaner) clean(ctx context.Context, l leftover) []CleanedData {
+	keep := func(why string, drop bool) []CleanedData { return []CleanedData{{l.key, l.name(), false, why, drop}} }
 	if held, claimed := c.held[l.key]; claimed && !held.Gone && (held.Err != nil || held.Holder.Run != "") {
 		return keep("it is being worked", false)
 	}
@@ -163,19 +163,19 @@ func (c *cleaner) clean(ctx context.Context, l leftover) []Cleaned {
 			return keep("its run died; `ralph clean` imports its work", true)
 		}
 	}
-	var results []Cleaned
+	var results []CleanedData
 	for _, t := range l.trees {
 		if why := c.tree(ctx, t); why != "" {
 			return append(results, keep(why, t.Unsaved())...)
 		}
-		results = append(results, Cleaned{l.key, t.Spec().Branch, true, "worktree of a run that has ended", false})
+		results = append(results, CleanedData{l.key, t.Spec().Branch, true, "worktree of a run that has ended", false})
 	}
 	if l.branch.Key == "" {
 		return results
 	}
 	b := c.branch(ctx, l)
 	if b.Removed { // one line for all of it
-		return []Cleaned{b}
+		return []CleanedData{b}
 	}
 	return append(results, b)
 }
@@ -223,10 +223,10 @@ func reasonText(err error) string {
 }
 
 // branch removes the refs of a key.
-func (c *cleaner) branch(ctx context.Context, l leftover) Cleaned {
+func (c *cleaner) branch(ctx context.Context, l leftover) CleanedData {
 	b := l.branch
-	keep := func(format string, args ...any) Cleaned {
-		return Cleaned{l.key, l.name(), false, fmt.Sprintf(format, args...), true}
+	keep := func(format string, args ...any) CleanedData {
+		return CleanedData{l.key, l.name(), false, fmt.Sprintf(format, args...), true}
 	}
 	why := "contained in " + c.base.Name
 	switch {
@@ -265,7 +265,7 @@ func (c *cleaner) branch(ctx context.Context, l leftover) Cleaned {
 	if b.Merged && b.Name != "" {
 		c.gone[b.Name] = b.Tip
 	}
-	return Cleaned{l.key, l.name(), true, why, false}
+	return CleanedData{l.key, l.name(), true, why, false}
 }
 
 // onRemote are the commands that delete on the remote, too, what was removed here and is there as it was. A request may need it,

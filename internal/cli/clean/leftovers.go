@@ -81,8 +81,8 @@ func (c *cleaner) runs() (alive map[string]bool, dead map[string]string, err err
 	return alive, dead, nil
 }
 
-// Repaired is what became of one leftover.
-type Repaired struct {
+// RepairedData is what became of one leftover.
+type RepairedData struct {
 	What    string `json:"what"`
 	Where   string `json:"where"`
 	Removed bool   `json:"removed"`
@@ -95,9 +95,9 @@ func repairAll(ctx context.Context, a *compose.App, p *compose.Parts, dry bool) 
 	if err != nil {
 		return err
 	}
-	results, failed := []Repaired{}, 0
+	results, failed := []RepairedData{}, 0
 	for _, l := range found {
-		r := Repaired{What: string(l.Kind), Where: l.Where, Why: l.Detail}
+		r := RepairedData{What: string(l.Kind), Where: l.Where, Why: l.Detail}
 		if l.Remove != nil && !dry {
 			became, err := l.Remove(ctx)
 			if became != "" {

@@ -90,7 +90,7 @@ func (a *App) secretFile(p *Parts, key, path string) (string, error) {
 	if len(secret) < MinToken {
 		return "", p.Wrong(key, fmt.Errorf("%s holds fewer than %d characters", path, MinToken))
 	}
-	p.Redact(secret)
+	p.redact(secret)
 	return secret, nil
 }
 
@@ -112,7 +112,7 @@ func (a *App) mail(p *Parts) (notify.Mail, error) {
 	}
 	a.WarnOfOpen("notify-mail-password-file", p.NotifyMailPasswordFile)
 	m.Password = strings.TrimSpace(string(text))
-	p.Redact(m.Password)
+	p.redact(m.Password)
 	return m, nil
 }
 

@@ -29,11 +29,11 @@ The database's address is that of --database, of --database-file, or of ` + conf
 better in the file, in ~/.pgpass or in PGPASSWORD than in a flag, which every user of the host can see.`
 
 // Options say which database a fleet shares.
-type Options struct{ URL, file string }
+type Options struct{ url, file string }
 
 // Flags gives a command the flags that name the database.
 func (o *Options) Flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.URL, "database", "", "`address` of the fleet's database, postgres://USER@HOST/NAME; else "+config.DatabaseVariable)
+	cmd.Flags().StringVar(&o.url, "database", "", "`address` of the fleet's database, postgres://USER@HOST/NAME; else "+config.DatabaseVariable)
 	cmd.Flags().StringVar(&o.file, "database-file", "", "`file` that holds it")
 }
 
@@ -64,9 +64,9 @@ func OpenMember(ctx context.Context, a *compose.App, p *compose.Parts, o Member)
 // address is the database's address; empty: there is none.
 func address(a *compose.App, o Options) (string, error) {
 	if o.file == "" {
-		return cmp.Or(o.URL, a.Host.Getenv(config.DatabaseVariable)), nil
+		return cmp.Or(o.url, a.Host.Getenv(config.DatabaseVariable)), nil
 	}
-	if o.URL != "" {
+	if o.url != "" {
 		return "", exit.Usagef("--database and --database-file exclude each other")
 	}
 	path := a.Expand(a.Host.Dir, o.file)

@@ -86,14 +86,14 @@ func Claims(err error) string {
 // Remote is the way around a remote that is away or takes nothing.
 const Remote = "to work on this machine only, without the remote: --remote none"
 
-// Token is for a forge without a token, which no other setting replaces.
-const Token = "set the token in one of these variables, or name another source, such as: --token-command 'gh auth token'"
+// missingToken is for a forge without a token, which no other setting replaces.
+const missingToken = "set the token in one of these variables, or name another source, such as: --token-command 'gh auth token'"
 
 // For is what to do about an error, wherever it comes from; empty where the error is enough.
 func For(err error) string {
 	switch {
 	case errors.Is(err, token.ErrNone):
-		return Token
+		return missingToken
 	case errors.Is(err, worktree.ErrRemote):
 		return Remote
 	case errors.Is(err, base.ErrOwn):

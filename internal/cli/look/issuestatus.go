@@ -17,8 +17,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// IssueStatus is what `ralph status KEY --json` prints. Fields are only ever added.
-type IssueStatus struct {
+// IssueStatusData is what `ralph status KEY --json` prints. Fields are only ever added.
+type IssueStatusData struct {
 	Issue    string       `json:"issue"`
 	Title    string       `json:"title"`
 	URL      string       `json:"url,omitempty"`
@@ -44,7 +44,7 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 	if err != nil && !errors.Is(err, compose.ErrNoRuns) {
 		return err
 	}
-	s := IssueStatus{Issue: p.Key(ctx, key), Labels: []string{}, Runs: []RunState{}}
+	s := IssueStatusData{Issue: p.Key(ctx, key), Labels: []string{}, Runs: []RunState{}}
 	for _, r := range runs {
 		s.Runs = append(s.Runs, StateOf(r))
 	}
@@ -81,7 +81,7 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 	return nil
 }
 
-func printIssue(a *compose.App, s IssueStatus, name string) {
+func printIssue(a *compose.App, s IssueStatusData, name string) {
 	line := func(name, format string, args ...any) {
 		a.UI.Printf("  %-9s %s\n", name, screen.CleanLine(fmt.Sprintf(format, args...)))
 	}

@@ -56,7 +56,7 @@ func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) err
 	p.Secrets.Add(a.Secrets(passed, a.User())...)
 	now, err := workOf(ctx, p, states[len(states)-1])
 	if a.JSON {
-		shown := make([]ShownRun, len(states))
+		shown := make([]ShownRunData, len(states))
 		for i, s := range states {
 			shown[i].RunState = s
 		}

@@ -34,8 +34,8 @@ type WorkData struct {
 	empty       bool             // the run has made no commits
 }
 
-// ShownRun is what `ralph show --json` prints of a run; Now is the latest one's.
-type ShownRun struct {
+// ShownRunData is what `ralph show --json` prints of a run; Now is the latest one's.
+type ShownRunData struct {
 	RunState
 	Now *WorkData `json:"now,omitempty"`
 }

@@ -70,7 +70,7 @@ func TestAttacksSucceed(t *testing.T) {
 				t.Fatal("nothing was found")
 			}
 			for _, attack := range c.want {
-				found := slices.ContainsFunc(probes, func(p Probe) bool { return p.What == attack && !p.Stopped && p.Breach != "" })
+				found := slices.ContainsFunc(probes, func(p ProbeData) bool { return p.What == attack && !p.Stopped && p.Breach != "" })
 				if !found || !strings.Contains(verdict.Error(), attack) {
 					t.Errorf("%s: found %v, %v", attack, found, verdict)
 				}

@@ -23,8 +23,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// ImageFlags are what building and removing an image take.
-type ImageFlags struct {
+// imageFlags are what building and removing an image take.
+type imageFlags struct {
 	Engine  string
 	file    string
 	tag     string
@@ -39,12 +39,12 @@ func NewImage(a *compose.App) *cobra.Command {
 		Use: "image", Short: "Build and remove the image that agents run in",
 		Example: "  ralph image build\n  ralph image build --engine podman\n  ralph image remove", GroupID: compose.GroupSetUp,
 	}
-	build, remove := ImageFlags{}, ImageFlags{}
+	build, remove := imageFlags{}, imageFlags{}
 	b := newBuildCommand(a, "build", &build)
 	r := newRemoveCommand(a, "remove", &remove)
 	for _, c := range []struct {
 		cmd *cobra.Command
-		f   *ImageFlags
+		f   *imageFlags
 	}{{b, &build}, {r, &remove}} {
 		c.cmd.Flags().StringVar(&c.f.Engine, "engine", "", "the `engine`: docker or podman (default: the configured sandbox's, else docker)")
 		_ = c.cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(compose.Engines(), cobra.ShellCompDirectiveNoFileComp))
@@ -59,12 +59,12 @@ func NewEngine(a *compose.App, engine string) *cobra.Command {
 		Use: engine, Short: "Build and remove images with " + engine,
 		Example: "  ralph " + engine + " build-image\n  ralph " + engine + " remove-image", GroupID: compose.GroupSetUp,
 	}
-	build, remove := ImageFlags{Engine: engine}, ImageFlags{Engine: engine}
+	build, remove := imageFlags{Engine: engine}, imageFlags{Engine: engine}
 	cmd.AddCommand(newBuildCommand(a, "build-image", &build), newRemoveCommand(a, "remove-image", &remove))
 	return cmd
 }
 
-func newBuildCommand(a *compose.App, use string, f *ImageFlags) *cobra.Command {
+func newBuildCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: "Build the image",
 		Long: "Build the image from the Dockerfile (Containerfile for podman) in .ralph, or from the one that --file names. The build can\n" +
@@ -73,7 +73,7 @@ func newBuildCommand(a *compose.App, use string, f *ImageFlags) *cobra.Command {
 		Example: "  ralph image build\n  ralph image build --file build/Dockerfile --build-arg NODE=24",
 		Args:    exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return BuildImage(a, cmd, *f)
+			return buildImage(a, cmd, *f)
 		},
 	}
 	flags := cmd.Flags()
@@ -85,8 +85,12 @@ func newBuildCommand(a *compose.App, use string, f *ImageFlags) *cobra.Command {
 	return cmd
 }
 
-// BuildImage builds the image of a repository.
-func BuildImage(a *compose.App, cmd *cobra.Command, f ImageFlags) error {
+// BuildImage builds the image of a repository with an engine.
+func BuildImage(a *compose.App, cmd *cobra.Command, engine string) error {
+	return buildImage(a, cmd, imageFlags{Engine: engine})
+}
+
+func buildImage(a *compose.App, cmd *cobra.Command, f imageFlags) error {
 	return runImage(cmd, a, f, func(ctx context.Context, e image.Engine, file, tag string, args []string) error {
 		files, remove, err := buildContext(ctx, filepath.Dir(file))
 		if err != nil {
@@ -101,7 +105,7 @@ func BuildImage(a *compose.App, cmd *cobra.Command, f ImageFlags) error {
 	})
 }
 
-func newRemoveCommand(a *compose.App, use string, f *ImageFlags) *cobra.Command {
+func newRemoveCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: "Remove the image", Example: "  ralph image remove\n  ralph image remove --image my-agent:1", Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -121,7 +125,7 @@ func newRemoveCommand(a *compose.App, use string, f *ImageFlags) *cobra.Command 
 }
 
 func runImage(
-	cmd *cobra.Command, a *compose.App, f ImageFlags, do func(ctx context.Context, e image.Engine, file, tag string, args []string) error,
+	cmd *cobra.Command, a *compose.App, f imageFlags, do func(ctx context.Context, e image.Engine, file, tag string, args []string) error,
 ) error {
 	if err := a.CheckRepo(); err != nil {
 		return err

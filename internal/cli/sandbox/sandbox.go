@@ -153,7 +153,7 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 		list = append(list, d)
 	}
 	provider, err := a.Sandbox(cmd.Context(), p)
-	var probes []Probe
+	var probes []ProbeData
 	if err == nil && provider.Capabilities().Isolated() {
 		if probes, err = attackSandbox(cmd.Context(), provider); err != nil {
 			unusable(list, provider.Name(), err)
@@ -180,7 +180,7 @@ func unusable(list []ProviderData, name string, err error) {
 	}
 }
 
-func printCheck(a *compose.App, list []ProviderData, provider sandboxes.Provider, probes []Probe) error {
+func printCheck(a *compose.App, list []ProviderData, provider sandboxes.Provider, probes []ProbeData) error {
 	if a.JSON {
 		out := map[string]any{"providers": list, "chosen": "", "attacks": probes}
 		if provider != nil {
@@ -228,7 +228,7 @@ func printCheck(a *compose.App, list []ProviderData, provider sandboxes.Provider
 	return nil
 }
 
-func verdictOf(provider sandboxes.Provider, probes []Probe) error {
+func verdictOf(provider sandboxes.Provider, probes []ProbeData) error {
 	if !provider.Capabilities().Isolated() {
 		return &exit.Error{
 			Status: exit.Failed, Err: fmt.Errorf("%s isolates nothing, so nothing was tried", provider.Name()),
@@ -253,7 +253,7 @@ func verdictOf(provider sandboxes.Provider, probes []Probe) error {
 }
 
 // stopped sums up the attacks on a sandbox where none did what it should not.
-func stopped(name string, probes []Probe) string {
+func stopped(name string, probes []ProbeData) string {
 	weak := 0
 	for _, pr := range probes {
 		if pr.Known {
@@ -284,8 +284,8 @@ func word(b bool, yes, no string) string {
 	return no
 }
 
-// Probe is one thing that must not be possible inside a sandbox, or on the host by way of what comes out of it.
-type Probe struct {
+// ProbeData is one thing that must not be possible inside a sandbox, or on the host by way of what comes out of it.
+type ProbeData struct {
 	What    string `json:"what"`
 	Stopped bool   `json:"stopped"`
 	// Known: the provider says of itself that it does not stop this.
@@ -299,12 +299,12 @@ type Probe struct {
 
 // attackSandbox tries what must not be possible. Nothing on the host is harmed where it is. The error says why nothing at
 // all could be tried.
-func attackSandbox(ctx context.Context, provider sandboxes.Provider) ([]Probe, error) {
-	var probes []Probe
+func attackSandbox(ctx context.Context, provider sandboxes.Provider) ([]ProbeData, error) {
+	var probes []ProbeData
 	var untried error
 	tried := false
 	for _, r := range escape.Try(ctx, attack.All(), provider) {
-		p := Probe{What: r.Name, Stopped: len(r.Breaches) == 0 && r.Err == nil && !r.Known, Known: r.Known}
+		p := ProbeData{What: r.Name, Stopped: len(r.Breaches) == 0 && r.Err == nil && !r.Known, Known: r.Known}
 		if len(r.Breaches) > 0 {
 			p.Breach, p.More = screen.Shorten(screen.CleanLine(r.Breaches[0]), 120), len(r.Breaches)-1
 		}

@@ -57,7 +57,7 @@ func (s *serving) webhook(ctx context.Context, a *compose.App, p *compose.Parts)
 		}
 		return nil, p.Wrong("webhook-secret-file", short)
 	}
-	p.Redact(secret)
+	p.Secrets.Add(secret)
 	project, err := p.ProjectOn(ctx, kind)
 	if err != nil {
 		return nil, err

@@ -131,8 +131,8 @@ func (o *projectsOptions) read() ([]config.Project, error) {
 	return file.Projects, nil
 }
 
-// ShownProject is a project as `ralph projects list` shows it.
-type ShownProject struct {
+// ProjectData is a project as `ralph projects list` shows it.
+type ProjectData struct {
 	Name    string `json:"name"`
 	Repo    string `json:"repo"`
 	State   string `json:"state"` // of the service, or not-running
@@ -161,9 +161,9 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 			list = append(list, config.Project{Name: p.Name, Repo: p.Repo})
 		}
 	}
-	shown := []ShownProject{}
+	shown := []ProjectData{}
 	for _, p := range list {
-		s := ShownProject{Name: p.Name, Repo: p.Repo, State: "not-running"}
+		s := ProjectData{Name: p.Name, Repo: p.Repo, State: "not-running"}
 		for _, of := range known {
 			if of.Name == p.Name {
 				s.State, s.Problem, s.Running = of.State, of.Problem, len(of.Running)

@@ -125,7 +125,7 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 		return nil
 	}
 	a.UI.Printf("\n")
-	if err := sandbox.BuildImage(a, cmd, sandbox.ImageFlags{Engine: choices.Sandbox}); err != nil {
+	if err := sandbox.BuildImage(a, cmd, choices.Sandbox); err != nil {
 		return fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
 	}
 	return nil

@@ -241,8 +241,8 @@ func (l *jobLog) agent(e *agents.Event) {
 	}
 }
 
-// JobData is what `ralph run --json` prints. Fields are only ever added.
-type JobData struct {
+// RunData is what `ralph run --json` prints. Fields are only ever added.
+type RunData struct {
 	journal.Record
 	Signal  string          `json:"completion_signal,omitempty"`
 	Commits []commitData    `json:"commit_list"`
@@ -256,9 +256,9 @@ type commitData struct {
 	Subject string `json:"subject"`
 }
 
-func jobJSON(res run.Result) JobData {
+func jobJSON(res run.Result) RunData {
 	r := res.Record
-	d := JobData{Record: r, Commits: []commitData{}, Merged: res.Merged}
+	d := RunData{Record: r, Commits: []commitData{}, Merged: res.Merged}
 	if n := len(r.Facts.Iterations); n > 0 {
 		d.Signal = r.Facts.Iterations[n-1].Signal
 	}
