@@ -33,6 +33,7 @@ var floors = map[string]int{
 	"cmd/ralph": 13,
 
 	"internal/cli":               composer,
+	"internal/cli/channels":      composer,
 	"internal/cli/clean":         composer,
 	"internal/cli/clitest":       composer,
 	"internal/cli/compose":       composer,
@@ -44,6 +45,7 @@ var floors = map[string]int{
 	"internal/cli/hint":          composer,
 	"internal/cli/issues":        composer,
 	"internal/cli/look":          composer,
+	"internal/cli/progress":      composer,
 	"internal/cli/review":        composer,
 	"internal/cli/sandbox":       composer,
 	"internal/cli/scaffold":      composer,

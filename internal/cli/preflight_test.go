@@ -8,7 +8,6 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 )
 
 // engineScript stands for docker's program: all is well with the engine itself, and $run is what making a container comes to.
@@ -110,7 +109,7 @@ func TestContainerKeys(t *testing.T) {
 
 func TestStrongerThan(t *testing.T) {
 	t.Parallel()
-	if got := sandbox.StrongerThan("podman"); got != "native, docker or sbx" {
+	if got := compose.StrongerThan("podman"); got != "native, docker or sbx" {
 		t.Errorf("besides podman: %s", got)
 	}
 }

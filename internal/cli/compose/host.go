@@ -3,11 +3,14 @@ package compose
 import (
 	"fmt"
 	"io"
+	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -46,4 +49,20 @@ func (a *App) Foreground(argv ...string) error {
 		err = fmt.Errorf("%s ended with status %d", argv[0], ended.Code)
 	}
 	return err
+}
+
+// Browse prints an address, and opens it where a person has a browser for it. It is printed all the same: whether a browser
+// shows anything cannot be told.
+func (a *App) Browse(address string) {
+	a.UI.Printf("%s\n", screen.CleanLine(address))
+	if !screen.IsTerminal(a.Host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
+		return
+	}
+	browser := a.Host.Getenv("BROWSER")
+	if browser == "" {
+		if browser = "xdg-open"; runtime.GOOS == "darwin" {
+			browser = "open"
+		}
+	}
+	_, _ = proc.Foreground(a.Hard, proc.Spec{Argv: []string{browser, address}, Dir: a.Host.Dir, Env: a.Host.Env})
 }

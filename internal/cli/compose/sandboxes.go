@@ -29,6 +29,13 @@ func sandboxNames() []string {
 	return []string{"native", "docker", "podman", "sbx", "landlock", "none"}
 }
 
+// StrongerThan lists, for people, the sandboxes that isolate most, without the one that is chosen.
+func StrongerThan(chosen string) string {
+	names := slices.DeleteFunc([]string{"native", "docker", "podman", "sbx"}, func(name string) bool { return name == chosen })
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // SandboxRegistry makes the providers as the configuration wants them.
 func (a *App) SandboxRegistry(p *Parts) sandboxes.Registry {
 	c := p.Config

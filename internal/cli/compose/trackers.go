@@ -165,6 +165,9 @@ func (a *App) WarnOfOpen(key, path string) {
 	}
 }
 
+// MinToken is how long a token has to be.
+const MinToken = 16
+
 // redact keeps a secret out of what ralph prints and posts.
 func (p *Parts) redact(secret string) { p.Secrets.Add(secret) }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/look"
-	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/setup"
 	"github.com/ralph-pool/ralph/internal/cli/work"
@@ -140,9 +139,9 @@ func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	case err != nil:
 		d.fail("sandbox", work.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: `ralph sandbox check` lists them")
 	case !provider.Capabilities().Isolated():
-		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+sandbox.StrongerThan(chosenName))
+		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+compose.StrongerThan(chosenName))
 	case provider.Capabilities().Weaker != "":
-		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker, "--sandbox "+sandbox.StrongerThan(chosenName)+", where one works")
+		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker, "--sandbox "+compose.StrongerThan(chosenName)+", where one works")
 	default:
 		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
 	}

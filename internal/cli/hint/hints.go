@@ -156,12 +156,12 @@ func allowing(notice string) string {
 	return "--allow " + r.String()
 }
 
-// Baseline is what to do about setup or a gate that cannot run on the base.
-func Baseline(ctx context.Context, e *workspace.BaselineError) string {
+// Baseline is what to do about setup or a gate that cannot run on the base; private reports a host on this host or a private network.
+func Baseline(e *workspace.BaselineError, private func(host string) bool) string {
 	var flags []string
 	for _, line := range e.Refused {
 		if flag := allowing(line); flag != "" {
-			if host, ok := strings.CutPrefix(flag, "--allow "); ok && PrivateHost(ctx, host) {
+			if host, ok := strings.CutPrefix(flag, "--allow "); ok && private(host) {
 				flag = "--allow-private " + host
 			}
 			if !slices.Contains(flags, flag) {

@@ -13,7 +13,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -48,7 +47,7 @@ func editIssue(ctx context.Context, a *compose.App, p *compose.Parts, typed stri
 	}
 	issue, err := p.Issue(ctx, typed)
 	if err == nil {
-		review.Browse(a, issue.URL)
+		a.Browse(issue.URL)
 	}
 	return err
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -103,6 +102,6 @@ func browseNew(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.
 		}
 	}
 	where := url.URL{Scheme: "https", Host: at.Host, Path: "/" + at.Path + kind.NewIssue, RawQuery: query.Encode()}
-	review.Browse(a, where.String())
+	a.Browse(where.String())
 	return nil
 }

@@ -2,15 +2,11 @@ package review
 
 import (
 	"context"
-	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -35,26 +31,10 @@ func NewOpen(a *compose.App) *cobra.Command {
 		if n := len(runs); n > 0 && runs[n-1].Request.URL != "" && !issueOnly {
 			where = runs[n-1].Request.URL
 		}
-		Browse(a, where)
+		a.Browse(where)
 		return nil
 	})
 	cmd.Flags().BoolVar(&issueOnly, "issue", false, "the issue, not its request")
 	a.Bind(cmd, config.ForIssue)
 	return cmd
-}
-
-// Browse prints an address, and opens it where a person has a browser for it. It is printed all the same: whether a browser
-// shows anything cannot be told.
-func Browse(a *compose.App, address string) {
-	a.UI.Printf("%s\n", screen.CleanLine(address))
-	if !screen.IsTerminal(a.Host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
-		return
-	}
-	browser := a.Host.Getenv("BROWSER")
-	if browser == "" {
-		if browser = "xdg-open"; runtime.GOOS == "darwin" {
-			browser = "open"
-		}
-	}
-	_, _ = proc.Foreground(a.Hard, proc.Spec{Argv: []string{browser, address}, Dir: a.Host.Dir, Env: a.Host.Env})
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -232,7 +231,7 @@ func verdictOf(provider sandboxes.Provider, probes []ProbeData) error {
 	if !provider.Capabilities().Isolated() {
 		return &exit.Error{
 			Status: exit.Failed, Err: fmt.Errorf("%s isolates nothing, so nothing was tried", provider.Name()),
-			Hint: "choose " + StrongerThan(provider.Name()),
+			Hint: "choose " + compose.StrongerThan(provider.Name()),
 		}
 	}
 	var broken, untried []string
@@ -319,11 +318,4 @@ func attackSandbox(ctx context.Context, provider sandboxes.Provider) ([]ProbeDat
 		return nil, untried
 	}
 	return probes, nil
-}
-
-// StrongerThan lists, for people, the sandboxes that isolate most, without the one that is chosen.
-func StrongerThan(chosen string) string {
-	names := slices.DeleteFunc([]string{"native", "docker", "podman", "sbx"}, func(name string) bool { return name == chosen })
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/channels"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/work"
@@ -56,7 +57,7 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 	s.mu.Lock()
 	s.views[name] = view
 	s.mu.Unlock()
-	people, err := a.Notifier(p, name, p.Outbox())
+	people, err := channels.New(a, p, name, channels.Outbox(p))
 	if err != nil {
 		return nil, err
 	}

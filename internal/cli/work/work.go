@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cli/channels"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
@@ -79,11 +80,11 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 		return err
 	}
 	view := &View{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State, Lack: LackOnBase(ctx, p)}
-	outbox := p.Outbox()
+	outbox := channels.Outbox(p)
 	if dry {
 		outbox = "" // nothing is sent
 	}
-	people, err := a.Notifier(p, filepath.Base(p.Top), outbox)
+	people, err := channels.New(a, p, filepath.Base(p.Top), outbox)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	noteUncommitted(ctx, a, p)
 	screen, hide := StartView(a, plain || a.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", ViewActions(a, p, view.Name))
 	defer hide()
-	view.Screen, view.remote = screen, p.Repo.Remote()
+	view.Screen = screen
 	stop := context.AfterFunc(a.Hard, workers.Kill)
 	defer stop()
 	defer a.NoteStopping(ctx, c.Run.StopGrace)()
@@ -128,7 +129,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	checkAgain(p, c.Run.Sandboxes, summary.Runs)
 	people.Problem(problemOf(summary, err))
 	hide()
-	err = workEnded(ctx, a, summary, view, len(args) > 0, onFullDisk(p, err))
+	err = workEnded(ctx, a, summary, view, p.Repo.Remote(), len(args) > 0, onFullDisk(p, err))
 	if c.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
 		NoteUnpushed(ctx, a, p)
 	}
@@ -139,11 +140,11 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 }
 
 // workEnded says how a sweep has ended, failed if it did.
-func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *View, named bool, failed error) error {
+func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *View, remote string, named bool, failed error) error {
 	if failed != nil && len(s.Runs) == 0 {
 		return exit.AsUsage(failed)
 	}
-	if err := summary(a, s, view, named); err != nil {
+	if err := summary(a, s, view, remote, named); err != nil {
 		return err
 	}
 	if failed != nil {
@@ -151,8 +152,8 @@ func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *View, 
 	}
 	err := verdict(ctx, s)
 	_, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable)
-	if why, ok := errors.AsType[*exit.Error](err); ok && setUp && view.told[why.Error()] != "" { // it is long, and said once
-		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", view.told[why.Error()])
+	if why, ok := errors.AsType[*exit.Error](err); ok && setUp && view.Told(why.Error()) != "" { // it is long, and said once
+		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", view.Told(why.Error()))
 	}
 	if err != nil || !named {
 		return err
@@ -264,7 +265,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
 		fix := hint.For(s.Unavailable)
 		if e, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
-			fix = hint.Baseline(ctx, e)
+			fix = hint.Baseline(e, func(host string) bool { return hint.PrivateHost(ctx, host) })
 		}
 		if spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable); ok {
 			fix = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)

@@ -87,7 +87,7 @@ func TestSummaryCost(t *testing.T) {
 		for i := range c.runs {
 			c.runs[i].Settings.Checks.Gate = []loop.Command{{Line: "true"}}
 		}
-		if err := summary(a, pool.Summary{Runs: c.runs}, &View{UI: a.UI, Name: func(key string) string { return key }}, false); err != nil {
+		if err := summary(a, pool.Summary{Runs: c.runs}, &View{UI: a.UI, Name: func(key string) string { return key }}, "", false); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); !strings.HasPrefix(got, c.table) || !strings.HasSuffix(got, c.end) {

@@ -24,7 +24,6 @@ type View struct {
 	Name    func(key string) string // what people call an issue
 	Screen  *tui.View               // nil: there is none
 	Project string                  // of a service
-	remote  string                  // that branches are pushed to
 	checked map[string]checked      // by run; what passes, and is not printed yet
 	State   string                  // the folder of ralph's state; empty: not known
 	full    bool                    // the view has warned of a full disk
@@ -186,6 +185,9 @@ func (v *View) ended(e journal.Event) {
 	v.warnFull(look.ReasonOf(e))
 }
 
+// Told is the key of the run with which a reason for an unavailable environment was printed; empty: it was not.
+func (v *View) Told(reason string) string { return v.told[reason] }
+
 // Line prints what happened, and more in lines of its own.
 func (v *View) Line(e journal.Event, what, text string, more ...string) {
 	line := fmt.Sprintf("%s  %s  %s", v.UI.PaintErr(screen.Bold, screen.CleanLine(v.Name(e.Key))), what, screen.CleanLine(text))
@@ -195,8 +197,9 @@ func (v *View) Line(e journal.Event, what, text string, more ...string) {
 	v.UI.Note("%s", line)
 }
 
-// summary prints the result of a sweep; named says that it was restricted to issues that somebody has named.
-func summary(a *compose.App, s pool.Summary, v *View, named bool) error {
+// summary prints the result of a sweep, which has pushed branches to the remote; named says that it was restricted to issues that
+// somebody has named.
+func summary(a *compose.App, s pool.Summary, v *View, remote string, named bool) error {
 	if a.JSON {
 		return a.UI.JSON(summaryJSON(s))
 	}
@@ -237,7 +240,7 @@ func summary(a *compose.App, s pool.Summary, v *View, named bool) error {
 	}
 	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
 	a.UI.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.Started)), tally(s), sum.Sentence())
-	if list := pushed(s.Runs, v.remote); len(list) > 0 {
+	if list := pushed(s.Runs, remote); len(list) > 0 {
 		a.UI.Printf("Pushed: %s.\n", strings.Join(list, ", "))
 	}
 	if n := countIf(s.Runs, Ungated); n > 0 {

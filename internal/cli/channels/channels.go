@@ -1,4 +1,5 @@
-package compose
+// Package channels puts together the ways by which people are told what becomes of issues: a program, a webhook, Slack, mail.
+package channels
 
 import (
 	"encoding/base64"
@@ -10,14 +11,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/notify"
 )
 
-// Notifier tells people what becomes of the issues of a project; name may be empty. Messages that wait are kept in the folder outbox,
+// New tells people what becomes of the issues of a project; name may be empty. Messages that wait are kept in the folder outbox,
 // if one is named, and sent.
-func (a *App) Notifier(p *Parts, name, outbox string) (*notify.Notifier, error) {
+func New(a *compose.App, p *compose.Parts, name, outbox string) (*notify.Notifier, error) {
 	var list []notify.Channel
 	if len(p.NotifyCommand) > 0 {
 		env := slices.DeleteFunc(slices.Clone(a.Host.Env), func(kv string) bool {
@@ -28,14 +30,14 @@ func (a *App) Notifier(p *Parts, name, outbox string) (*notify.Notifier, error) 
 	}
 	client := &http.Client{}
 	if p.NotifyURL != "" {
-		key, err := a.signingKey(p)
+		key, err := signingKey(a, p)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, notify.Webhook{Address: p.NotifyURL, Key: key, Client: client})
 	}
 	if p.NotifySlackFile != "" {
-		address, err := a.secretFile(p, "notify-slack-file", p.NotifySlackFile)
+		address, err := secretFile(a, p, "notify-slack-file", p.NotifySlackFile)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +47,7 @@ func (a *App) Notifier(p *Parts, name, outbox string) (*notify.Notifier, error) 
 		list = append(list, notify.Slack{Address: address, Client: client})
 	}
 	if len(p.NotifyMailTo) > 0 {
-		mail, err := a.mail(p)
+		mail, err := mail(a, p)
 		if err != nil {
 			return nil, err
 		}
@@ -57,14 +59,14 @@ func (a *App) Notifier(p *Parts, name, outbox string) (*notify.Notifier, error) 
 }
 
 // Outbox is where notifications of a project wait to be sent.
-func (p *Parts) Outbox() string { return filepath.Join(p.State, "outbox") }
+func Outbox(p *compose.Parts) string { return filepath.Join(p.State, "outbox") }
 
 // signingKey is what notifications to notify-url are signed with; nil: they are not.
-func (a *App) signingKey(p *Parts) ([]byte, error) {
+func signingKey(a *compose.App, p *compose.Parts) ([]byte, error) {
 	if p.NotifySecretFile == "" {
 		return nil, nil
 	}
-	secret, err := a.secretFile(p, "notify-secret-file", p.NotifySecretFile)
+	secret, err := secretFile(a, p, "notify-secret-file", p.NotifySecretFile)
 	if err != nil {
 		return nil, err
 	}
@@ -80,21 +82,21 @@ func (a *App) signingKey(p *Parts) ([]byte, error) {
 }
 
 // secretFile reads a secret of one line.
-func (a *App) secretFile(p *Parts, key, path string) (string, error) {
+func secretFile(a *compose.App, p *compose.Parts, key, path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", p.Wrong(key, err)
 	}
 	a.WarnOfOpen(key, path)
 	secret := strings.TrimSpace(string(text))
-	if len(secret) < MinToken {
-		return "", p.Wrong(key, fmt.Errorf("%s holds fewer than %d characters", path, MinToken))
+	if len(secret) < compose.MinToken {
+		return "", p.Wrong(key, fmt.Errorf("%s holds fewer than %d characters", path, compose.MinToken))
 	}
-	p.redact(secret)
+	p.Secrets.Add(secret)
 	return secret, nil
 }
 
-func (a *App) mail(p *Parts) (notify.Mail, error) {
+func mail(a *compose.App, p *compose.Parts) (notify.Mail, error) {
 	m := notify.Mail{Server: p.NotifyMailServer, From: p.NotifyMailFrom, To: p.NotifyMailTo, User: p.NotifyMailUser}
 	switch {
 	case m.Server == "":
@@ -112,9 +114,6 @@ func (a *App) mail(p *Parts) (notify.Mail, error) {
 	}
 	a.WarnOfOpen("notify-mail-password-file", p.NotifyMailPasswordFile)
 	m.Password = strings.TrimSpace(string(text))
-	p.redact(m.Password)
+	p.Secrets.Add(m.Password)
 	return m, nil
 }
-
-// MinToken is how long a token has to be.
-const MinToken = 16
