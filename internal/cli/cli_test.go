@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -223,28 +222,5 @@ func TestSignals(t *testing.T) { //nolint:paralleltest // signals are the whole 
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), exit.ErrKilled) {
 		t.Errorf("cause %v", context.Cause(ctx))
-	}
-}
-
-func TestStateDir(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		env        []string
-		flag, want string
-	}{
-		{env: []string{"HOME=/h"}, want: "/h/.local/state/ralph"},
-		{env: []string{"HOME=/h", "XDG_STATE_HOME=/s"}, want: "/s/ralph"},
-		{env: []string{"HOME=/h", "XDG_STATE_HOME=s"}, want: "/h/.local/state/ralph"},
-		{env: []string{"HOME=/h"}, flag: "/d", want: "/d"},
-		{want: ""},
-	} {
-		a := compose.New(compose.Host{Env: c.env})
-		got, err := a.StateDir(config.Config{StateDir: c.flag})
-		if got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%v %s: %s, %v", c.env, c.flag, got, err)
-		}
-		if got != "" && !filepath.IsAbs(got) {
-			t.Errorf("%s is not absolute", got)
-		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/cli/work"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
 
 // TestDoctorSeesSubmodules: whose folders are empty in a worktree, unless a command brings them.
@@ -43,18 +43,6 @@ func TestWorkNamesSubmodules(t *testing.T) {
 		const want = "one  warning  submodules: their folders are empty in worktrees: neither setup nor before brings them; setup: ["
 		if got := m.run(t, nil, args...); strings.Count(got.stderr, want) != 1 {
 			t.Errorf("%s: %+v", gate, got)
-		}
-	}
-}
-
-func TestScriptOf(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"./check.sh --all": "check.sh", "sh ci/check.sh": "ci/check.sh", "bash -c 'x/y'": "", "go test ./...": "", "": "",
-		"/usr/bin/make x": "", "../up.sh": "", "$HOME/x.sh": "", "a/../b/c.sh": "b/c.sh", "sh": "",
-	} {
-		if got := work.ScriptOf(in); got != want {
-			t.Errorf("scriptOf(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
@@ -118,7 +106,7 @@ func TestServiceNamesSubmodules(t *testing.T) {
 	h.Stderr, h.Interrupt = errs, interrupt
 	status := make(chan int, 1)
 	go func() { status <- Run(t.Context(), []string{"serve", "--listen=none", file}, h) }()
-	errs.until(t, "shop/one  warning  submodules: "+work.EmptySubmodules)
+	errs.until(t, "shop/one  warning  submodules: "+hint.EmptySubmodules)
 	close(interrupt)
 	if got := <-status; got != 0 {
 		t.Errorf("status %d\n%s", got, errs.until(t, ""))

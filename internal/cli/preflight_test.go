@@ -107,13 +107,6 @@ func TestContainerKeys(t *testing.T) {
 	}
 }
 
-func TestStrongerThan(t *testing.T) {
-	t.Parallel()
-	if got := compose.StrongerThan("podman"); got != "native, docker or sbx" {
-		t.Errorf("besides podman: %s", got)
-	}
-}
-
 // TestSetupBringsNoProgram: where the sandbox shows the host's folders, a setup adds no agent to its PATH, and a sweep ends before both.
 func TestSetupBringsNoProgram(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -93,7 +93,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		return err
 	}
 	if !dry && !discard {
-		if err := work.RecoverJobs(ctx, a, p); err != nil {
+		if err := progress.RecoverJobs(ctx, a, p); err != nil {
 			return err
 		}
 	}

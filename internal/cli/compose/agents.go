@@ -204,3 +204,26 @@ func (a *App) Reviewer(c config.Config, provider sandboxes.Provider) (run.Review
 	}
 	return run.Reviewer{Agent: agent, Options: options, Rounds: cmp.Or(c.ReviewRounds, -1)}, nil
 }
+
+// AgentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent
+// that needs none that ralph knows of.
+func (a *App) AgentLogin(agent agents.Agent) (found, trouble string) {
+	login := agent.Describe().Login
+	for _, key := range login.Keys {
+		if a.Host.Getenv(key.Env) != "" {
+			return key.Env + " is set", ""
+		}
+	}
+	path := login.Path(a.User())
+	if path == "" && len(login.Keys) == 0 {
+		return "", ""
+	}
+	err := errors.New("no login")
+	if login.Read != nil {
+		_, err = login.Read(path)
+	}
+	if err != nil {
+		return "", fmt.Sprintf("agent %s: %v", agent.Name(), err)
+	}
+	return path, ""
+}

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/spf13/cobra"
-
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
@@ -20,30 +18,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 )
-
-// InBacklog is what a command does that works on a repository and its backlog, which are open meanwhile.
-func (a *App) InBacklog(run func(ctx context.Context, p *Parts, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) (err error) {
-		p, err := a.Open(cmd)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, p.Close()) }()
-		return run(cmd.Context(), p, args)
-	}
-}
-
-// OnIssue makes cmd a command about one issue of the backlog.
-func (a *App) OnIssue(cmd *cobra.Command, run func(ctx context.Context, p *Parts, issue tracker.Issue) error) {
-	cmd.Args, cmd.ValidArgsFunction = exit.OneIssue, a.CompleteKeys
-	cmd.RunE = a.InBacklog(func(ctx context.Context, p *Parts, args []string) error {
-		issue, err := p.Issue(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return run(ctx, p, issue)
-	})
-}
 
 // Issue reads the issue that a person typed.
 func (p *Parts) Issue(ctx context.Context, typed string) (tracker.Issue, error) {

@@ -390,6 +390,3 @@ func (a *App) Choices() map[string][]string {
 	}
 	return a.choices
 }
-
-// Isolates reports whether the sandbox of that name protects the host.
-func Isolates(sandbox string) bool { return sandbox != "none" }

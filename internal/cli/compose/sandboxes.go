@@ -12,12 +12,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/trace"
-	"github.com/ralph-pool/ralph/pool/gateway"
-	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/copying"
-	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/image"
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
 	"github.com/ralph-pool/ralph/sandboxes/native"
@@ -111,24 +108,6 @@ func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error)
 	return provider, nil
 }
 
-// Network is what isolated runs may reach.
-func (a *App) Network(c config.Config) (gateway.Network, error) {
-	prices, err := ledger.ParseOwn(c.Prices)
-	if err != nil {
-		return gateway.Network{}, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("prices: %w", err)}
-	}
-	n := gateway.Network{User: a.User(), Upstream: c.AgentUpstream, Prices: prices}
-	for i, s := range slices.Concat(c.Allow, c.AllowPrivate) {
-		r, err := egress.ParseRule(s)
-		if err != nil {
-			return n, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("allow: %w", err)}
-		}
-		r.AllowPrivate = i >= len(c.Allow)
-		n.Allow = append(n.Allow, r)
-	}
-	return n, nil
-}
-
 // Mounts reads "host=PATH,inside=PATH,readonly"; without inside the place is the same.
 func (a *App) Mounts(p *Parts) ([]sandboxes.Mount, error) {
 	var out []sandboxes.Mount
@@ -194,105 +173,6 @@ func (a *App) agentPlaces(c config.Config) (places []string) {
 	}
 	slices.Sort(places)
 	return slices.Compact(places)
-}
-
-func (a *App) programPlaces(agent string, c config.Config) []string {
-	program := a.About(agent).Program
-	if program == "" && len(c.AgentCommand) > 0 {
-		program = c.AgentCommand[0]
-	}
-	if program == "" {
-		return nil
-	}
-	found := program
-	if !strings.Contains(program, "/") {
-		if found = a.LookPath(program); found == "" {
-			return nil
-		}
-	}
-	return a.Places(found)
-}
-
-// Places are the folders that a program needs: where it was found in PATH, and what that leads to.
-func (a *App) Places(found string) (places []string) {
-	home := a.Host.Getenv("HOME")
-	// A folder that holds your work or your home is not shown for the sake of one program in it: the program alone is.
-	show := func(dir, file string) string {
-		for _, kept := range []string{home, a.Host.Dir, a.Dir(), a.Host.Getenv("XDG_STATE_HOME")} {
-			if kept != "" && (kept == dir || strings.HasPrefix(kept+"/", strings.TrimSuffix(dir, "/")+"/")) {
-				return file
-			}
-		}
-		return dir
-	}
-	if !filepath.IsAbs(found) {
-		found = filepath.Join(a.Dir(), found)
-	}
-	add := func(at string) {
-		root := show(filepath.Dir(at), at)
-		if i := strings.LastIndex(at, "/node_modules/"); i >= 0 && at != found { // a package of npm needs its neighbours too
-			root = at[:i+len("/node_modules")]
-		}
-		if !slices.Contains(places, root) {
-			places = append(places, root)
-		}
-	}
-	add(found)
-	// Each link leads on from where it stands, and that may itself be below a link.
-	for at, links := found, 0; links < 10; links++ {
-		next, err := os.Readlink(at)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(next) {
-			next = filepath.Join(filepath.Dir(at), next)
-		}
-		at = next
-		add(at)
-	}
-	if real, err := filepath.EvalSymlinks(found); err == nil {
-		add(real)
-	}
-	return places
-}
-
-// LookPath is where a program is that agents may run; empty: nowhere.
-func (a *App) LookPath(program string) string {
-	if filepath.IsAbs(program) {
-		if runnable(program) {
-			return program
-		}
-		return ""
-	}
-	for _, dir := range filepath.SplitList(a.Host.Getenv("PATH")) {
-		path := filepath.Join(dir, program)
-		if filepath.IsAbs(dir) && runnable(path) {
-			return path
-		}
-	}
-	return ""
-}
-
-func runnable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
-}
-
-// SandboxPath is the PATH inside a native sandbox: the host's, as far as it is shown.
-func (a *App) SandboxPath(c config.Config) string {
-	var dirs []string
-	for _, dir := range filepath.SplitList(a.Host.Getenv("PATH")) {
-		if a.Shown(c, dir) && !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	return strings.Join(dirs, ":")
-}
-
-// Shown reports whether a native sandbox shows the path.
-func (a *App) Shown(c config.Config, path string) bool {
-	shown := append([]string{"/usr", "/bin", "/sbin", "/opt"}, append(a.agentPlaces(c), c.SandboxShow...)...)
-	return slices.ContainsFunc(shown, func(s string) bool { return path == s || strings.HasPrefix(path, s+"/") })
 }
 
 // Unmet refuses a request that the sandbox has no means for. Left out in silence, a limit or an allow-list would be believed
@@ -373,3 +253,6 @@ func imageOf(c config.Config, top, engine string) string {
 	}
 	return tag
 }
+
+// Isolates reports whether the sandbox of that name protects the host.
+func Isolates(sandbox string) bool { return sandbox != "none" }

@@ -14,9 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/clean"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
-	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/internal/cli/setup"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -94,7 +92,7 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 // login looks for a key and for the agent's own login. Only a call could tell whether it is good: the latest one is in the journal. Where
 // ralph itself has to give it to the agent's service, nothing can run without; alone says that no other agent takes over.
 func (d *doctor) login(ctx context.Context, p *compose.Parts, agent agents.Agent, provider sandboxes.Provider, alone bool) {
-	found, trouble := setup.AgentLogin(d.app, agent)
+	found, trouble := d.app.AgentLogin(agent)
 	refused := d.refused(ctx, p, agent.Name())
 	switch {
 	case trouble == "" && refused != nil:
@@ -137,7 +135,7 @@ func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	}
 	switch {
 	case err != nil:
-		d.fail("sandbox", work.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: `ralph sandbox check` lists them")
+		d.fail("sandbox", hint.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: `ralph sandbox check` lists them")
 	case !provider.Capabilities().Isolated():
 		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+compose.StrongerThan(chosenName))
 	case provider.Capabilities().Weaker != "":
@@ -167,7 +165,7 @@ func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 		return
 	}
 	c.Review, _ = d.app.Reviewer(p.Config, provider) // its own line says what is wrong
-	uncounted, unpriced := look.Uncounted(c), look.Unpriced(c)
+	uncounted, unpriced := hint.Uncounted(c), hint.Unpriced(c)
 	if uncounted != "" {
 		fix := "an agent of which ralph knows what it uses: --agent"
 		if can := provider.Capabilities(); !can.Egress || can.OwnEgress {

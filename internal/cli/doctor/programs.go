@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
-	"github.com/ralph-pool/ralph/internal/cli/setup"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -27,7 +28,7 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 		return // said before
 	}
 	for _, command := range commands {
-		script := work.ScriptOf(command)
+		script := scriptOf(command)
 		if script == "" || slices.Contains(p.Copy, script) {
 			continue
 		}
@@ -36,7 +37,7 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 		switch {
 		case err != nil:
 			d.warn(what, err.Error(), "")
-		case there || what != "setup" && work.NamedIn(p.Setup, script):
+		case there || what != "setup" && namedIn(p.Setup, script):
 		case missing == nil:
 			d.warn(what, fmt.Sprintf("%s is not committed on %s: no worktree has it", script, base.Name),
 				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust", report.GitCommand("add", script), config.YAML([]string{script})))
@@ -68,7 +69,7 @@ func (d *doctor) tools(p *compose.Parts) {
 	if !compose.ShowsHost(provider) {
 		return
 	}
-	if hidden := setup.HiddenTools(d.app, p.Config, lines); len(hidden) > 0 {
+	if hidden := d.app.HiddenTools(p.Config, lines); len(hidden) > 0 {
 		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs", "sandbox-show: "+config.YAML(hidden)+" in your configuration")
 	}
 }
@@ -92,7 +93,7 @@ func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 			if r, err := egress.ParseRule(address); err == nil && len(r.Ports) > 0 {
 				host, port = r.Host, r.Ports[0]
 			}
-			private := hint.PrivateHost(ctx, address)
+			private := compose.PrivateHost(ctx, address)
 			allowed := slices.ContainsFunc(network.Allow, func(r egress.Rule) bool { return r.Allows(host, port) && (r.AllowPrivate || !private) })
 			key := map[bool]string{false: "allow", true: "allow-private"}[private]
 			if !allowed {
@@ -111,6 +112,27 @@ func (d *doctor) submodules(ctx context.Context, p *compose.Parts) {
 	case brought:
 		d.ok("submodules", "setup or before brings them")
 	default:
-		d.warn("submodules", work.EmptySubmodules, work.SubmodulesFix)
+		d.warn("submodules", hint.EmptySubmodules, hint.SubmodulesFix)
 	}
+}
+
+// namedIn reports that a line of the setup names the folder at the top that a script is in, such as .venv: it makes it.
+func namedIn(setup []string, script string) bool {
+	folder, _, below := strings.Cut(script, "/")
+	edge := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("/;&", r) }
+	return below && slices.ContainsFunc(setup, func(line string) bool { return slices.Contains(strings.FieldsFunc(line, edge), folder) })
+}
+
+// scriptOf is the file in the repository that a command line runs, as far as its first words tell; empty for others.
+func scriptOf(command string) string {
+	words := strings.Fields(command)
+	if len(words) > 1 && slices.Contains([]string{"sh", "bash"}, words[0]) && !strings.HasPrefix(words[1], "-") {
+		words = words[1:]
+	} else if len(words) == 0 || !strings.Contains(words[0], "/") {
+		return ""
+	}
+	if strings.ContainsAny(words[0], "$`'\"*?~;&|<>()") || path.IsAbs(words[0]) || !filepath.IsLocal(path.Clean(words[0])) {
+		return ""
+	}
+	return path.Clean(words[0])
 }

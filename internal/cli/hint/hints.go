@@ -3,14 +3,11 @@ package hint
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -217,16 +214,11 @@ func Commands() report.Hints {
 	}
 }
 
-// PrivateHost reports whether the host, as far as can be seen now, is on this host or a private network.
-func PrivateHost(ctx context.Context, host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return reach.Of(addr) == reach.Private
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return reach.Of(a) != reach.Private })
-}
+// GateFix gives a project a gate.
+const GateFix = "set `gate` in .ralph/config.yaml, or give --gate"
+
+// What is said of submodules that a gate may need.
+const (
+	EmptySubmodules = "their folders are empty in worktrees: neither setup nor before brings them"
+	SubmodulesFix   = `setup: ["git submodule update --init --recursive"] in .ralph/config.yaml, and allow: [HOST] in a sandbox; docs/agents.md says more`
+)

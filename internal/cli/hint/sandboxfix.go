@@ -49,3 +49,15 @@ func fixWords(f sandboxes.Fix) string {
 	}
 	return "change its " + string(f.Setting)
 }
+
+// SandboxLine says in one line which sandbox does not work, and why.
+func SandboxLine(name string, err error) string { return name + ": " + SandboxWhy(name, err) }
+
+// SandboxWhy says in one line why a sandbox does not work, and what helps.
+func SandboxWhy(name string, err error) string {
+	why := strings.TrimPrefix(strings.TrimSpace(err.Error()), "open sandbox "+name+": ")
+	if fix := Sandbox(err); fix != "" {
+		why += "; " + fix
+	}
+	return strings.ReplaceAll(why, "\n", "; ")
+}

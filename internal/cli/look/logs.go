@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -143,7 +144,12 @@ func logLine(a *compose.App, line []byte, out *output) (ended bool, err error) {
 		e.Check.Tail = ""
 	}
 	said, ended := LogText(e)
-	a.UI.Printf("%s  %s\n", a.UI.Paint(screen.Dim, e.Time.Local().Format(time.TimeOnly)), screen.Indent(said))
+	a.UI.Printf("%s  %s\n", a.UI.Paint(screen.Dim, e.Time.Local().Format(time.TimeOnly)), indent(said))
 	out.begin(e)
 	return ended, nil
+}
+
+// indent puts the lines after the first below the text of a log line.
+func indent(s string) string {
+	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n                      ")
 }

@@ -120,3 +120,8 @@ func WhyNot(s pool.Skipped, name func(key string) string) string {
 	}
 	return hint.SkipReason(s.Issue.Key, s.Skip)
 }
+
+// Ungated reports that only the agent's word stands behind a success.
+func Ungated(r journal.Record) bool {
+	return r.Verdict.Outcome == journal.Succeeded && len(r.Settings.Checks.Gate) == 0
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool"
@@ -197,7 +198,7 @@ func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, work.NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	view := &work.View{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State}
+	view := &progress.View{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State}
 	c.Observe, c.Run.Emit = func(e journal.Event) { view.Event(compose.InNames(view.Name, e)) }, a.Host.Observe
 	worker, err := pool.NewWorker(c)
 	if err != nil {
@@ -279,8 +280,8 @@ func merged(a *compose.App, name string, r journal.Record) error {
 		}
 	}
 	a.UI.Printf("%s: %s, and the issue is closed\n", screen.CleanLine(name), screen.CleanLine(r.Published))
-	if work.Ungated(r) {
-		a.UI.Warn(screen.CleanLine(name) + " was merged without a gate; " + work.GateFix)
+	if look.Ungated(r) {
+		a.UI.Warn(screen.CleanLine(name) + " was merged without a gate; " + hint.GateFix)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -77,7 +77,7 @@ func runSandboxExec(cmd *cobra.Command, a *compose.App, args []string) (err erro
 	ctx, cancel := a.WhileRead(cmd.Context())
 	defer cancel()
 	res, err := job.Job{
-		Run: c, Kill: a.Hard.Done(), Recovered: work.NoteRecovered(a.UI),
+		Run: c, Kill: a.Hard.Done(), Recovered: progress.NoteRecovered(a.UI),
 		Command: &run.Command{Argv: args, Stdin: a.Host.Stdin, Stdout: a.UI.Out, Stderr: a.UI.Err, Grace: p.StopGrace},
 	}.Do(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 		c := provider.Capabilities()
 		d := ProviderData{Name: name, Usable: true, Isolation: c.Isolation, Network: networkWord(c), Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets, Weaker: c.Weaker}
 		if err := provider.Check(cmd.Context()); err != nil {
-			d.Usable, d.Why = false, work.SandboxWhy(name, err)
+			d.Usable, d.Why = false, hint.SandboxWhy(name, err)
 		}
 		list = append(list, d)
 	}
@@ -174,7 +174,7 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 func unusable(list []ProviderData, name string, err error) {
 	for i := range list {
 		if list[i].Name == name && list[i].Usable {
-			list[i].Usable, list[i].Why = false, work.SandboxWhy(name, err)
+			list[i].Usable, list[i].Why = false, hint.SandboxWhy(name, err)
 		}
 	}
 }

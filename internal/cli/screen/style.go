@@ -84,11 +84,6 @@ func Ago(t, now time.Time) string {
 	return t.Local().Format(time.DateOnly)
 }
 
-// Indent puts the lines after the first below the text of a log line.
-func Indent(s string) string {
-	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n                      ")
-}
-
 // Plural is a number of things, such as "2 commits".
 func Plural(n int, what string) string { return plural.Of(n, what) }
 

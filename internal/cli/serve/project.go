@@ -10,7 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/channels"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -49,7 +49,7 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, work.NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
-	for _, text := range look.Estimated(c.Run) {
+	for _, text := range hint.Estimated(c.Run) {
 		p.Log.Warn(text)
 	}
 	view := s.view(name)

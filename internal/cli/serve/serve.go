@@ -23,6 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -51,7 +52,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 		Annotations: compose.Marks(compose.Serves),
 		GroupID:     compose.GroupWork, Args: exit.AtMostOne("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*work.View{}}
+			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*progress.View{}}
 			if len(args) > 0 {
 				s.file = a.Expand(a.Host.Dir, args[0])
 			}
@@ -97,7 +98,7 @@ type serving struct {
 	webhookSecret string       // of projects without a file; empty: none
 
 	mu    sync.Mutex
-	views map[string]*work.View // guarded by mu; by project
+	views map[string]*progress.View // guarded by mu; by project
 }
 
 func (s *serving) run() error {
@@ -323,8 +324,8 @@ func (s *serving) explained(err error) error {
 }
 
 // view prints the events of a project.
-func (s *serving) view(project string) *work.View {
-	return &work.View{UI: s.UI, Started: time.Now(), Name: func(key string) string { return project + "/" + key }}
+func (s *serving) view(project string) *progress.View {
+	return &progress.View{UI: s.UI, Started: time.Now(), Name: func(key string) string { return project + "/" + key }}
 }
 
 // observe prints what matters of the projects' events.

@@ -13,8 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -33,7 +33,7 @@ func NewTop(a *compose.App) *cobra.Command {
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupLook, Args: exit.AtMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t.App, t.cmd, t.views = a, cmd, map[string]*work.View{}
+			t.App, t.cmd, t.views = a, cmd, map[string]*progress.View{}
 			if len(args) > 0 {
 				t.address = args[0]
 				return t.run()
@@ -67,7 +67,7 @@ type top struct {
 	actions tui.Actions
 	name    func(project, key string) string
 	screen  *tui.View
-	views   map[string]*work.View // by project; used by attach.Watch alone
+	views   map[string]*progress.View // by project; used by attach.Watch alone
 }
 
 func (t *top) run() (err error) {
@@ -82,7 +82,7 @@ func (t *top) run() (err error) {
 	if err != nil {
 		return refused(err)
 	}
-	screen, hide := work.StartView(t.App, t.plain || !screen.IsTerminal(t.Host.Stdout), "ralph top", "", t.actions)
+	screen, hide := progress.StartView(t.App, t.plain || !screen.IsTerminal(t.Host.Stdout), "ralph top", "", t.actions)
 	defer hide()
 	if t.screen = screen; screen == nil {
 		t.UI.Err.Divert(t.UI.Out) // the lines are the result
@@ -114,7 +114,7 @@ func (t *top) connect(ctx context.Context) (end func() error, err error) {
 		}
 		name := p.Names(ctx)
 		name("") // looks at the backlog now, and not while it draws
-		t.source, t.actions = attach.Local{Journal: p.Journal}, work.ViewActions(t.App, p, name)
+		t.source, t.actions = attach.Local{Journal: p.Journal}, progress.ViewActions(t.App, p, name)
 		t.name = func(_, key string) string { return name(key) }
 		return p.Close, nil
 	}
@@ -151,13 +151,13 @@ func (t *top) diffThere(ctx context.Context, r tui.Run) (text string, err error)
 		return "", err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return work.DiffText(ctx, p, r.Key)
+	return progress.DiffText(ctx, p, r.Key)
 }
 
 func (t *top) event(e attach.Event) {
 	v := t.views[e.Run.Project]
 	if v == nil {
-		v = &work.View{UI: t.UI, Screen: t.screen, Project: e.Run.Project, Name: func(key string) string { return t.name(e.Run.Project, key) }}
+		v = &progress.View{UI: t.UI, Screen: t.screen, Project: e.Run.Project, Name: func(key string) string { return t.name(e.Run.Project, key) }}
 		t.views[e.Run.Project] = v
 	}
 	if e.Found && t.screen == nil {

@@ -334,7 +334,7 @@ func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaff
 		next("%s; %s.", agents.NotFound(p), hint.Agent)
 	}
 	if agent, err := a.Agents().Lookup(c.Agent); err == nil && c.Sandbox != "sbx" {
-		if _, trouble := AgentLogin(a, agent); trouble != "" {
+		if _, trouble := a.AgentLogin(agent); trouble != "" {
 			next("%s; %s.", screen.CleanLine(trouble), c.About.Login.Hint)
 		}
 	}

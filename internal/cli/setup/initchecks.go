@@ -2,9 +2,7 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/toolchain"
@@ -54,7 +51,7 @@ func propose(ctx context.Context, a *compose.App, top string, o initOptions, c *
 		s := p.Source(ctx, a.Host.Env)
 		for _, host := range s.Hosts {
 			list := &c.Allow
-			if hint.PrivateHost(ctx, host) {
+			if compose.PrivateHost(ctx, host) {
 				list = &c.AllowPrivate
 			}
 			if !slices.Contains(*list, host) {
@@ -70,7 +67,7 @@ func propose(ctx context.Context, a *compose.App, top string, o initOptions, c *
 		showNamed(a, proposals, slices.Concat(c.Allow, c.AllowPrivate))
 	}
 	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)
-	c.Show = HiddenTools(a, config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
+	c.Show = a.HiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
 	return nil
 }
 
@@ -91,30 +88,6 @@ func showNamed(a *compose.App, proposals []toolchain.Proposal, allowed []string)
 		a.UI.Warn("the repository names hosts that runs may not reach: " + strings.Join(named, ", ") +
 			"; add those that you trust to allow, or to allow-private, in config.yaml")
 	}
-}
-
-// HiddenTools are the folders with programs that shell lines begin with and that a native sandbox does not show.
-func HiddenTools(a *compose.App, c config.Config, lines []string) []string {
-	if c.Sandbox != "auto" && c.Sandbox != "native" && c.Sandbox != "landlock" {
-		return nil
-	}
-	var out []string
-	for _, program := range toolchain.Programs(lines) {
-		found := a.LookPath(program)
-		if found == "" || a.Shown(c, found) {
-			continue
-		}
-		for _, dir := range a.Places(found) {
-			// The programs of version managers lead to what stands beside their folder.
-			if parent := filepath.Dir(dir); filepath.Base(dir) == "shims" || filepath.Base(dir) == "bin" && strings.Contains(parent, "/versions/") {
-				dir = parent
-			}
-			if !a.Shown(c, dir) && !slices.Contains(out, dir) {
-				out = append(out, dir)
-			}
-		}
-	}
-	return out
 }
 
 // printChecks says what was proposed.
@@ -161,27 +134,4 @@ func otherTools(a *compose.App, c scaffold.Choices) (list []scaffold.Other, err 
 		}
 	}
 	return list, nil
-}
-
-// AgentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent
-// that needs none that ralph knows of.
-func AgentLogin(a *compose.App, agent agents.Agent) (found, trouble string) {
-	login := agent.Describe().Login
-	for _, key := range login.Keys {
-		if a.Host.Getenv(key.Env) != "" {
-			return key.Env + " is set", ""
-		}
-	}
-	path := login.Path(a.User())
-	if path == "" && len(login.Keys) == 0 {
-		return "", ""
-	}
-	err := errors.New("no login")
-	if login.Read != nil {
-		_, err = login.Read(path)
-	}
-	if err != nil {
-		return "", fmt.Sprintf("agent %s: %v", agent.Name(), err)
-	}
-	return path, ""
 }

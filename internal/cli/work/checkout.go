@@ -9,7 +9,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // noteUncommitted says that runs know nothing of what is changed in the checkout and not committed. Ralph reads its own folder there,
@@ -31,16 +30,6 @@ func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
 			return
 		}
 	}
-}
-
-// pushed lists the branches that runs have pushed to the remote without a request, as REMOTE/BRANCH.
-func pushed(runs []journal.Record, remote string) (list []string) {
-	for _, r := range runs {
-		if r.Published != "" && r.Settings.Publish == journal.PublishBranch {
-			list = append(list, screen.CleanLine(remote+"/"+r.Branch))
-		}
-	}
-	return list
 }
 
 // NoteUnpushed says that the base branch, which has got commits, is ahead of its remote one.

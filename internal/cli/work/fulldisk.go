@@ -1,8 +1,6 @@
 package work
 
 import (
-	"strings"
-
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -17,15 +15,4 @@ func onFullDisk(p *compose.Parts, err error) error {
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: said}
 	}
 	return err
-}
-
-// warnFull says once that a disk is full, where a text is about that.
-func (v *View) warnFull(text string) {
-	if v.full || strings.TrimSpace(text) == "" {
-		return
-	}
-	if said := hint.DiskFull(text, v.State); said != "" {
-		v.full = true
-		v.UI.Warn(said)
-	}
 }

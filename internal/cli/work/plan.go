@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -40,7 +41,7 @@ func stillParked(s pool.Summary) bool {
 }
 
 // plan prints what a sweep would do.
-func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config, view *View, keys []string) error {
+func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config, view *progress.View, keys []string) error {
 	plan, err := workers.Preview(ctx, keys...)
 	if err != nil {
 		return exit.AsUsage(err)
@@ -94,7 +95,7 @@ func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config,
 }
 
 // issueTable prints issues with their titles, numbered on request.
-func issueTable(a *compose.App, list []tracker.Issue, view *View, numbered bool) {
+func issueTable(a *compose.App, list []tracker.Issue, view *progress.View, numbered bool) {
 	rows := [][]string{{"#", "ISSUE", "TITLE"}}
 	for i, issue := range list {
 		rows = append(rows, []string{fmt.Sprint(i + 1), view.Name(issue.Key), issue.Title})
@@ -108,7 +109,7 @@ func issueTable(a *compose.App, list []tracker.Issue, view *View, numbered bool)
 }
 
 // leftFor prints issues, each with what it is left for.
-func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *View) {
+func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *progress.View) {
 	rows := [][]string{{"ISSUE", why}}
 	for _, s := range list {
 		rows = append(rows, []string{view.Name(s.Issue.Key), look.WhyNot(s, view.Name)})
@@ -120,7 +121,7 @@ func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *View)
 }
 
 // warnCycles names issues that wait for each other.
-func warnCycles(a *compose.App, list []tracker.Cycle, view *View) {
+func warnCycles(a *compose.App, list []tracker.Cycle, view *progress.View) {
 	for _, c := range list {
 		var names []string
 		for _, key := range append(c, c[0]) {

@@ -176,17 +176,5 @@ func NoSandbox(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &exit.Error{Status: exit.Parked, Err: errors.New("sandbox " + SandboxLine(name, err)), Hint: "`ralph doctor --sandbox " + name + "` looks at it again"}
-}
-
-// SandboxLine says in one line which sandbox does not work, and why.
-func SandboxLine(name string, err error) string { return name + ": " + SandboxWhy(name, err) }
-
-// SandboxWhy says in one line why a sandbox does not work, and what helps.
-func SandboxWhy(name string, err error) string {
-	why := strings.TrimPrefix(strings.TrimSpace(err.Error()), "open sandbox "+name+": ")
-	if fix := hint.Sandbox(err); fix != "" {
-		why += "; " + fix
-	}
-	return strings.ReplaceAll(why, "\n", "; ")
+	return &exit.Error{Status: exit.Parked, Err: errors.New("sandbox " + hint.SandboxLine(name, err)), Hint: "`ralph doctor --sandbox " + name + "` looks at it again"}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
-	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/job"
@@ -135,12 +135,12 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	c.Emit = traces.Observe
 	j := job.Job{
 		Run: c, Name: f.name, Strategy: job.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
-		Output: output, Kill: a.Hard.Done(), Observe: log.event, Recovered: NoteRecovered(a.UI),
+		Output: output, Kill: a.Hard.Done(), Observe: log.event, Recovered: progress.NoteRecovered(a.UI),
 	}
 	if err := j.Check(); err != nil {
 		return jobUsage(err)
 	}
-	for _, text := range look.Estimated(c) {
+	for _, text := range hint.Estimated(c) {
 		log.print("%s", text)
 	}
 	defer a.NoteStopping(cmd.Context(), p.StopGrace)()

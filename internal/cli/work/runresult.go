@@ -2,7 +2,6 @@ package work
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,13 +16,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 // jobVerdict is the exit status of a run; unavailable is why it could not work, if nothing could.
@@ -128,38 +125,6 @@ func denied(r journal.Record) string {
 	d := r.Facts.Iterations[n-1].Denied[0]
 	return fmt.Sprintf("the agent may not use %s (%s), and there is no commit; allow it with --skip-permissions or a --permission-mode, or choose a sandbox that isolates",
 		d.Tool, d.Detail)
-}
-
-// NoteRecovered says what was imported of a job that had died.
-func NoteRecovered(ui *screen.Printer) func(journal.Record) {
-	return func(r journal.Record) {
-		kept := hint.KeptWork(r.Commits, r.Branch, r.WIP)
-		if kept == "" {
-			kept = "there was no work to keep"
-		} else {
-			kept += "; " + hint.DropWith(r.Key)
-		}
-		ui.Note("ralph: run %s had died; %s", r.ID, screen.CleanLine(kept))
-	}
-}
-
-// RecoverJobs imports the work of jobs that died, and ends what they left running.
-func RecoverJobs(ctx context.Context, a *compose.App, p *compose.Parts) error {
-	open, err := p.Journal.Find(ctx, journal.Query{Open: true})
-	if err != nil || !slices.ContainsFunc(open, func(r journal.Record) bool { return r.Kind != journal.KindIssue }) {
-		return err
-	}
-	local := *p
-	options := p.Repository()
-	options.Log = p.Log
-	if local.Repo, err = worktree.Open(ctx, p.Top, options); err != nil {
-		return err
-	}
-	c, err := a.RunConfig(ctx, &local)
-	if err != nil {
-		return err
-	}
-	return job.Recover(ctx, c, NoteRecovered(a.UI))
 }
 
 // jobLog tells what a run without a tracker is doing, on the terminal or in --log-file.

@@ -1,5 +1,5 @@
-// Package work is `ralph work` and `ralph run`: what is checked before runs begin, the plan and its forecast, what a
-// terminal shows meanwhile, and the result.
+// Package work is `ralph work` and `ralph run`: what is checked before runs begin, the plan and its forecast, and the result.
+// Other commands that have runs begin use its checks.
 package work
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
-	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -79,7 +79,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	if err := Sweepable(ctx, p, c.Run.Publish); err != nil {
 		return err
 	}
-	view := &View{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State, Lack: LackOnBase(ctx, p)}
+	view := &progress.View{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State, Lack: LackOnBase(ctx, p)}
 	outbox := channels.Outbox(p)
 	if dry {
 		outbox = "" // nothing is sent
@@ -102,7 +102,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	for i, key := range args {
 		args[i] = p.Key(ctx, key)
 	}
-	for _, text := range look.Estimated(c.Run) {
+	for _, text := range hint.Estimated(c.Run) {
 		a.UI.Note("%s", text)
 	}
 	unable := cmp.Or(NoAgent(a, c.Run), EnoughFiles(c.Parallel))
@@ -119,7 +119,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 		return NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	noteUncommitted(ctx, a, p)
-	screen, hide := StartView(a, plain || a.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", ViewActions(a, p, view.Name))
+	screen, hide := progress.StartView(a, plain || a.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", progress.ViewActions(a, p, view.Name))
 	defer hide()
 	view.Screen = screen
 	stop := context.AfterFunc(a.Hard, workers.Kill)
@@ -140,7 +140,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 }
 
 // workEnded says how a sweep has ended, failed if it did.
-func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *View, remote string, named bool, failed error) error {
+func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *progress.View, remote string, named bool, failed error) error {
 	if failed != nil && len(s.Runs) == 0 {
 		return exit.AsUsage(failed)
 	}
@@ -265,7 +265,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
 		fix := hint.For(s.Unavailable)
 		if e, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
-			fix = hint.Baseline(e, func(host string) bool { return hint.PrivateHost(ctx, host) })
+			fix = hint.Baseline(e, func(host string) bool { return compose.PrivateHost(ctx, host) })
 		}
 		if spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable); ok {
 			fix = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)

@@ -7,6 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/clitest"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -87,7 +88,7 @@ func TestSummaryCost(t *testing.T) {
 		for i := range c.runs {
 			c.runs[i].Settings.Checks.Gate = []loop.Command{{Line: "true"}}
 		}
-		if err := summary(a, pool.Summary{Runs: c.runs}, &View{UI: a.UI, Name: func(key string) string { return key }}, "", false); err != nil {
+		if err := summary(a, pool.Summary{Runs: c.runs}, &progress.View{UI: a.UI, Name: func(key string) string { return key }}, "", false); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); !strings.HasPrefix(got, c.table) || !strings.HasSuffix(got, c.end) {

@@ -1,12 +1,10 @@
-package cli
+package compose
 
 import (
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
 // TestPlaces: a program in a folder that is below a link needs the folders by both names.
@@ -26,7 +24,7 @@ func TestPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := (&compose.App{}).Places(filepath.Join(dir, "link/node_modules/.bin/agent"))
+	got := (&App{}).Places(filepath.Join(dir, "link/node_modules/.bin/agent"))
 	for _, want := range []string{"link/node_modules/.bin", "link/node_modules", "real/node_modules"} {
 		if !slices.Contains(got, filepath.Join(dir, want)) {
 			t.Errorf("no %s in %q", want, got)

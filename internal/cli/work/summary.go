@@ -1,0 +1,138 @@
+package work
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/look"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/nearest"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// summary prints the result of a sweep, which has pushed branches to the remote; named says that it was restricted to issues that
+// somebody has named.
+func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, named bool) error {
+	if a.JSON {
+		return a.UI.JSON(summaryJSON(s))
+	}
+	if !a.Quiet {
+		defer warnCycles(a, s.Cycles, v)
+	}
+	if named {
+		for _, left := range s.Skipped {
+			a.UI.Warn(v.Name(left.Issue.Key) + " is left out: " + look.WhyNot(left, v.Name))
+		}
+		s.Skipped = nil
+	}
+	if !a.Quiet && s.Unavailable == nil {
+		defer look.PrintParked(a, s.Parked)
+	}
+	if !a.Quiet {
+		defer look.PrintOpen(a, s.Skipped)
+	}
+	if len(s.Runs) == 0 {
+		if a.Quiet { // cron sends a mail for each line
+			return nil
+		}
+		a.UI.Printf("Nothing was worked%s.\n", because(s))
+		return nil
+	}
+	if s.Parallel > 0 && s.Parallel < min(s.Most, len(s.Runs)) {
+		defer a.UI.Printf("Model services refused requests: in the end at most %s worked at once, not %d.\n", screen.Plural(s.Parallel, "issue"), s.Most)
+	}
+	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
+	var sum look.CostGroup
+	for _, r := range s.Runs {
+		took := "unfinished" // the next sweep ends it
+		if !r.Ended.IsZero() {
+			took = screen.Age(r.Ended.Sub(r.Started))
+		}
+		rows = append(rows, []string{v.Name(r.Key), look.OutcomeOf(r), fmt.Sprint(r.Commits), took, look.Cost(r.Facts.Usage)})
+		sum.Add(r)
+	}
+	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
+	a.UI.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.Started)), tally(s), sum.Sentence())
+	if list := pushed(s.Runs, remote); len(list) > 0 {
+		a.UI.Printf("Pushed: %s.\n", strings.Join(list, ", "))
+	}
+	if n := countIf(s.Runs, look.Ungated); n > 0 {
+		a.UI.Printf("No gate has checked %s; %s.\n", screen.Plural(n, "issue"), hint.GateFix)
+	}
+	noteNext(a, s.Runs)
+	return nil
+}
+
+// noteNext says what to type where a sweep has left branches to look at.
+func noteNext(a *compose.App, runs []journal.Record) {
+	left := slices.DeleteFunc(slices.Clone(runs), func(r journal.Record) bool {
+		return r.Verdict.Outcome != journal.Succeeded || r.Settings.Publish != journal.PublishBranch
+	})
+	switch key := onlyKey(left); len(left) {
+	case 0:
+	case 1:
+		a.UI.Note("To look: ralph diff %s; to merge: ralph merge %[1]s", key)
+	default:
+		a.UI.Note("To look: ralph diff %s; to merge: ralph merge %[1]s, or ralph merge --all", key)
+	}
+}
+
+// because says in short why nothing was worked, unless an error says it.
+func because(s pool.Summary) string {
+	if len(s.Skipped) == 0 || s.Unavailable != nil {
+		return ""
+	}
+	if label := nearestLabel(s.Skipped); label != "" {
+		return ": no open issue has the label, but some have " + label
+	}
+	return fmt.Sprintf(": %s left out (`ralph work --dry-run` says why)", screen.Plural(len(s.Skipped), "open issue"))
+}
+
+// nearestLabel is the label of issues that all of them were perhaps to be picked up by.
+func nearestLabel(left []pool.Skipped) string {
+	var want string
+	var have []string
+	for _, l := range left {
+		if l.Skip.Code == journal.SkipReview {
+			continue
+		}
+		if l.Skip.Unfit.Code != tracker.UnfitLacks {
+			return ""
+		}
+		want, have = l.Skip.Unfit.Detail, append(have, l.Issue.Labels...)
+	}
+	return screen.CleanLine(nearest.To(want, have))
+}
+
+func tally(s pool.Summary) string {
+	count := map[string]int{}
+	var order []string
+	for _, r := range s.Runs {
+		o := look.OutcomeOf(r)
+		if count[o]++; count[o] == 1 {
+			order = append(order, o)
+		}
+	}
+	var parts []string
+	for _, o := range order {
+		parts = append(parts, fmt.Sprintf("%d %s", count[o], o))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// pushed lists the branches that runs have pushed to the remote without a request, as REMOTE/BRANCH.
+func pushed(runs []journal.Record, remote string) (list []string) {
+	for _, r := range runs {
+		if r.Published != "" && r.Settings.Publish == journal.PublishBranch {
+			list = append(list, screen.CleanLine(remote+"/"+r.Branch))
+		}
+	}
+	return list
+}
