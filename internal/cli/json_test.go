@@ -15,8 +15,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/doctor"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/finish"
 	"github.com/ralph-pool/ralph/internal/cli/look"
-	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/cli/work"
@@ -109,7 +109,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	check("shown-run", reflect.TypeFor[look.ShownRunData]()) // before what holds such a run without its work
 	for object, value := range map[string]any{
-		"status": look.StatusData{}, "issue-status": look.IssueStatusData{}, "cost": look.CostData{}, "verification-of-proof": review.VerifyData{},
+		"status": look.StatusData{}, "issue-status": look.IssueStatusData{}, "cost": look.CostData{}, "verification-of-proof": finish.VerifyData{},
 		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.RunData{}, "cleaned": clean.CleanedData{}, "repaired": clean.RepairedData{},
 		"finding": doctor.FindingData{}, "setting": config.Entry{}, "provider": sandbox.ProviderData{}, "attack": sandbox.ProbeData{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ProjectData{},
 	} {

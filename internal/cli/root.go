@@ -11,10 +11,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/doctor"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/finish"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/issues"
 	"github.com/ralph-pool/ralph/internal/cli/look"
-	"github.com/ralph-pool/ralph/internal/cli/review"
 	"github.com/ralph-pool/ralph/internal/cli/sandbox"
 	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/cli/setup"
@@ -50,7 +50,7 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"projects": serve.NewProjects,
 		"fleet":    fleetdb.NewCommand,
 		"stop":     issues.NewStop,
-		"merge":    review.NewMerge,
+		"merge":    finish.NewMerge,
 		"retry":    issues.NewRetry,
 		"close":    issues.NewClose,
 		"reopen":   issues.NewReopen,
@@ -60,10 +60,10 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 		"top":      serve.NewTop,
 		"show":     look.NewShow,
 		"cost":     look.NewCost,
-		"diff":     review.NewDiff,
-		"tree":     review.NewTree,
-		"open":     review.NewOpen,
-		"verify":   review.NewVerify,
+		"diff":     finish.NewDiff,
+		"tree":     finish.NewTree,
+		"open":     finish.NewOpen,
+		"verify":   finish.NewVerify,
 		"logs":     look.NewLogs,
 		"prompt":   look.NewPrompt,
 		"init":     setup.NewInit,

@@ -195,7 +195,7 @@ func TestNewTracker(t *testing.T) {
 	}
 	p := &compose.Parts{Config: config.Config{Tracker: "auto", Project: "https://acmetrack.internal/acme/widgets"}}
 	a := compose.New(compose.Host{Stdout: io.Discard, Stderr: io.Discard, Trackers: []tracker.Descriptor{kind}})
-	if got, err := a.Kind(t.Context(), p); err != nil || got.Name != "acmetrack" {
+	if got, err := a.TrackerKind(t.Context(), p); err != nil || got.Name != "acmetrack" {
 		t.Errorf("auto: %q, %v", got.Name, err)
 	}
 }

@@ -161,11 +161,11 @@ func closeMerged(ctx context.Context, a *compose.App, p *compose.Parts, base wor
 }
 
 // named keeps what the arguments name: by key, by the name of its issue or branch, or by a pattern.
-func named(ctx context.Context, p *compose.Parts, left []leftover, args []string) ([]leftover, error) {
+func named(ctx context.Context, p *compose.Parts, left []remains, args []string) ([]remains, error) {
 	if len(args) == 0 {
 		return left, nil
 	}
-	var out []leftover
+	var out []remains
 	for _, arg := range args {
 		if _, err := path.Match(arg, ""); err != nil {
 			return nil, exit.Usagef("%q is not a pattern: %v", arg, err)
@@ -173,11 +173,11 @@ func named(ctx context.Context, p *compose.Parts, left []leftover, args []string
 		found := false
 		for _, l := range left {
 			matches, _ := path.Match(arg, l.key) // checked above
-			if !matches && l.key != p.Key(ctx, arg) && l.key != tracker.Key(compose.Known(arg)) {
+			if !matches && l.key != p.Key(ctx, arg) && l.key != tracker.Key(compose.KeyOfFile(arg)) {
 				continue
 			}
 			found = true
-			if !slices.ContainsFunc(out, func(o leftover) bool { return o.key == l.key }) {
+			if !slices.ContainsFunc(out, func(o remains) bool { return o.key == l.key }) {
 				out = append(out, l)
 			}
 		}

@@ -48,8 +48,8 @@ func (a *App) User() agents.User {
 	return agents.User{Env: a.Host.Env, Home: a.Host.Getenv("HOME")}
 }
 
-// Merged is the list with those of more that it does not have.
-func Merged(list, more []string) []string {
+// Union is the list with those of more that it does not have.
+func Union(list, more []string) []string {
 	for _, item := range more {
 		if !slices.Contains(list, item) {
 			list = append(list, item)
@@ -135,7 +135,7 @@ func (a *App) Agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 	if err := a.checkUpstream(c, agent, provider); err != nil {
 		return nil, agents.Options{}, nil, err
 	}
-	env, err := a.Passed(c.AgentEnv)
+	env, err := a.AgentEnv(c.AgentEnv)
 	sandboxEnv := env
 	if ShowsHost(provider) {
 		sandboxEnv = append([]string{"PATH=" + a.SandboxPath(c)}, env...)

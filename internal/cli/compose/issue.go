@@ -29,7 +29,7 @@ func (p *Parts) Issue(ctx context.Context, typed string) (tracker.Issue, error) 
 	if err != nil {
 		return issue, err
 	}
-	return issue, exit.AsUsage(&pool.UnknownKeyError{Key: typed, Nearest: p.withClosed(ctx, list).Nearest(typed)})
+	return issue, exit.Classified(&pool.UnknownKeyError{Key: typed, Nearest: p.withClosed(ctx, list).Nearest(typed)})
 }
 
 // withClosed adds to the open issues those that have runs, and the closed ones of a backlog of files.
@@ -44,8 +44,8 @@ func (p *Parts) withClosed(ctx context.Context, list tracker.Listing) tracker.Li
 	return list
 }
 
-// Known resolves what a person typed for an issue; the local tracker's files may be named with their ending.
-func Known(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
+// KeyOfFile resolves what a person typed for an issue; the local tracker's files may be named with their ending.
+func KeyOfFile(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
 
 // Key is the key of the issue that a person typed, where there is such an issue.
 func (p *Parts) Key(ctx context.Context, typed string) string {
@@ -54,7 +54,7 @@ func (p *Parts) Key(ctx context.Context, typed string) string {
 			return key
 		}
 	}
-	return Known(typed)
+	return KeyOfFile(typed)
 }
 
 // Names gives what people call an issue; typed, it finds it. The backlog is looked at once.
@@ -104,7 +104,7 @@ var ErrNoRuns = errors.New("no runs on record")
 func (p *Parts) RunsOf(ctx context.Context, key string) ([]journal.Record, error) {
 	runs, err := p.Journal.Find(ctx, journal.Query{Key: p.Key(ctx, key)})
 	if err == nil && len(runs) == 0 { // the issue may be gone
-		runs, err = p.Journal.Find(ctx, journal.Query{Key: tracker.Key(key)})
+		runs, err = p.Journal.Find(ctx, journal.Query{Key: tracker.Key(KeyOfFile(key))})
 	}
 	if err != nil {
 		return nil, err

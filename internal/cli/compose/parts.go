@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,22 +18,13 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/leak"
-	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/loop/session"
-	"github.com/ralph-pool/ralph/pool"
-	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/sqlite"
-	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
-	"github.com/ralph-pool/ralph/pool/run"
-	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/base"
-	"github.com/ralph-pool/ralph/worktree/commits"
 )
 
 // Parts is what a command that works on a repository needs. It belongs to one command; Close ends it.
@@ -149,14 +139,14 @@ func (p *Parts) Wrong(key string, err error) error {
 
 // FindBase is the branch, tag or commit that runs begin at.
 func (p *Parts) FindBase(ctx context.Context) (worktree.Base, error) {
-	base, err := p.Repo.Base(ctx, p.Base)
+	at, err := p.Repo.Base(ctx, p.Base)
 	switch {
 	case err == nil:
-		return base, nil
+		return at, nil
 	case p.Base == "":
-		return base, &exit.Error{Status: exit.Usage, Err: err}
+		return at, &exit.Error{Status: exit.Usage, Err: err}
 	}
-	return base, p.Wrong("base", err)
+	return at, p.Wrong("base", err)
 }
 
 // ForeignBase is the base, for a command that gives it commits or judges by it what may be removed.
@@ -194,105 +184,6 @@ func (p *Parts) Close() (err error) {
 	return err
 }
 
-// RunConfig is how runs are done, without an agent.
-func (a *App) RunConfig(ctx context.Context, p *Parts) (c run.Config, err error) {
-	c = run.Config{
-		Repo: p.Repo, Store: p.Journal, Limits: Limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.Secrets,
-		Protected: p.ProtectedPaths, Identity: p.Identity(), StopGrace: p.StopGrace, Log: p.Log, MinFree: MinFree(p.Config),
-	}
-	if c.Sandboxes, err = a.Sandbox(ctx, p); err != nil {
-		return c, err
-	}
-	if c.Network, err = a.Network(p.Config); err != nil {
-		return c, err
-	}
-	c.Mounts, err = a.Mounts(p)
-	return c, err
-}
-
-// WithAgent completes how runs are done by what an agent needs, and what checks its work.
-func (a *App) WithAgent(p *Parts, c *run.Config) error {
-	all, env, err := a.chain(p.Config, c.Sandboxes)
-	if err != nil {
-		return err
-	}
-	if c.Canaries, err = p.canaries(); err != nil {
-		return err
-	}
-	p.Secrets.Add(a.Secrets(env, c.Network.User)...)
-	c.Agent, c.Options, c.Next, c.Attempts, c.Env, c.Shares = all.Agent, all.Options, all.next, all.attempts, env, all.shares
-	c.Setup, c.After, c.Gate = lines(p.Setup, p.SetupTimeout), lines(p.After, p.SetupTimeout), lines(p.Gate, p.GateTimeout)
-	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
-	c.Signals, c.Resume, c.Timers = p.CompletionSignal, session.Policy(p.Resume), timers(p.Config)
-	c.Budget, c.Caps = loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps(p.Config)
-	c.PerRun = loop.Budget{Tokens: p.BudgetTokensRun, CostUSD: p.BudgetUSDRun}
-	c.Iteration = loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}
-	c.Estimate = loop.Budget{Tokens: p.EstimateTokens, CostUSD: p.EstimateUSD}
-	return nil
-}
-
-// PoolConfig is the pool that the configuration describes.
-func (a *App) PoolConfig(ctx context.Context, p *Parts) (c pool.Config, err error) {
-	r, err := a.RunConfig(ctx, p)
-	if err != nil {
-		return c, err
-	}
-	if err := a.WithAgent(p, &r); err != nil {
-		return c, err
-	}
-	if r.Review, err = a.Reviewer(p.Config, r.Sandboxes); err != nil {
-		return c, err
-	}
-	if r.Prompt, err = p.Prompt(ctx); err != nil {
-		return c, err
-	}
-	if r.Requests, err = p.requests(ctx); err != nil {
-		return c, err
-	}
-	if r.Proof, err = a.prover(p, r.Sandboxes, r.Mounts); err != nil {
-		return c, err
-	}
-	r.Tracker, r.Labels, r.Hints, r.Count = p.Backlog, p.StateLabels(), hint.Commands(), p.count
-	r.Base, r.Publish, r.ClaimTTL, r.KeepRuns = p.Base, publishMode(p.Publish), p.ClaimTTL, p.KeepRuns
-	r.Before, r.Copy, r.SetupInputs, r.Proving, r.Prove = p.Before, p.Copy, p.SetupInputs, journal.Proving(p.Proof), p.ProofCommand
-	r.MaxIterations, r.NoProgress = p.MaxIterations, p.NoProgress
-	r.Retry = journal.Limits{MaxAttempts: p.MaxAttempts, Backoff: cmp.Or(p.RetryBackoff, -1), BackoffMax: p.RetryBackoffMax}
-	byLabel, _ := schedule.ParseLimits(p.ParallelByLabel)
-	return pool.Config{
-		Run: r, Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit, BranchPrefix: p.BranchPrefix,
-		MaxOpen: p.MaxOpenRequests, ByLabel: byLabel, AllowOverlap: p.Overlap == "allow", MinFree: MinFree(p.Config),
-	}, nil
-}
-
-// Caps are what all runs may spend together.
-func Caps(c config.Config) ledger.Caps {
-	return ledger.Caps{
-		Day:   loop.Budget{Tokens: c.BudgetTokensDay, CostUSD: c.BudgetUSDDay},
-		Month: loop.Budget{Tokens: c.BudgetTokensMonth, CostUSD: c.BudgetUSDMonth},
-	}
-}
-
-// StateLabels are those that show an issue's state.
-func (p *Parts) StateLabels() run.Labels {
-	return run.Labels{
-		NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel, Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
-	}
-}
-
-// count counts what commits change.
-func (p *Parts) count(ctx context.Context, base, tip string) (journal.Changed, error) {
-	r, err := commits.Open(p.Top)
-	if err != nil {
-		return journal.Changed{}, err
-	}
-	s, err := r.Stat(ctx, base, tip)
-	c := journal.Changed{Files: len(s.Files), Insertions: s.Insertions, Deletions: s.Deletions}
-	for _, f := range s.Files[:min(len(s.Files), 50)] {
-		c.List = append(c.List, journal.ChangedFile{Path: f.Path, Insertions: f.Insertions, Deletions: f.Deletions})
-	}
-	return c, err
-}
-
 // Secrets are the values of the environment whose names say that they are none of anybody's business, and the logins of
 // all agents that the user has: whichever works may find those of the others. A word that somebody has taken as a password stands in
 // ordinary text, too, and the path of a file with a secret is none.
@@ -312,22 +203,8 @@ func isFile(path string) bool {
 	return filepath.IsAbs(path) && err == nil
 }
 
-// layerBytes is the most that warm homes may take, and as much again checkouts of the base.
-func layerBytes(c config.Config) int64 { return mebibytes(c.LayerMaxMB) }
-
-// MinFree is the floor of free disk space.
-func MinFree(c config.Config) int64 { return mebibytes(c.MinFreeMB) }
-
-// mebibytes are bytes in the words of the library, where less than 0 means none.
-func mebibytes(n int) int64 {
-	if n == 0 {
-		return -1
-	}
-	return int64(min(n, 1<<40)) << 20
-}
-
-// Passed resolves agent-env: a bare NAME passes the host's variable on.
-func (a *App) Passed(list []string) ([]string, error) {
+// AgentEnv resolves agent-env: a bare NAME passes the host's variable on.
+func (a *App) AgentEnv(list []string) ([]string, error) {
 	var env []string
 	for _, item := range list {
 		if !strings.Contains(item, "=") {
@@ -344,21 +221,6 @@ func (a *App) Passed(list []string) ([]string, error) {
 
 // AssumeNone chooses a sandbox for a command that only looks.
 func (p *Parts) AssumeNone() { p.Sandbox, p.looks = "none", true }
-
-func timers(c config.Config) loop.Timers {
-	return loop.Timers{
-		Idle: c.IdleTimeout, Grace: c.CompletionTimeout, GraceCap: max(c.CompletionCap, c.CompletionTimeout),
-		Iteration: c.IterationTimeout, Run: c.RunTimeout, Interrupt: c.StopGrace,
-	}
-}
-
-func lines(list []string, timeout time.Duration) []loop.Command {
-	var out []loop.Command
-	for _, line := range list {
-		out = append(out, loop.Command{Line: line, Timeout: timeout})
-	}
-	return out
-}
 
 // Logger writes for operators. A service without a terminal has programs that read its log; what stands among the lines of other
 // commands, people read.
@@ -381,7 +243,7 @@ func (a *App) Choices() map[string][]string {
 	var efforts, modes []string
 	for _, agent := range a.Agents().All() {
 		d := agent.Describe()
-		efforts, modes = Merged(efforts, d.Efforts), Merged(modes, d.Modes)
+		efforts, modes = Union(efforts, d.Efforts), Union(modes, d.Modes)
 	}
 	a.choices = map[string][]string{
 		"tracker": append([]string{"auto"}, a.Trackers.Names()...),

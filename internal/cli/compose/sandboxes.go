@@ -37,19 +37,19 @@ func StrongerThan(chosen string) string {
 func (a *App) SandboxRegistry(p *Parts) sandboxes.Registry {
 	c := p.Config
 	in := func(e container.Engine) sandboxes.Provider {
-		config := container.Config{
+		settings := container.Config{
 			Image: imageOf(c, p.Top, e.Name),
 			User:  c.ContainerUser, Runtime: c.ContainerRuntime, Args: c.ContainerArgs, HostEnv: a.Host.Env,
 			Unbounded: c.ContainerUnbounded, Network: c.ContainerNetwork, UserNamespace: c.ContainerUserns, SELinux: c.ContainerSELinux,
 			Groups: c.ContainerGroups, Devices: c.ContainerDevices, Workdir: c.ContainerWorkdir, Keep: c.ContainerKeep,
 		}
 		if p.State != "" {
-			config.StateDir = filepath.Join(p.State, "containers")
+			settings.StateDir = filepath.Join(p.State, "containers")
 		}
 		if c.ContainerFiles == string(sandboxes.Copy) {
-			return copying.Wrap(container.New(e, config))
+			return copying.Wrap(container.New(e, settings))
 		}
-		return container.New(e, config)
+		return container.New(e, settings)
 	}
 	deny := append(a.Trackers.SecretVars(), config.SecretVariables()...)
 	if c.Traces != "off" {

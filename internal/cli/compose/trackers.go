@@ -31,7 +31,7 @@ func trackerKinds() []tracker.Descriptor {
 
 // Tracker opens the backlog that the configuration names.
 func (a *App) Tracker(ctx context.Context, p *Parts) (tracker.Tracker, error) {
-	kind, err := a.Kind(ctx, p)
+	kind, err := a.TrackerKind(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (a *App) Tracker(ctx context.Context, p *Parts) (tracker.Tracker, error) {
 	return t, nil
 }
 
-// Kind resolves the tracker "auto": an existing folder of issues is meant to be worked; else the remote's host decides.
-func (a *App) Kind(ctx context.Context, p *Parts) (tracker.Descriptor, error) {
+// TrackerKind resolves the tracker "auto": an existing folder of issues is meant to be worked; else the remote's host decides.
+func (a *App) TrackerKind(ctx context.Context, p *Parts) (tracker.Descriptor, error) {
 	if p.Tracker != "auto" {
 		return a.Trackers.Lookup(p.Tracker)
 	}
@@ -96,16 +96,16 @@ func (a *App) Kind(ctx context.Context, p *Parts) (tracker.Descriptor, error) {
 	return folder, nil
 }
 
-// Passing says, where the tracker "auto" had two to choose from, which it took and why; else it is empty.
-func (p *Parts) Passing() string {
+// IgnoredTracker says, where the tracker "auto" had two to choose from, which it took and why; else it is empty.
+func (p *Parts) IgnoredTracker() string {
 	if p.passedOver == "" {
 		return ""
 	}
 	return fmt.Sprintf("tracker auto: %s, because %s exists; the issues on %s are ignored", p.taken, p.LocalDir, p.passedOver)
 }
 
-// PassingFix settles the choice.
-func (p *Parts) PassingFix() string {
+// IgnoredTrackerFix settles the choice.
+func (p *Parts) IgnoredTrackerFix() string {
 	return fmt.Sprintf("tracker: %s (or tracker: %s, if that is meant) in .ralph/config.yaml, or --tracker %[1]s", p.passedOver, p.taken)
 }
 

@@ -189,8 +189,8 @@ func (d *doctor) lacksToken(ctx context.Context, p *compose.Parts, err error) bo
 
 func (d *doctor) tracker(ctx context.Context, p *compose.Parts, create bool) {
 	kind, _ := d.app.Trackers.Lookup(p.Backlog.Name())
-	if both := p.Passing(); both != "" {
-		d.warn("tracker", both, p.PassingFix())
+	if both := p.IgnoredTracker(); both != "" {
+		d.warn("tracker", both, p.IgnoredTrackerFix())
 	}
 	list, err := p.Backlog.List(ctx, tracker.Query{Labels: p.Labels})
 	if d.lacksToken(ctx, p, err) {

@@ -124,8 +124,8 @@ func IsAway(err error) bool {
 	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
 }
 
-// AsUsage marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
-func AsUsage(err error) error {
+// Classified marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
+func Classified(err error) error {
 	var unknown *pool.UnknownKeyError
 	switch {
 	case errors.As(err, &unknown) && unknown.Nearest != "":

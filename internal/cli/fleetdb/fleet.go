@@ -49,11 +49,11 @@ func (o *Member) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.name, "fleet-name", "", "the project's `name` in the fleet (default: the repository's folder)")
 }
 
-// OpenMember opens the fleet's database for the repository; nil: none is named. The text is the project's name in the fleet.
-func OpenMember(ctx context.Context, a *compose.App, p *compose.Parts, o Member) (*fleet.Database, string, error) {
-	d, err := Database(ctx, a, o.Options)
+// OpenProject opens the fleet's database for the repository; nil: none is named. The text is the project's name in the fleet.
+func OpenProject(ctx context.Context, a *compose.App, p *compose.Parts, o Member) (*fleet.Database, string, error) {
+	d, err := Open(ctx, a, o.Options)
 	if err == nil && d != nil {
-		if err = Migrated(d.Check(ctx)); err != nil {
+		if err = MigrateHint(d.Check(ctx)); err != nil {
 			d.Close()
 			d = nil
 		}
@@ -81,8 +81,8 @@ func address(a *compose.App, o Options) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// Database opens the fleet's database; nil: none is named.
-func Database(ctx context.Context, a *compose.App, o Options) (*fleet.Database, error) {
+// Open opens the fleet's database; nil: none is named.
+func Open(ctx context.Context, a *compose.App, o Options) (*fleet.Database, error) {
 	where, err := address(a, o)
 	if err != nil || where == "" {
 		return nil, err
@@ -119,9 +119,9 @@ func NewCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// fleetDatabase opens the database for a command that needs one.
-func fleetDatabase(ctx context.Context, a *compose.App, o Options) (*fleet.Database, error) {
-	d, err := Database(ctx, a, o)
+// mustOpen opens the database for a command that needs one.
+func mustOpen(ctx context.Context, a *compose.App, o Options) (*fleet.Database, error) {
+	d, err := Open(ctx, a, o)
 	if err == nil && d == nil {
 		err = exit.Usagef("no database is named; give --database URL, --database-file FILE or %s", config.DatabaseVariable)
 	}
@@ -129,7 +129,7 @@ func fleetDatabase(ctx context.Context, a *compose.App, o Options) (*fleet.Datab
 }
 
 func migrateFleet(ctx context.Context, a *compose.App, o Options) error {
-	d, err := fleetDatabase(ctx, a, o)
+	d, err := mustOpen(ctx, a, o)
 	if err != nil {
 		return err
 	}
@@ -145,12 +145,12 @@ func migrateFleet(ctx context.Context, a *compose.App, o Options) error {
 }
 
 func showFleet(ctx context.Context, a *compose.App, o Options) error {
-	d, err := fleetDatabase(ctx, a, o)
+	d, err := mustOpen(ctx, a, o)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	if err := Migrated(d.Check(ctx)); err != nil {
+	if err := MigrateHint(d.Check(ctx)); err != nil {
 		return err
 	}
 	look, err := d.Look(ctx)
@@ -195,8 +195,8 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 	return nil
 }
 
-// Migrated says what to do about a database that is not prepared.
-func Migrated(err error) error {
+// MigrateHint says what to do about a database that is not prepared.
+func MigrateHint(err error) error {
 	if errors.Is(err, fleet.ErrNotMigrated) {
 		return &exit.Error{Status: exit.Usage, Err: err, Hint: "prepare it with: ralph fleet migrate"}
 	}

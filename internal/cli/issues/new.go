@@ -61,7 +61,7 @@ func newIssue(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.D
 	if !ok {
 		return browseNew(ctx, a, p, d)
 	}
-	d.Labels = compose.Merged(slices.Clone(p.Labels), d.Labels)
+	d.Labels = compose.Union(slices.Clone(p.Labels), d.Labels)
 	text := w.Text(d)
 	create := func(text string) error {
 		issue, err := w.Create(ctx, text)

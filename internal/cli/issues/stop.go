@@ -31,7 +31,7 @@ func NewStop(a *compose.App) *cobra.Command {
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupWork, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
-			return stop(ctx, a, p, o, compose.Known(args[0]))
+			return stop(ctx, a, p, o, args[0])
 		}),
 	}
 	o.Flags(cmd)
@@ -53,7 +53,7 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		}
 		return err
 	}
-	database, name, err := fleetdb.OpenMember(ctx, a, p, o)
+	database, name, err := fleetdb.OpenProject(ctx, a, p, o)
 	if err != nil {
 		return err
 	}

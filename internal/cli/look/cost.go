@@ -204,7 +204,7 @@ func runCost(cmd *cobra.Command, a *compose.App, o fleetdb.Member, by string, si
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	all := journal.Store(p.Journal)
-	database, name, err := fleetdb.OpenMember(cmd.Context(), a, p, o)
+	database, name, err := fleetdb.OpenProject(cmd.Context(), a, p, o)
 	if err != nil {
 		return err
 	}
@@ -350,8 +350,8 @@ func chart(rows [][]string, sums CostData, width int) {
 	rows[len(rows)-1] = append(rows[len(rows)-1], "")
 }
 
-// Cost is what was used, in few characters.
-func Cost(u agents.Usage) string { return cmp.Or(ledger.Spend{Usage: u}.String(), "-") }
+// CostText is what was used, in few characters.
+func CostText(u agents.Usage) string { return cmp.Or(ledger.Spend{Usage: u}.String(), "-") }
 
 func orDash[T int | int64](n T, text func(T) string) string {
 	if n == 0 {

@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/cli/clitest"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/clitest"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -35,9 +34,9 @@ func TestCostOfAChain(t *testing.T) {
 		sums := addUp([]journal.Record{r, one}, by)
 		var list []string
 		for _, g := range sums.Groups {
-			list = append(list, fmt.Sprintf("%s %d runs %s", g.Group, g.Runs, Cost(g.Usage)))
+			list = append(list, fmt.Sprintf("%s %d runs %s", g.Group, g.Runs, CostText(g.Usage)))
 		}
-		got := fmt.Sprintf("%s; %d runs %s", strings.Join(list, ", "), sums.Total.Runs, Cost(sums.Total.Usage))
+		got := fmt.Sprintf("%s; %d runs %s", strings.Join(list, ", "), sums.Total.Runs, CostText(sums.Total.Usage))
 		if got != want || sums.Total.Unknown > 0 {
 			t.Errorf("by %s: %s", by, got)
 		}

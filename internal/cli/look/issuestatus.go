@@ -49,7 +49,7 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 		s.Runs = append(s.Runs, StateOf(r))
 	}
 	s.Runs = s.Runs[max(0, len(runs)-runsShown):]
-	MergedWork(ctx, p, s.Runs)
+	MarkMerged(ctx, p, s.Runs)
 	if n := len(s.Runs); n > 0 {
 		last := s.Runs[n-1]
 		t := last.Tally()

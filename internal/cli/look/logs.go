@@ -31,7 +31,7 @@ func NewLogs(a *compose.App) *cobra.Command {
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runLogs(cmd, a, compose.Known(args[0]), follow, all)
+			return runLogs(cmd, a, args[0], follow, all)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")

@@ -21,7 +21,7 @@ func NewPrompt(a *compose.App) *cobra.Command {
 		Example: "  ralph prompt fix-login\n  ralph prompt --prompt-file new.md fix-login",
 		GroupID: compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
-			return printPrompt(ctx, a, p, compose.Known(args[0]))
+			return printPrompt(ctx, a, p, args[0])
 		}),
 	}
 	a.Bind(cmd, config.ForTracker, "agent", "agent-command", "prompt-file", "completion-signal", "gate", "base", "branch-prefix",
@@ -43,7 +43,7 @@ func printPrompt(ctx context.Context, a *compose.App, p *compose.Parts, key stri
 	}
 	text, err := workers.Prompt(ctx, p.Key(ctx, key))
 	if errors.Is(err, tracker.ErrNotFound) {
-		return exit.AsUsage(&pool.UnknownKeyError{Key: key})
+		return exit.Classified(&pool.UnknownKeyError{Key: key})
 	}
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func NewShow(a *compose.App) *cobra.Command {
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
-			return show(ctx, a, p, compose.Known(args[0]))
+			return show(ctx, a, p, args[0])
 		}),
 	}
 	a.AddJSON(cmd)
@@ -51,8 +51,8 @@ func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) err
 	for _, r := range runs {
 		states = append(states, StateOf(r))
 	}
-	MergedWork(ctx, p, states)
-	passed, _ := a.Passed(p.AgentEnv) // a variable that is missing is no secret
+	MarkMerged(ctx, p, states)
+	passed, _ := a.AgentEnv(p.AgentEnv) // a variable that is missing is no secret
 	p.Secrets.Add(a.Secrets(passed, a.User())...)
 	now, err := workOf(ctx, p, states[len(states)-1])
 	if a.JSON {

@@ -7,22 +7,18 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
@@ -55,8 +51,8 @@ type RunState struct {
 	State string `json:"state"` // "running", "died", "unfinished", "merged" or the outcome
 }
 
-// MergedWork marks the runs whose work the base has, whoever brought it there. What git does not know is not marked.
-func MergedWork(ctx context.Context, p *compose.Parts, states []RunState) {
+// MarkMerged marks the runs whose work the base has, whoever brought it there. What git does not know is not marked.
+func MarkMerged(ctx context.Context, p *compose.Parts, states []RunState) {
 	base, err := p.FindBase(ctx)
 	if err != nil {
 		return // there is none, so nothing is merged
@@ -117,7 +113,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 			states = append(states, StateOf(r))
 		}
 	}
-	MergedWork(ctx, p, states)
+	MarkMerged(ctx, p, states)
 	slices.SortStableFunc(states, func(x, y RunState) int {
 		if xo, yo := x.Ended.IsZero(), y.Ended.IsZero(); xo != yo {
 			if xo {
@@ -192,99 +188,6 @@ type StatusData struct {
 	Totals  totals       `json:"totals"`
 }
 
-// capState is a limit, and what is left of it.
-type capState struct {
-	Of    string        `json:"of"`              // "day" or "month" of all runs, "issue", "iteration", or "agent" in one run
-	Agent string        `json:"agent,omitempty"` // of "agent": which, with its model
-	Cap   loop.Budget   `json:"cap"`
-	Spent *agents.Usage `json:"spent,omitempty"`
-	// Unknown is how many runs have a cost that is not known, or not all of it.
-	Unknown int `json:"runs_without_cost,omitempty"`
-	// What is left; nil: not limited.
-	LeftTokens *int64    `json:"left_tokens,omitempty"`
-	LeftUSD    *float64  `json:"left_usd,omitempty"`
-	Until      time.Time `json:"until,omitzero"` // when it is whole again
-}
-
-// capStates are the limits of the configuration. Of those for all runs together it is known what is spent.
-func capStates(ctx context.Context, p *compose.Parts, now time.Time) ([]capState, error) {
-	list, all := []capState{}, compose.Caps(p.Config)
-	for _, of := range []struct {
-		period       string
-		limit        loop.Budget
-		since, until time.Time
-	}{
-		{"day", all.Day, ledger.DayOf(now), ledger.DayOf(now).AddDate(0, 0, 1)},
-		{"month", all.Month, ledger.MonthOf(now), ledger.MonthOf(now).AddDate(0, 1, 0)},
-	} {
-		if of.limit == (loop.Budget{}) {
-			continue
-		}
-		spent, err := spentSince(ctx, p.Journal, of.since)
-		if err != nil {
-			return nil, err
-		}
-		c := newCapState(of.period, of.limit, spent.Usage)
-		c.Spent, c.Unknown, c.Until = &spent.Usage, spent.Unknown, of.until
-		list = append(list, c)
-	}
-	for _, of := range []struct {
-		name  string
-		limit loop.Budget
-	}{
-		{"issue", loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}},
-		{"run", loop.Budget{Tokens: p.BudgetTokensRun, CostUSD: p.BudgetUSDRun}},
-		{"iteration", loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}},
-	} {
-		if of.limit != (loop.Budget{}) {
-			list = append(list, newCapState(of.name, of.limit, agents.Usage{}))
-		}
-	}
-	shares, err := ledger.ParseShares(p.BudgetAgents)
-	for choice, limit := range shares {
-		c := newCapState("agent", limit, agents.Usage{})
-		c.Agent = choice.String()
-		list = append(list, c)
-	}
-	slices.SortStableFunc(list, func(x, y capState) int { return cmp.Compare(x.Agent, y.Agent) })
-	return list, err
-}
-
-func newCapState(of string, limit loop.Budget, spent agents.Usage) capState {
-	c := capState{Of: of, Cap: limit}
-	if limit.Tokens > 0 {
-		left := max(0, limit.Tokens-spent.Tokens())
-		c.LeftTokens = &left
-	}
-	if limit.CostUSD > 0 {
-		left := max(0, limit.CostUSD-spent.CostUSD)
-		c.LeftUSD = &left
-	}
-	return c
-}
-
-// printCaps says what is spent of what all runs may spend together.
-func printCaps(a *compose.App, list []capState) {
-	for _, c := range list {
-		if c.Spent == nil {
-			continue
-		}
-		var parts []string
-		if c.Cap.CostUSD > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s", ledger.Spend{Usage: *c.Spent, Unknown: c.Unknown}.Amount(), ledger.USD(c.Cap.CostUSD)))
-		}
-		if c.Cap.Tokens > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s tokens", ledger.Count(c.Spent.Tokens()), ledger.Count(c.Cap.Tokens)))
-		}
-		full := ""
-		if c.Cap.Spent(*c.Spent) {
-			full = "; nothing new is started"
-		}
-		period := map[string]string{"day": "today", "month": "this month"}[c.Of]
-		a.UI.Printf("Spent %s (UTC): %s%s.\n", period, strings.Join(parts, ", "), full)
-	}
-}
-
 // printLeft says what becomes of runs that have not come to their end.
 func printLeft(a *compose.App, states []RunState) {
 	some := false
@@ -349,7 +252,7 @@ func (s RunState) row(work journal.Record) []string {
 	default:
 		took = "-"
 	}
-	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), screen.Ago(s.Started, time.Now()), took, Cost(s.Facts.Usage), s.Title}
+	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), screen.Ago(s.Started, time.Now()), took, CostText(s.Facts.Usage), s.Title}
 }
 
 // undone is what a run that was left has still to be.

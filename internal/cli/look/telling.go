@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// Tail is a text with more behind it, where there is more.
-func Tail(text, more string) string {
+// WithDetail is a text with more behind it, where there is more.
+func WithDetail(text, more string) string {
 	if more == "" {
 		return text
 	}
@@ -68,7 +68,7 @@ func LogText(e journal.Event) (line string, ended bool) {
 	case journal.EventIteration:
 		text = fmt.Sprint(e.Iteration)
 	case journal.EventUsage:
-		kind, text = string(journal.EventIteration), Tail(fmt.Sprintf("%d ended after %s", e.Iteration, screen.Age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
+		kind, text = string(journal.EventIteration), WithDetail(fmt.Sprintf("%d ended after %s", e.Iteration, screen.Age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
 		if e.Usage != nil {
 			text += "; " + ledger.Spend{Usage: *e.Usage}.Text()
 		}

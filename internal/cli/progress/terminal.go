@@ -40,7 +40,7 @@ func StartView(a *compose.App, plain bool, title, leave string, actions tui.Acti
 // ViewActions are what a view of this repository's runs can do.
 func ViewActions(a *compose.App, p *compose.Parts, name func(key string) string) tui.Actions {
 	return tui.Actions{
-		Name: func(r tui.Run) string { return name(r.Key) }, Cost: look.Cost,
+		Name: func(r tui.Run) string { return name(r.Key) }, Cost: look.CostText,
 		Stop: func(ctx context.Context, r tui.Run) error {
 			return attach.Local{Journal: p.Journal}.Stop(ctx, attach.Run{ID: r.ID, Key: r.Key})
 		},

@@ -109,7 +109,7 @@ func (v *View) Event(e journal.Event) {
 	case journal.EventStarted:
 		v.Line(e, v.UI.PaintErr(screen.Bold, "started"), look.Attempt(e.Attempt)+v.UI.Brief(e.Title, 70))
 	case journal.EventUsage:
-		v.Line(e, v.UI.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), look.Tail(screen.Age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
+		v.Line(e, v.UI.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), look.WithDetail(screen.Age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
 	case journal.EventReview:
 		v.Line(e, v.UI.PaintErr(screen.Dim, "review"), v.UI.Brief(screen.CleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
@@ -186,7 +186,7 @@ func (v *View) warnFull(text string) {
 	if v.full || strings.TrimSpace(text) == "" {
 		return
 	}
-	if said := hint.DiskFull(text, v.State); said != "" {
+	if said := hint.FullDisk(text, v.State); said != "" {
 		v.full = true
 		v.UI.Warn(said)
 	}

@@ -68,7 +68,7 @@ func runSandboxExec(cmd *cobra.Command, a *compose.App, args []string) (err erro
 	if err != nil {
 		return err
 	}
-	if c.Env, err = a.Passed(p.AgentEnv); err != nil {
+	if c.Env, err = a.AgentEnv(p.AgentEnv); err != nil {
 		return err
 	}
 	if compose.ShowsHost(c.Sandboxes) {

@@ -55,7 +55,7 @@ func join(ctx context.Context, a *compose.App, o fleetOptions, log *slog.Logger)
 		}
 		roles[r] = true
 	}
-	d, err := fleetdb.Database(ctx, a, o.Options)
+	d, err := fleetdb.Open(ctx, a, o.Options)
 	switch {
 	case err != nil:
 		return nil, err
@@ -69,7 +69,7 @@ func join(ctx context.Context, a *compose.App, o fleetOptions, log *slog.Logger)
 	f, err := fleet.Start(ctx, fleet.Config{Database: d, Plan: roles["planner"], Work: roles["worker"], TTL: a.Host.FleetLife, Log: log})
 	if err != nil {
 		d.Close()
-		return nil, fleetdb.Migrated(err)
+		return nil, fleetdb.MigrateHint(err)
 	}
 	return &joined{Fleet: f, database: d, roles: roles}, nil
 }

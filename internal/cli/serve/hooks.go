@@ -31,7 +31,7 @@ func (s *serving) hooks() *webhook.Handler {
 
 // webhook checks deliveries for an open project; nil: it takes none, because its tracker sends none or there is no secret.
 func (s *serving) webhook(ctx context.Context, a *compose.App, p *compose.Parts) (func(tracker.Delivery) (tracker.Notice, error), error) {
-	kind, err := a.Kind(ctx, p)
+	kind, err := a.TrackerKind(ctx, p)
 	if err != nil {
 		return nil, err
 	}

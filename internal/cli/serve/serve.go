@@ -144,7 +144,7 @@ func (s *serving) run() error {
 	s.service = service.New(service.Config{Log: s.log, Observe: s.observe})
 	s.webhookSecret = s.Host.Getenv(config.WebhookSecretVariable)
 	s.systemd = s.Host
-	systemd := newNotifier(s.Host)
+	systemd := newSystemdSocket(s.Host)
 	s.Host.Env = withoutService(s.Host.Env)
 	var hangup <-chan struct{}
 	if s.Host.Hangup != nil {

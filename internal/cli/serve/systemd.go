@@ -15,14 +15,14 @@ import (
 	"github.com/ralph-pool/ralph/internal/web"
 )
 
-// notifier tells systemd how a service is. Without systemd it does nothing.
-type notifier struct {
+// systemdSocket tells systemd how a service is. Without systemd it does nothing.
+type systemdSocket struct {
 	socket   string
 	watchdog time.Duration // how often systemd wants to hear; 0: never
 }
 
-func newNotifier(h compose.Host) notifier {
-	n := notifier{socket: h.Getenv("NOTIFY_SOCKET")}
+func newSystemdSocket(h compose.Host) systemdSocket {
+	n := systemdSocket{socket: h.Getenv("NOTIFY_SOCKET")}
 	if strings.HasPrefix(n.socket, "@") { // of the abstract namespace
 		n.socket = "\x00" + n.socket[1:]
 	}
@@ -34,7 +34,7 @@ func newNotifier(h compose.Host) notifier {
 }
 
 // send sends one message, such as "READY=1". That systemd does not get it is no reason to end.
-func (n notifier) send(message string) {
+func (n systemdSocket) send(message string) {
 	if n.socket == "" {
 		return
 	}
@@ -48,7 +48,7 @@ func (n notifier) send(message string) {
 }
 
 // beat tells systemd, for as long as alive reports it, that the service is alive. It ends with ctx.
-func (n notifier) beat(ctx context.Context, alive func() bool) {
+func (n systemdSocket) beat(ctx context.Context, alive func() bool) {
 	if n.socket == "" || n.watchdog == 0 {
 		return
 	}

@@ -82,9 +82,9 @@ func (t *top) run() (err error) {
 	if err != nil {
 		return refused(err)
 	}
-	screen, hide := progress.StartView(t.App, t.plain || !screen.IsTerminal(t.Host.Stdout), "ralph top", "", t.actions)
+	shown, hide := progress.StartView(t.App, t.plain || !screen.IsTerminal(t.Host.Stdout), "ralph top", "", t.actions)
 	defer hide()
-	if t.screen = screen; screen == nil {
+	if t.screen = shown; shown == nil {
 		t.UI.Err.Divert(t.UI.Out) // the lines are the result
 		defer t.UI.Err.Divert(nil)
 		if len(runs) == 0 {
@@ -93,11 +93,11 @@ func (t *top) run() (err error) {
 	}
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	if screen != nil {
-		stop := context.AfterFunc(ctx, screen.Stop)
+	if shown != nil {
+		stop := context.AfterFunc(ctx, shown.Stop)
 		defer stop()
 		go func() {
-			<-screen.Left()
+			<-shown.Left()
 			leave(nil)
 		}()
 	}
@@ -125,7 +125,7 @@ func (t *top) connect(ctx context.Context) (end func() error, err error) {
 	t.source = service
 	t.name = func(project, key string) string { return project + "/" + key }
 	t.actions = tui.Actions{
-		Name: func(r tui.Run) string { return t.name(r.Project, r.Key) }, Cost: look.Cost,
+		Name: func(r tui.Run) string { return t.name(r.Project, r.Key) }, Cost: look.CostText,
 		Stop: func(ctx context.Context, r tui.Run) error {
 			return service.Stop(ctx, attach.Run{Project: r.Project, ID: r.ID, Key: r.Key})
 		},

@@ -94,5 +94,5 @@ func (f forecastData) String() string {
 		lack = fmt.Sprintf("; %d have no known cost", f.Unknown)
 	}
 	return fmt.Sprintf("Expected cost: %s for %s, at %s each, the median of %s with %s%s.",
-		look.Cost(f.All), screen.Plural(f.Issues, "issue"), look.Cost(f.Each), screen.Plural(f.Runs, "run"), screen.CleanLine(with), lack)
+		look.CostText(f.All), screen.Plural(f.Issues, "issue"), look.CostText(f.Each), screen.Plural(f.Runs, "run"), screen.CleanLine(with), lack)
 }

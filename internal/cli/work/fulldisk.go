@@ -11,7 +11,7 @@ func onFullDisk(p *compose.Parts, err error) error {
 	if err == nil || hint.For(err) != "" {
 		return err
 	}
-	if said := hint.DiskFull(err.Error(), p.State); said != "" {
+	if said := hint.FullDisk(err.Error(), p.State); said != "" {
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: said}
 	}
 	return err

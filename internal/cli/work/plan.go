@@ -44,7 +44,7 @@ func stillParked(s pool.Summary) bool {
 func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config, view *progress.View, keys []string) error {
 	plan, err := workers.Preview(ctx, keys...)
 	if err != nil {
-		return exit.AsUsage(err)
+		return exit.Classified(err)
 	}
 	parked, err := workers.Parked(ctx)
 	if err != nil {

@@ -64,19 +64,19 @@ func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider s
 	}
 	defer func() { err = errors.Join(err, box.Close(context.WithoutCancel(ctx))) }()
 	out := proc.NewTail(1 << 10)
-	exit, err := box.Exec(limit, sandboxes.Command{Argv: []string{"git", "--version"}, Stdout: out, Stderr: out})
+	ended, err := box.Exec(limit, sandboxes.Command{Argv: []string{"git", "--version"}, Stdout: out, Stderr: out})
 	switch {
 	case err != nil:
 		return fmt.Errorf("git does not run inside: %w", err)
-	case !exit.OK():
-		return fmt.Errorf("git does not run inside (exit status %d %s): %s", exit.Code, exit.Signal, strings.TrimSpace(out.String()))
+	case !ended.OK():
+		return fmt.Errorf("git does not run inside (exit status %d %s): %s", ended.Code, ended.Signal, strings.TrimSpace(out.String()))
 	}
 	return nil
 }
 
-// works checks the sandbox before a sweep. Where no other program is behind it, one success holds for this program until the machine
+// checkSandbox checks the sandbox before a sweep. Where no other program is behind it, one success holds for this program until the machine
 // starts again: a sandbox that is opened for nothing is a tenth of the cost of a short sweep.
-func works(ctx context.Context, p *compose.Parts, provider sandboxes.Provider) error {
+func checkSandbox(ctx context.Context, p *compose.Parts, provider sandboxes.Provider) error {
 	file, now := checkedFile(p, provider), ""
 	if provider.Capabilities().Isolation == sandboxes.Namespaces {
 		now = thisProgram()

@@ -153,7 +153,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 		return perr
 	}
 	err = jobVerdict(res.Record, res.Unavailable)
-	said := hint.DiskFull(strings.Join(append(res.Record.Warnings, report.Reason(res.Record.Verdict.Reason)), " "), p.State)
+	said := hint.FullDisk(strings.Join(append(res.Record.Warnings, report.Reason(res.Record.Verdict.Reason)), " "), p.State)
 	if said != "" && (err == nil || hint.For(err) != said) {
 		a.UI.Warn(said)
 	}

@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
@@ -25,7 +22,7 @@ import (
 
 // jobVerdict is the exit status of a run; unavailable is why it could not work, if nothing could.
 func jobVerdict(r journal.Record, unavailable error) error {
-	why := errors.New(hint.WithAgent(report.Reason(r.Verdict.Reason)))
+	why := errors.New(hint.AgentAdvice(report.Reason(r.Verdict.Reason)))
 	switch r.Verdict.Outcome {
 	case journal.Succeeded, journal.NoChange:
 		return nil
@@ -40,14 +37,14 @@ func jobVerdict(r journal.Record, unavailable error) error {
 	if r.Verdict.Reason.Code == "" {
 		why = fmt.Errorf("the run ended: %s", r.Verdict.Outcome)
 	}
-	hint := ""
+	next := ""
 	if r.Facts.Open != nil && r.Facts.Open.Kind == journal.FaultDirty {
-		hint = "a run saved them as refs/ralph/wip/" + r.Key + "; work on with --allow-dirty, or remove the worktree with: ralph clean " + r.Key
+		next = "a run saved them as refs/ralph/wip/" + r.Key + "; work on with --allow-dirty, or remove the worktree with: ralph clean " + r.Key
 	}
 	if r.Verdict.Reason.Code == journal.ReasonConflict {
-		hint = fmt.Sprintf("the work is kept on %s; get it with: %s", r.Branch, report.GitCommand("merge", r.Branch))
+		next = fmt.Sprintf("the work is kept on %s; get it with: %s", r.Branch, report.GitCommand("merge", r.Branch))
 	}
-	return &exit.Error{Status: exit.Incomplete, Err: why, Hint: hint}
+	return &exit.Error{Status: exit.Incomplete, Err: why, Hint: next}
 }
 
 // printJob prints what the run came to.
@@ -125,85 +122,6 @@ func denied(r journal.Record) string {
 	d := r.Facts.Iterations[n-1].Denied[0]
 	return fmt.Sprintf("the agent may not use %s (%s), and there is no commit; allow it with --skip-permissions or a --permission-mode, or choose a sandbox that isolates",
 		d.Tool, d.Detail)
-}
-
-// jobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
-type jobLog struct {
-	ui      *screen.Printer
-	secrets *redact.Secrets
-	name    string
-	file    *os.File // --log-file; nil: the terminal
-}
-
-// newJobLog opens the log of one run.
-func newJobLog(a *compose.App, f runFlags, secrets *redact.Secrets) (*jobLog, error) {
-	l := &jobLog{ui: a.UI, secrets: secrets, name: f.name}
-	if f.logFile == "" {
-		return l, nil
-	}
-	var err error
-	l.file, err = os.OpenFile(a.Path(f.logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, exit.Usagef("--log-file: %v", err)
-	}
-	l.print("run started at %s", time.Now().Format(time.RFC3339))
-	return l, nil
-}
-
-func (l *jobLog) close() {
-	if l.file != nil {
-		_ = l.file.Close() // each line is written at once
-	}
-}
-
-func (l *jobLog) print(format string, args ...any) {
-	text := l.secrets.Mask(screen.Clean(fmt.Sprintf(format, args...)))
-	if l.name != "" {
-		text = "[" + screen.CleanLine(l.name) + "] " + text
-	}
-	if l.file != nil {
-		_, _ = fmt.Fprintln(l.file, text) // a full disk must not stop the agent
-		return
-	}
-	l.ui.Note("%s", text)
-}
-
-func (l *jobLog) event(e loop.Event) {
-	switch e.Kind {
-	case loop.EventIteration, loop.EventWarning:
-		l.print("%s", e.Text)
-	case loop.EventSignal:
-		l.print("completion signal seen: %s", e.Text)
-	case loop.EventCommits:
-		l.print("%s", screen.Plural(e.New, "new commit"))
-	case loop.EventSetup, loop.EventGate, loop.EventAfter:
-		if e.Check != nil {
-			l.print("%s %s: exit status %d", e.Kind, e.Check.Command, e.Check.ExitCode)
-		}
-	case loop.EventAgent:
-		l.agent(e.Agent)
-	case loop.EventEnded:
-		if e.Result != nil && e.Result.Failure != nil {
-			l.print("agent failed: %s", report.Failure(e.Result.Failure))
-			if e.Result.Stderr != "" {
-				l.print("the end of its standard error:\n%s", e.Result.Stderr)
-			}
-		}
-	}
-}
-
-func (l *jobLog) agent(e *agents.Event) {
-	switch {
-	case e == nil:
-	case e.Kind == agents.EventMessage && e.Text != "":
-		l.print("%s", e.Text)
-	case e.Kind == agents.EventTool:
-		l.print("  %s %s", e.Name, e.Detail)
-	case e.Kind == agents.EventDenied:
-		l.print("  permission denied: %s %s", e.Name, e.Detail)
-	case e.Kind == agents.EventRetry, e.Kind == agents.EventNotice && l.ui.Verbose:
-		l.print("  %s: %s", e.Kind, e.Text)
-	}
 }
 
 // RunData is what `ralph run --json` prints. Fields are only ever added.

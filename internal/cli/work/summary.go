@@ -55,7 +55,7 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 		if !r.Ended.IsZero() {
 			took = screen.Age(r.Ended.Sub(r.Started))
 		}
-		rows = append(rows, []string{v.Name(r.Key), look.OutcomeOf(r), fmt.Sprint(r.Commits), took, look.Cost(r.Facts.Usage)})
+		rows = append(rows, []string{v.Name(r.Key), look.OutcomeOf(r), fmt.Sprint(r.Commits), took, look.CostText(r.Facts.Usage)})
 		sum.Add(r)
 	}
 	a.UI.Table(screen.WithoutUnknown(rows, "COST"))

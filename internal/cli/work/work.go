@@ -73,8 +73,8 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	if err != nil {
 		return err
 	}
-	if both := p.Passing(); both != "" {
-		a.UI.Note("%s; %s", screen.CleanLine(both), p.PassingFix())
+	if both := p.IgnoredTracker(); both != "" {
+		a.UI.Note("%s; %s", screen.CleanLine(both), p.IgnoredTrackerFix())
 	}
 	if err := Sweepable(ctx, p, c.Run.Publish); err != nil {
 		return err
@@ -115,13 +115,13 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	if unable != nil {
 		return unable
 	}
-	if err := works(ctx, p, c.Run.Sandboxes); err != nil {
+	if err := checkSandbox(ctx, p, c.Run.Sandboxes); err != nil {
 		return NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	noteUncommitted(ctx, a, p)
-	screen, hide := progress.StartView(a, plain || a.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", progress.ViewActions(a, p, view.Name))
+	shown, hide := progress.StartView(a, plain || a.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", progress.ViewActions(a, p, view.Name))
 	defer hide()
-	view.Screen = screen
+	view.Screen = shown
 	stop := context.AfterFunc(a.Hard, workers.Kill)
 	defer stop()
 	defer a.NoteStopping(ctx, c.Run.StopGrace)()
@@ -142,13 +142,13 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 // workEnded says how a sweep has ended, failed if it did.
 func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *progress.View, remote string, named bool, failed error) error {
 	if failed != nil && len(s.Runs) == 0 {
-		return exit.AsUsage(failed)
+		return exit.Classified(failed)
 	}
 	if err := summary(a, s, view, remote, named); err != nil {
 		return err
 	}
 	if failed != nil {
-		return exit.AsUsage(failed)
+		return exit.Classified(failed)
 	}
 	err := verdict(ctx, s)
 	_, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable)
@@ -301,9 +301,9 @@ func verdict(ctx context.Context, s pool.Summary) error {
 func unavailableText(err error) string {
 	var agent *run.UnavailableError
 	if errors.As(err, &agent) && agent.Key != "" {
-		return fmt.Sprintf("%s: %s; `ralph work KEY` tries an issue at once", report.Unavailable(agent.Agents), hint.WithAgent(report.Reason(agent.Reason)))
+		return fmt.Sprintf("%s: %s; `ralph work KEY` tries an issue at once", report.Unavailable(agent.Agents), hint.AgentAdvice(report.Reason(agent.Reason)))
 	}
-	return hint.WithAgent(err.Error())
+	return hint.AgentAdvice(err.Error())
 }
 
 func countIf[T any](list []T, is func(T) bool) (n int) {

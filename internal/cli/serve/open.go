@@ -137,8 +137,8 @@ func sshHost(ctx context.Context, a *compose.App, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, sshTime)
 	defer cancel()
 	var out bytes.Buffer
-	exit, err := proc.Run(ctx, proc.Spec{Argv: []string{"ssh", "-G", "--", name}, Dir: a.Host.Dir, Env: a.Host.Env, Stdout: &out})
-	if err != nil || exit.Code != 0 {
+	ended, err := proc.Run(ctx, proc.Spec{Argv: []string{"ssh", "-G", "--", name}, Dir: a.Host.Dir, Env: a.Host.Env, Stdout: &out})
+	if err != nil || ended.Code != 0 {
 		return name
 	}
 	for line := range strings.Lines(out.String()) {

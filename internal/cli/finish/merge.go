@@ -1,5 +1,5 @@
-// Package review has the commands for finished work: diff, tree, open, verify and merge.
-package review
+// Package finish has the commands for finished work: diff, tree, open, verify and merge.
+package finish
 
 import (
 	"cmp"
@@ -238,7 +238,7 @@ func isMerged(ctx context.Context, p *compose.Parts, key string) bool {
 		return false
 	}
 	last := []look.RunState{look.StateOf(runs[0])}
-	look.MergedWork(ctx, p, last)
+	look.MarkMerged(ctx, p, last)
 	return last[0].State == "merged"
 }
 
@@ -264,11 +264,11 @@ func mergedAll(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	case ctx.Err() != nil:
 		return exit.ErrInterrupted
 	}
-	status, hint := exit.Incomplete, "`ralph show KEY` says what to type next"
+	status, next := exit.Incomplete, "`ralph show KEY` says what to type next"
 	if e := (*exit.Error)(nil); errors.As(last, &e) && left == len(results) {
-		status, hint = e.Status, e.Hint
+		status, next = e.Status, e.Hint
 	}
-	return &exit.Error{Status: status, Hint: hint, Err: fmt.Errorf("%d of %s not merged", left, screen.Plural(len(results), "issue"))}
+	return &exit.Error{Status: status, Hint: next, Err: fmt.Errorf("%d of %s not merged", left, screen.Plural(len(results), "issue"))}
 }
 
 // merged says how a merge has ended.

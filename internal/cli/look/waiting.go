@@ -11,11 +11,9 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/report"
 )
@@ -60,59 +58,6 @@ func retryQueue(states []RunState, now time.Time) []issueRetry {
 		return cmp.Or(a.RetryAt.Compare(b.RetryAt), cmp.Compare(a.Issue, b.Issue))
 	})
 	return list
-}
-
-// totals are of all runs of the repository on this host, or in its fleet.
-type totals struct {
-	Usage          agents.Usage `json:"usage"`
-	Unknown        int          `json:"runs_without_cost"`
-	Running        int          `json:"running"`
-	RunningSeconds float64      `json:"running_seconds"`
-}
-
-func totalsOf(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member, states []RunState, now time.Time) (t totals, err error) {
-	var running []journal.Record
-	for _, s := range states {
-		if s.State == "running" {
-			running = append(running, s.Record)
-		}
-	}
-	all := journal.Store(p.Journal)
-	database, name, err := fleetdb.OpenMember(ctx, a, p, o)
-	if err != nil {
-		return t, err
-	}
-	if database != nil {
-		defer database.Close()
-		all = database.Runs(name)
-		if running, err = database.Running(ctx, name); err != nil {
-			return t, err
-		}
-	}
-	for _, r := range running {
-		t.Running++
-		t.RunningSeconds += now.Sub(r.Started).Seconds()
-	}
-	spent, err := spentSince(ctx, all, time.Time{})
-	t.Usage, t.Unknown = spent.Usage, spent.Unknown
-	return t, err
-}
-
-// spentSince is what runs have spent since a day began, for the caps. What of it is an estimate or has no price is that of the runs
-// which have begun since.
-func spentSince(ctx context.Context, all journal.Store, since time.Time) (s ledger.Spend, err error) {
-	if s.Usage, _, err = all.Spent(ctx, "", since, since); err != nil {
-		return s, err
-	}
-	adds, ok := all.(journal.Totals)
-	if !ok {
-		return s, nil
-	}
-	list, err := adds.Totals(ctx, "", since)
-	for _, t := range list {
-		s.Estimated, s.Unpriced, s.Unknown = s.Estimated+t.Usage.Estimated, s.Unpriced+t.Usage.Unpriced, s.Unknown+t.Unknown
-	}
-	return s, err
 }
 
 // waitsTime bounds the look at a backlog that a status takes.

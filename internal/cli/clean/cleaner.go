@@ -22,15 +22,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree/record"
 )
 
-// leftover is all that ralph has left for one key.
-type leftover struct {
+// remains is all that ralph has left for one key.
+type remains struct {
 	key    string
 	trees  []*worktree.Tree
 	branch worktree.Branch // the zero Branch: no ref
 }
 
 // name is the branch that people know it by.
-func (l leftover) name() string {
+func (l remains) name() string {
 	if len(l.trees) > 0 {
 		return l.trees[0].Spec().Branch
 	}
@@ -82,11 +82,11 @@ func (c *cleaner) layers(ctx context.Context, ui *screen.Printer) error {
 }
 
 // find lists what there is, by key.
-func (c *cleaner) find(ctx context.Context) ([]leftover, error) {
-	byKey := map[string]*leftover{}
-	of := func(key string) *leftover {
+func (c *cleaner) find(ctx context.Context) ([]remains, error) {
+	byKey := map[string]*remains{}
+	of := func(key string) *remains {
 		if byKey[key] == nil {
-			byKey[key] = &leftover{key: key}
+			byKey[key] = &remains{key: key}
 		}
 		return byKey[key]
 	}
@@ -107,7 +107,7 @@ func (c *cleaner) find(ctx context.Context) ([]leftover, error) {
 			of(b.Key).branch = b
 		}
 	}
-	var all []leftover
+	var all []remains
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		all = append(all, *byKey[key])
 	}
@@ -148,7 +148,7 @@ func (c *cleaner) look(ctx context.Context) error {
 }
 
 // clean removes what is left for one key, as far as it may go.
-func (c *cleaner) clean(ctx context.Context, l leftover) []CleanedData {
+func (c *cleaner) clean(ctx context.Context, l remains) []CleanedData {
 	keep := func(why string, drop bool) []CleanedData { return []CleanedData{{l.key, l.name(), false, why, drop}} }
 	if held, claimed := c.held[l.key]; claimed && !held.Gone && (held.Err != nil || held.Holder.Run != "") {
 		return keep("it is being worked", false)
@@ -223,7 +223,7 @@ func reasonText(err error) string {
 }
 
 // branch removes the refs of a key.
-func (c *cleaner) branch(ctx context.Context, l leftover) CleanedData {
+func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 	b := l.branch
 	keep := func(format string, args ...any) CleanedData {
 		return CleanedData{l.key, l.name(), false, fmt.Sprintf(format, args...), true}

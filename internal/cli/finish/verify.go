@@ -1,4 +1,4 @@
-package review
+package finish
 
 import (
 	"cmp"
@@ -154,7 +154,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		}
 		branches = nil
 	case !strings.Contains(typed, "/") || strings.HasSuffix(typed, ".md"): // origin/ralph/one is no issue
-		branches = append(branches, v.BranchPrefix+compose.Known(typed))
+		branches = append(branches, v.BranchPrefix+compose.KeyOfFile(typed))
 		if v.Backlog != nil {
 			branches = append(branches, v.BranchPrefix+v.Key(ctx, typed))
 		}

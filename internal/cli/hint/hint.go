@@ -1,4 +1,5 @@
-// Package hint has the texts that say what to do about something: which command, flag or key helps. Each stands in one place.
+// Package hint has the texts that say what to do about something, where more than one command says it: which command, flag or key
+// helps.
 package hint
 
 import (
@@ -104,7 +105,7 @@ func For(err error) string {
 	if _, short := errors.AsType[*disk.ShortError](err); short {
 		return "free some space, choose another disk with state-dir, or lower min-free-mb"
 	}
-	return cmp.Or(Sandbox(err), Identity(err), DiskFull(err.Error(), ""))
+	return cmp.Or(Sandbox(err), Identity(err), FullDisk(err.Error(), ""))
 }
 
 // Identity is the command that fixes a missing name or key.
@@ -121,8 +122,8 @@ func Identity(err error) string {
 // Agent is what to do about a program that is missing.
 const Agent = agents.InstallHint + ", or choose another with --agent or --agent-command"
 
-// WithAgent says the same where a run has said what to do.
-func WithAgent(text string) string { return strings.Replace(text, agents.InstallHint, Agent, 1) }
+// AgentAdvice says the same where a run has said what to do.
+func AgentAdvice(text string) string { return strings.Replace(text, agents.InstallHint, Agent, 1) }
 
 // Raising says of a notice about a limit which key raises it.
 func Raising(notice string) string {

@@ -49,14 +49,14 @@ func TestSandboxIsCheckedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, provider := &compose.Parts{State: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, &probed{isolation: c.isolation, err: c.first}
-			if err := works(t.Context(), p, provider); !errors.Is(err, c.first) {
+			if err := checkSandbox(t.Context(), p, provider); !errors.Is(err, c.first) {
 				t.Errorf("first: %v", err)
 			}
 			if c.between != nil {
 				c.between(p, provider)
 			}
 			provider.err = nil
-			if err := works(t.Context(), p, provider); err != nil || provider.checks != c.want {
+			if err := checkSandbox(t.Context(), p, provider); err != nil || provider.checks != c.want {
 				t.Errorf("%d checks, want %d: %v", provider.checks, c.want, err)
 			}
 		})

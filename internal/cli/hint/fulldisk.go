@@ -17,10 +17,10 @@ var hostPath = regexp.MustCompile(`(^|\s)(/[^\s:]+)`)
 // leastRoom is less than any run needs; a disk with less is full.
 const leastRoom = 4 << 20
 
-// DiskFull says which disk is full and what frees space, where that is what a text of ralph's is about; empty: it is not. A
+// FullDisk says which disk is full and what frees space, where that is what a text of ralph's is about; empty: it is not. A
 // program in a sandbox may have filled a disk of its own, so the disks of the paths that the text names, and of the folder, are
 // looked at.
-func DiskFull(text, folder string) string {
+func FullDisk(text, folder string) string {
 	if !lacksSpace.MatchString(text) {
 		return ""
 	}

@@ -4,30 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/cli/clean"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/internal/cli/work"
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
-	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree/git"
-	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
 // versionTime is how long a CLI may take to tell its version.
@@ -72,14 +63,14 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	out := proc.NewTail(1 << 10)
 	limit, cancel := context.WithTimeoutCause(ctx, versionTime, errors.New("no answer in time"))
 	defer cancel()
-	exit, err := proc.Run(limit, proc.Spec{
+	ended, err := proc.Run(limit, proc.Spec{
 		Argv: []string{inv.Argv[0], "--version"}, Dir: p.Top, Env: d.app.Host.Env, Stdout: out, Stderr: out,
 	})
 	switch {
 	case err != nil:
 		d.fail("agent", fmt.Sprintf("%s: %v", agent.Name(), err), hint.Agent)
-	case exit.Code != 0:
-		d.fail("agent", fmt.Sprintf("%s --version: exit status %d: %s", inv.Argv[0], exit.Code, out), "")
+	case ended.Code != 0:
+		d.fail("agent", fmt.Sprintf("%s --version: exit status %d: %s", inv.Argv[0], ended.Code, out), "")
 	default:
 		d.ok("agent", fmt.Sprintf("%s: %s", agent.Name(), strings.TrimSpace(out.String())))
 		d.login(ctx, p, agent, provider, len(p.Fallback) == 0)
@@ -123,34 +114,6 @@ func (d *doctor) refused(ctx context.Context, p *compose.Parts, agent string) *a
 	return nil
 }
 
-func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
-	reg := d.app.SandboxRegistry(p)
-	chosenName := p.Sandbox
-	if chosenName == "auto" {
-		chosenName = "native"
-	}
-	provider, err := reg.Lookup(chosenName)
-	if err == nil {
-		err = work.Preflight(ctx, d.app, p, provider)
-	}
-	switch {
-	case err != nil:
-		d.fail("sandbox", hint.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: `ralph sandbox check` lists them")
-	case !provider.Capabilities().Isolated():
-		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+compose.StrongerThan(chosenName))
-	case provider.Capabilities().Weaker != "":
-		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker, "--sandbox "+compose.StrongerThan(chosenName)+", where one works")
-	default:
-		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
-	}
-	if err == nil && provider.Capabilities().Isolated() {
-		d.worktrees(ctx, p, provider)
-	}
-	if s, ok := provider.(*sbx.Provider); ok && err == nil {
-		d.sbxLogin(ctx, s, d.app.About(p.Agent).Sbx)
-	}
-}
-
 // metering says who counts what the agents use.
 func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 	provider, err := d.app.Sandbox(ctx, p)
@@ -185,56 +148,6 @@ func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 	}
 }
 
-// worktrees says how the files of a run are made.
-func (d *doctor) worktrees(ctx context.Context, p *compose.Parts, provider sandboxes.Provider) {
-	layers, ok := sandboxes.As[sandboxes.Layerer](provider)
-	why := fmt.Errorf("sandbox %s has nothing else", provider.Name())
-	switch {
-	case ok && p.LayerMaxMB == 0:
-		why = errors.New("layer-max-mb is 0")
-	case ok:
-		why = layers.Layers(ctx, p.Repo.Temp())
-	}
-	if why != nil {
-		d.ok("worktrees", "each is a checkout of its own: "+strings.ReplaceAll(why.Error(), "\n", "; "))
-		return
-	}
-	d.ok("worktrees", "from 2,000 files on laid over a checkout of the base that all runs share (overlayfs)")
-}
-
-// journal looks for damage, which no command need have met yet.
-func (d *doctor) journal(ctx context.Context, p *compose.Parts) {
-	path := p.JournalFile()
-	if err := p.Journal.Check(ctx); err != nil {
-		d.fail("journal", err.Error(), "mv "+git.Quote(path)+" "+git.Quote(path+".damaged"))
-		return
-	}
-	d.ok("journal", path)
-}
-
-// disk looks whether a sweep would start anything. Twice the floor is little to work with.
-func (d *doctor) disk(p *compose.Parts) {
-	room, err := disk.RoomAt(p.State)
-	if err != nil {
-		d.warn("disk", err.Error(), "")
-		return
-	}
-	guard := disk.Guard{Place: p.State, Floor: compose.MinFree(p.Config)}
-	twice := disk.Guard{Place: p.State, Floor: 2 * compose.MinFree(p.Config)}
-	text := fmt.Sprintf("%s free for worktrees in %s, %d MiB of them kept free (min-free-mb)", disk.Size(room.Bytes), p.State, p.MinFreeMB)
-	const hint = "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb"
-	switch {
-	case guard.Short() != nil:
-		d.fail("disk", guard.Short().Error(), hint)
-	case twice.Short() != nil:
-		d.warn("disk", text, hint)
-	case p.MinFreeMB == 0:
-		d.warn("disk", disk.Size(room.Bytes)+" free for worktrees in "+p.State+", and nothing keeps a run from filling it (min-free-mb is 0)", "--min-free-mb 1024")
-	default:
-		d.ok("disk", text)
-	}
-}
-
 // reviewer looks whether the reviewer's program is there, and whether it seems to be logged in.
 func (d *doctor) reviewer(ctx context.Context, p *compose.Parts) {
 	provider, err := d.app.Sandbox(ctx, p)
@@ -258,33 +171,6 @@ func (d *doctor) reviewer(ctx context.Context, p *compose.Parts) {
 	d.login(ctx, p, r.Agent, provider, true)
 }
 
-// identity looks whether commits can be made as asked.
-func (d *doctor) identity(ctx context.Context, p *compose.Parts) {
-	var environ []string
-	if p.Sandbox == "none" {
-		environ = os.Environ()
-	}
-	who, err := publish.Author(ctx, p.Identity(), p.Backlog)
-	if err == nil {
-		err = p.Repo.CheckIdentity(ctx, who, environ)
-	}
-	if err != nil {
-		d.fail("identity", err.Error(), hint.Identity(err))
-		return
-	}
-	if who.Author == (identity.Ident{}) {
-		if who.Author, err = p.Repo.User(ctx); err != nil {
-			d.warn("identity", fmt.Sprintf("%v; commits are of %s", err, who.Author), hint.Identity(err))
-			return
-		}
-	}
-	text := "commits are of " + who.Author.String()
-	if who.Sign != "" {
-		text += ", signed with " + string(who.Sign)
-	}
-	d.ok("identity", text)
-}
-
 // sbxLogin warns when sbx will not have the credential of the agent's service: it uses none of the agent's own logins.
 func (d *doctor) sbxLogin(ctx context.Context, p *sbx.Provider, agent agents.Sbx) {
 	if agent.Service == "" || d.app.Host.Getenv(agent.Key) != "" {
@@ -297,42 +183,5 @@ func (d *doctor) sbxLogin(ctx context.Context, p *sbx.Provider, agent agents.Sbx
 	case !has:
 		d.warn("sandbox", "sbx holds no secret for "+agent.Service+", and "+agent.Key+" is not set",
 			"ralph sandbox login --oauth "+agent.Service+", or with a key: ralph sandbox login --stdin "+agent.Service)
-	}
-}
-
-// leftovers says what is left, and how to be rid of it.
-func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
-	found, err := clean.Leftovers(ctx, p)
-	if d.lacksToken(ctx, p, err) {
-		return
-	}
-	if err != nil {
-		d.fail("leftovers", err.Error(), "")
-		return
-	}
-	for _, l := range found {
-		severity, fix := tracker.Fail, hint.Repair
-		if l.Safe {
-			severity = tracker.Warn
-		}
-		if l.Remove == nil {
-			fix = ""
-		}
-		text := string(l.Kind) + ": " + l.Where
-		if l.Detail != "" {
-			text += " (" + l.Detail + ")"
-		}
-		d.add("leftovers", severity, text, fix)
-	}
-	dir := filepath.Join(p.State, "kept")
-	kept, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.fail("leftovers", err.Error(), "")
-		return
-	}
-	if len(kept) > 0 {
-		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s", screen.Plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
-	} else if len(found) == 0 {
-		d.ok("leftovers", "none")
 	}
 }

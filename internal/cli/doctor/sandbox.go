@@ -1,0 +1,59 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/work"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/sbx"
+)
+
+func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
+	reg := d.app.SandboxRegistry(p)
+	chosenName := p.Sandbox
+	if chosenName == "auto" {
+		chosenName = "native"
+	}
+	provider, err := reg.Lookup(chosenName)
+	if err == nil {
+		err = work.Preflight(ctx, d.app, p, provider)
+	}
+	switch {
+	case err != nil:
+		d.fail("sandbox", hint.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: `ralph sandbox check` lists them")
+	case !provider.Capabilities().Isolated():
+		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+compose.StrongerThan(chosenName))
+	case provider.Capabilities().Weaker != "":
+		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker, "--sandbox "+compose.StrongerThan(chosenName)+", where one works")
+	default:
+		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
+	}
+	if err == nil && provider.Capabilities().Isolated() {
+		d.worktrees(ctx, p, provider)
+	}
+	if s, ok := provider.(*sbx.Provider); ok && err == nil {
+		d.sbxLogin(ctx, s, d.app.About(p.Agent).Sbx)
+	}
+}
+
+// worktrees says how the files of a run are made.
+func (d *doctor) worktrees(ctx context.Context, p *compose.Parts, provider sandboxes.Provider) {
+	layers, ok := sandboxes.As[sandboxes.Layerer](provider)
+	why := fmt.Errorf("sandbox %s has nothing else", provider.Name())
+	switch {
+	case ok && p.LayerMaxMB == 0:
+		why = errors.New("layer-max-mb is 0")
+	case ok:
+		why = layers.Layers(ctx, p.Repo.Temp())
+	}
+	if why != nil {
+		d.ok("worktrees", "each is a checkout of its own: "+strings.ReplaceAll(why.Error(), "\n", "; "))
+		return
+	}
+	d.ok("worktrees", "from 2,000 files on laid over a checkout of the base that all runs share (overlayfs)")
+}

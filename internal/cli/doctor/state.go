@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ralph-pool/ralph/internal/cli/clean"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/identity"
+)
+
+// journal looks for damage, which no command need have met yet.
+func (d *doctor) journal(ctx context.Context, p *compose.Parts) {
+	path := p.JournalFile()
+	if err := p.Journal.Check(ctx); err != nil {
+		d.fail("journal", err.Error(), "mv "+git.Quote(path)+" "+git.Quote(path+".damaged"))
+		return
+	}
+	d.ok("journal", path)
+}
+
+// disk looks whether a sweep would start anything. Twice the floor is little to work with.
+func (d *doctor) disk(p *compose.Parts) {
+	room, err := disk.RoomAt(p.State)
+	if err != nil {
+		d.warn("disk", err.Error(), "")
+		return
+	}
+	guard := disk.Guard{Place: p.State, Floor: compose.MinFree(p.Config)}
+	twice := disk.Guard{Place: p.State, Floor: 2 * compose.MinFree(p.Config)}
+	text := fmt.Sprintf("%s free for worktrees in %s, %d MiB of them kept free (min-free-mb)", disk.Size(room.Bytes), p.State, p.MinFreeMB)
+	const fix = "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb"
+	switch {
+	case guard.Short() != nil:
+		d.fail("disk", guard.Short().Error(), fix)
+	case twice.Short() != nil:
+		d.warn("disk", text, fix)
+	case p.MinFreeMB == 0:
+		d.warn("disk", disk.Size(room.Bytes)+" free for worktrees in "+p.State+", and nothing keeps a run from filling it (min-free-mb is 0)", "--min-free-mb 1024")
+	default:
+		d.ok("disk", text)
+	}
+}
+
+// leftovers says what is left, and how to be rid of it.
+func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
+	found, err := clean.Leftovers(ctx, p)
+	if d.lacksToken(ctx, p, err) {
+		return
+	}
+	if err != nil {
+		d.fail("leftovers", err.Error(), "")
+		return
+	}
+	for _, l := range found {
+		severity, fix := tracker.Fail, hint.Repair
+		if l.Safe {
+			severity = tracker.Warn
+		}
+		if l.Remove == nil {
+			fix = ""
+		}
+		text := string(l.Kind) + ": " + l.Where
+		if l.Detail != "" {
+			text += " (" + l.Detail + ")"
+		}
+		d.add("leftovers", severity, text, fix)
+	}
+	dir := filepath.Join(p.State, "kept")
+	kept, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.fail("leftovers", err.Error(), "")
+		return
+	}
+	if len(kept) > 0 {
+		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s", screen.Plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
+	} else if len(found) == 0 {
+		d.ok("leftovers", "none")
+	}
+}
+
+// identity looks whether commits can be made as asked.
+func (d *doctor) identity(ctx context.Context, p *compose.Parts) {
+	var environ []string
+	if p.Sandbox == "none" {
+		environ = os.Environ()
+	}
+	who, err := publish.Author(ctx, p.Identity(), p.Backlog)
+	if err == nil {
+		err = p.Repo.CheckIdentity(ctx, who, environ)
+	}
+	if err != nil {
+		d.fail("identity", err.Error(), hint.Identity(err))
+		return
+	}
+	if who.Author == (identity.Ident{}) {
+		if who.Author, err = p.Repo.User(ctx); err != nil {
+			d.warn("identity", fmt.Sprintf("%v; commits are of %s", err, who.Author), hint.Identity(err))
+			return
+		}
+	}
+	text := "commits are of " + who.Author.String()
+	if who.Sign != "" {
+		text += ", signed with " + string(who.Sign)
+	}
+	d.ok("identity", text)
+}

@@ -1,0 +1,94 @@
+package work
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/pool/report"
+)
+
+// jobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
+type jobLog struct {
+	ui      *screen.Printer
+	secrets *redact.Secrets
+	name    string
+	file    *os.File // --log-file; nil: the terminal
+}
+
+// newJobLog opens the log of one run.
+func newJobLog(a *compose.App, f runFlags, secrets *redact.Secrets) (*jobLog, error) {
+	l := &jobLog{ui: a.UI, secrets: secrets, name: f.name}
+	if f.logFile == "" {
+		return l, nil
+	}
+	var err error
+	l.file, err = os.OpenFile(a.Path(f.logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, exit.Usagef("--log-file: %v", err)
+	}
+	l.print("run started at %s", time.Now().Format(time.RFC3339))
+	return l, nil
+}
+
+func (l *jobLog) close() {
+	if l.file != nil {
+		_ = l.file.Close() // each line is written at once
+	}
+}
+
+func (l *jobLog) print(format string, args ...any) {
+	text := l.secrets.Mask(screen.Clean(fmt.Sprintf(format, args...)))
+	if l.name != "" {
+		text = "[" + screen.CleanLine(l.name) + "] " + text
+	}
+	if l.file != nil {
+		_, _ = fmt.Fprintln(l.file, text) // a full disk must not stop the agent
+		return
+	}
+	l.ui.Note("%s", text)
+}
+
+func (l *jobLog) event(e loop.Event) {
+	switch e.Kind {
+	case loop.EventIteration, loop.EventWarning:
+		l.print("%s", e.Text)
+	case loop.EventSignal:
+		l.print("completion signal seen: %s", e.Text)
+	case loop.EventCommits:
+		l.print("%s", screen.Plural(e.New, "new commit"))
+	case loop.EventSetup, loop.EventGate, loop.EventAfter:
+		if e.Check != nil {
+			l.print("%s %s: exit status %d", e.Kind, e.Check.Command, e.Check.ExitCode)
+		}
+	case loop.EventAgent:
+		l.agent(e.Agent)
+	case loop.EventEnded:
+		if e.Result != nil && e.Result.Failure != nil {
+			l.print("agent failed: %s", report.Failure(e.Result.Failure))
+			if e.Result.Stderr != "" {
+				l.print("the end of its standard error:\n%s", e.Result.Stderr)
+			}
+		}
+	}
+}
+
+func (l *jobLog) agent(e *agents.Event) {
+	switch {
+	case e == nil:
+	case e.Kind == agents.EventMessage && e.Text != "":
+		l.print("%s", e.Text)
+	case e.Kind == agents.EventTool:
+		l.print("  %s %s", e.Name, e.Detail)
+	case e.Kind == agents.EventDenied:
+		l.print("  permission denied: %s %s", e.Name, e.Detail)
+	case e.Kind == agents.EventRetry, e.Kind == agents.EventNotice && l.ui.Verbose:
+		l.print("  %s: %s", e.Kind, e.Text)
+	}
+}

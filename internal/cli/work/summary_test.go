@@ -1,0 +1,48 @@
+package work
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/cli/clitest"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// The end of a sweep says what it cost, as far as that is known.
+func TestSummaryCost(t *testing.T) {
+	t.Parallel()
+	silent, priced := clitest.CostRun("one", 1, agents.Usage{}), clitest.CostRun("two", 1, agents.Usage{CostUSD: 0.25})
+	counted := clitest.CostRun("three", 1, agents.Usage{Input: 12000})
+	for _, c := range []struct {
+		runs       []journal.Record
+		table, end string
+	}{
+		{[]journal.Record{silent}, "ISSUE  OUTCOME    COMMITS  TOOK\none    succeeded  0        1m0s\n", ": 1 succeeded.\n"},
+		{[]journal.Record{counted}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\nthree  succeeded  0        1m0s  12k tok\n", ": 1 succeeded; 12k tok.\n"},
+		{[]journal.Record{priced}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\ntwo    succeeded  0        1m0s  $0.25\n", ": 1 succeeded; $0.25.\n"},
+		{
+			[]journal.Record{silent, priced}, "ISSUE  OUTCOME    COMMITS  TOOK  COST\none    succeeded  0        1m0s  -\ntwo    succeeded  0        1m0s  $0.25\n",
+			": 2 succeeded; >$0.25: the cost of 1 run is not known, or not all of it.\n",
+		},
+	} {
+		var out strings.Builder
+		a := compose.New(compose.Host{Stdout: &out})
+		for i := range c.runs {
+			c.runs[i].Settings.Checks.Gate = []loop.Command{{Line: "true"}}
+		}
+		if err := summary(a, pool.Summary{Runs: c.runs}, &progress.View{UI: a.UI, Name: func(key string) string { return key }}, "", false); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.HasPrefix(got, c.table) || !strings.HasSuffix(got, c.end) {
+			t.Errorf("got\n%s\nwant\n%s…%s", got, c.table, c.end)
+		}
+	}
+	if got := summaryJSON(pool.Summary{Runs: []journal.Record{counted, priced}}).Spent; got != (agents.Usage{Input: 12000, CostUSD: 0.25}) {
+		t.Errorf("spent %+v", got)
+	}
+}
