@@ -111,8 +111,8 @@ func newRoot(a *compose.App, args ...string) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.Repo, "repo", "", "the repository's `folder` (default: the one you are in)")
 	flags.StringVar(&a.Color, "color", a.Color, "colour the output `when`: auto, always, never")
-	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print results and errors only")
-	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "print more of what goes on")
+	flags.BoolVarP(&a.UI.Quiet, "quiet", "q", false, "print results and errors only")
+	flags.BoolVarP(&a.UI.Verbose, "verbose", "v", false, "print more of what goes on")
 	flags.BoolP("help", "h", false, "explain the command")
 	flags.VarPF(allHelp{a}, "help-all", "", "behind a command: explain it with all of its flags").NoOptDefVal = "true"
 	_ = root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colors(), cobra.ShellCompDirectiveNoFileComp))
@@ -144,10 +144,10 @@ func begin(a *compose.App) error {
 	if !slices.Contains(colors(), a.Color) {
 		return exit.Usagef("--color: %q is not one of %s", a.Color, strings.Join(colors(), ", "))
 	}
-	if a.Quiet && a.Verbose {
+	if a.UI.Quiet && a.UI.Verbose {
 		return exit.Usagef("--quiet and --verbose exclude each other; choose one")
 	}
-	a.UI.Configure(a.Color, a.Quiet, a.Verbose)
+	a.UI.Configure(a.Color, a.UI.Quiet, a.UI.Verbose)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,12 +82,10 @@ func signingKey(a *compose.App, p *compose.Parts) ([]byte, error) {
 
 // secretFile reads a secret of one line.
 func secretFile(a *compose.App, p *compose.Parts, key, path string) (string, error) {
-	text, err := os.ReadFile(path)
+	secret, err := a.ReadSecretFile(key, path)
 	if err != nil {
 		return "", p.Wrong(key, err)
 	}
-	a.WarnOfOpen(key, path)
-	secret := strings.TrimSpace(string(text))
 	if len(secret) < compose.MinToken {
 		return "", p.Wrong(key, fmt.Errorf("%s holds fewer than %d characters", path, compose.MinToken))
 	}
@@ -108,12 +105,10 @@ func mail(a *compose.App, p *compose.Parts) (notify.Mail, error) {
 	case p.NotifyMailPasswordFile == "":
 		return m, p.Wrong("notify-mail-user", errors.New("notify-mail-password-file is needed"))
 	}
-	text, err := os.ReadFile(p.NotifyMailPasswordFile)
-	if err != nil {
+	var err error
+	if m.Password, err = a.ReadSecretFile("notify-mail-password-file", p.NotifyMailPasswordFile); err != nil {
 		return m, p.Wrong("notify-mail-password-file", err)
 	}
-	a.WarnOfOpen("notify-mail-password-file", p.NotifyMailPasswordFile)
-	m.Password = strings.TrimSpace(string(text))
 	p.Secrets.Add(m.Password)
 	return m, nil
 }

@@ -220,7 +220,7 @@ func printRemoved(a *compose.App, results any, rows [][]string, none string) err
 		return a.UI.JSON(results)
 	case len(rows) > 1:
 		a.UI.Table(rows)
-	case !a.Quiet:
+	case !a.UI.Quiet:
 		a.UI.Printf("%s\n", none)
 	}
 	return nil

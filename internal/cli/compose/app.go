@@ -31,8 +31,6 @@ type App struct {
 	// Set by the global flags.
 	Repo    string
 	Color   string
-	Quiet   bool
-	Verbose bool
 	HelpAll bool
 	// Set by --json of the commands that have it.
 	JSON bool

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
 // Build is what a program was built from.
@@ -42,7 +44,7 @@ func (a *App) Build() Build {
 func (b Build) Line() string {
 	of := ""
 	if b.Commit != "" {
-		of = "commit " + b.Commit[:min(len(b.Commit), 12)] + ", "
+		of = "commit " + screen.ShortSHA(b.Commit) + ", "
 	}
 	return fmt.Sprintf("ralph %s (%s%s, %s)", b.Version, of, b.Go, b.Platform)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -106,7 +105,7 @@ func (a *App) latestRuns(ctx context.Context, c config.Config) []journal.Record 
 	if err == nil {
 		state, err = worktree.StateDir(ctx, state, place)
 	}
-	file := filepath.Join(state, "state.db")
+	file := journalFile(state)
 	if err == nil {
 		_, err = os.Stat(file) // opening would make it
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/base"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Parts is what a command that works on a repository needs. It belongs to one command; Close ends it.
@@ -100,7 +101,9 @@ func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 }
 
 // JournalFile is the file of the journal.
-func (p *Parts) JournalFile() string { return filepath.Join(p.State, "state.db") }
+func (p *Parts) JournalFile() string { return journalFile(p.State) }
+
+func journalFile(state string) string { return filepath.Join(state, "state.db") }
 
 // hostDir is shared by all clones of this user.
 func (p *Parts) hostDir() string { return filepath.Join(filepath.Dir(p.State), "left") }
@@ -159,6 +162,14 @@ func (p *Parts) ForeignBase(ctx context.Context) (worktree.Base, error) {
 		return b, &exit.Error{Status: exit.Usage, Err: err}
 	}
 	return b, nil
+}
+
+// NeedsBranch refuses a base that is no local branch, for what gives it commits.
+func NeedsBranch(b worktree.Base, what string) error {
+	if strings.HasPrefix(b.Ref, git.Heads) {
+		return nil
+	}
+	return exit.Usagef("%s needs a local branch as base, but %s is not one; set --base BRANCH", what, b.Name)
 }
 
 // Startable refuses a repository without a commit, which a job could not start from.
@@ -221,6 +232,13 @@ func (a *App) AgentEnv(list []string) ([]string, error) {
 
 // AssumeNone chooses a sandbox for a command that only looks.
 func (p *Parts) AssumeNone() { p.Sandbox, p.looks = "none", true }
+
+// PreferNone does the same where nobody has named a sandbox.
+func (p *Parts) PreferNone() {
+	if p.Sandbox == "auto" {
+		p.AssumeNone()
+	}
+}
 
 // Logger writes for operators. A service without a terminal has programs that read its log; what stands among the lines of other
 // commands, people read.

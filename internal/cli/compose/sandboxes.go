@@ -68,14 +68,18 @@ func (a *App) SandboxRegistry(p *Parts) sandboxes.Registry {
 	)
 }
 
+// SandboxName is the provider that the configuration names; auto is native.
+func (p *Parts) SandboxName() string {
+	if p.Sandbox == "auto" {
+		return "native"
+	}
+	return p.Sandbox
+}
+
 // Sandbox is the provider that the configuration names; auto is native, where it works. Nothing falls back to less.
 func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error) {
 	registry := a.SandboxRegistry(p)
-	name := p.Sandbox
-	if name == "auto" {
-		name = "native"
-	}
-	provider, err := registry.Lookup(name)
+	provider, err := registry.Lookup(p.SandboxName())
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Usage, Err: err}
 	}

@@ -24,7 +24,7 @@ import (
 func (p *Parts) Prompt(ctx context.Context) (prompt.Prompt, error) {
 	path := p.PromptFile
 	if path == "" {
-		path = filepath.Join(p.Top, ".ralph", "prompt.md")
+		path = filepath.Join(p.Top, scaffold.Prompt)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			return prompt.Prompt{}, nil
 		}
@@ -71,7 +71,7 @@ func (p *Parts) ownPrompt(path string) bool {
 	dir := filepath.Join(p.Top, scaffold.Dir)
 	folder, err := os.Lstat(dir)
 	file, ferr := os.Lstat(path)
-	return path == filepath.Join(dir, "prompt.md") && err == nil && ferr == nil && folder.IsDir() && file.Mode().IsRegular()
+	return path == filepath.Join(p.Top, scaffold.Prompt) && err == nil && ferr == nil && folder.IsDir() && file.Mode().IsRegular()
 }
 
 // inIndex reports whether git's index has the file at path, links followed, with this text.

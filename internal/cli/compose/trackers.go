@@ -141,13 +141,13 @@ func (a *App) login(p *Parts, kind tracker.Descriptor) (source tracker.TokenSour
 		if err != nil {
 			return nil, nil, p.Wrong("github-app-key", err)
 		}
-		a.WarnOfOpen("github-app-key", p.GitHubAppKey)
+		a.warnOfOpen("github-app-key", p.GitHubAppKey)
 		p.redact(string(pem))
 		return nil, &tracker.App{ID: p.GitHubAppID, Installation: p.GitHubAppInstallation, PrivateKey: pem}, nil
 	case len(p.TokenCommand) > 0:
 		source = &token.Cached{Source: token.Command{Argv: p.TokenCommand, Dir: p.Top, Env: a.Host.Env}}
 	case p.TokenFile != "":
-		a.WarnOfOpen("token-file", p.TokenFile)
+		a.warnOfOpen("token-file", p.TokenFile)
 		source = token.File(p.TokenFile)
 	default:
 		source = token.Environment{Names: names, Lookup: func(name string) (string, bool) {
@@ -158,8 +158,8 @@ func (a *App) login(p *Parts, kind tracker.Descriptor) (source tracker.TokenSour
 	return token.Observed{Source: source, OnSecret: p.redact}, nil, nil
 }
 
-// WarnOfOpen names a file with a secret that every user of this host may read.
-func (a *App) WarnOfOpen(key, path string) {
+// warnOfOpen names a file with a secret that every user of this host may read.
+func (a *App) warnOfOpen(key, path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
 		a.UI.Warn(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
 	}
@@ -167,6 +167,16 @@ func (a *App) WarnOfOpen(key, path string) {
 
 // MinToken is how long a token has to be.
 const MinToken = 16
+
+// ReadSecretFile reads the secret in a file that a key or a flag names, without the space around it.
+func (a *App) ReadSecretFile(key, path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	a.warnOfOpen(key, path)
+	return strings.TrimSpace(string(text)), nil
+}
 
 // redact keeps a secret out of what ralph prints and posts.
 func (p *Parts) redact(secret string) { p.Secrets.Add(secret) }

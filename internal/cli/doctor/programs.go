@@ -51,7 +51,7 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 
 // tools looks for the programs that setup and gate begin with. What is in an image only the gate itself can tell.
 func (d *doctor) tools(p *compose.Parts) {
-	provider, err := d.app.SandboxRegistry(p).Lookup(strings.Replace(p.Sandbox, "auto", "native", 1))
+	provider, err := d.app.SandboxRegistry(p).Lookup(p.SandboxName())
 	if err != nil || provider.Capabilities().Isolated() && !compose.ShowsHost(provider) {
 		return
 	}
@@ -78,7 +78,7 @@ func (d *doctor) tools(p *compose.Parts) {
 func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 	proposals, err := toolchain.Propose(p.Top)
 	network, bad := d.app.Network(p.Config)
-	provider, unknown := d.app.SandboxRegistry(p).Lookup(strings.Replace(p.Sandbox, "auto", "native", 1))
+	provider, unknown := d.app.SandboxRegistry(p).Lookup(p.SandboxName())
 	if err != nil || bad != nil || unknown != nil || len(p.Setup) == 0 || !provider.Capabilities().Egress && !provider.Capabilities().OwnEgress {
 		return
 	}

@@ -15,10 +15,7 @@ import (
 
 func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	reg := d.app.SandboxRegistry(p)
-	chosenName := p.Sandbox
-	if chosenName == "auto" {
-		chosenName = "native"
-	}
+	chosenName := p.SandboxName()
 	provider, err := reg.Lookup(chosenName)
 	if err == nil {
 		err = work.Preflight(ctx, d.app, p, provider)

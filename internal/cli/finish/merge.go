@@ -192,8 +192,8 @@ func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker
 	if err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(base.Ref, "refs/heads/") {
-		return nil, exit.Usagef("a merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
+	if err := compose.NeedsBranch(base, "a merge"); err != nil {
+		return nil, err
 	}
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {
 		return nil, work.NoSandbox(ctx, c.Run.Sandboxes.Name(), err)

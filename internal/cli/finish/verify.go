@@ -232,7 +232,7 @@ func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (Verif
 		if len(lines) > 0 {
 			why = "no line of its note counts"
 		}
-		data.Checks = append(data.Checks, proof.Result{State: proof.Fails, What: fmt.Sprintf("there is a proof of %.12s by a trusted key", v.commit), Why: why})
+		data.Checks = append(data.Checks, proof.Result{State: proof.Fails, What: fmt.Sprintf("there is a proof of %s by a trusted key", screen.ShortSHA(v.commit)), Why: why})
 		return data, nil
 	}
 	facts, err := v.facts(ctx, found.Statement.Predicate)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -70,15 +69,14 @@ func address(a *compose.App, o Options) (string, error) {
 		return "", exit.Usagef("--database and --database-file exclude each other")
 	}
 	path := a.Expand(a.Host.Dir, o.file)
-	text, err := os.ReadFile(path)
+	where, err := a.ReadSecretFile("database-file", path)
 	if err != nil {
 		return "", exit.Usagef("--database-file: %w", err)
 	}
-	a.WarnOfOpen("database-file", path)
-	if strings.TrimSpace(string(text)) == "" {
+	if where == "" {
 		return "", exit.Usagef("--database-file: %s is empty; it has to hold postgres://USER@HOST/NAME", path)
 	}
-	return strings.TrimSpace(string(text)), nil
+	return where, nil
 }
 
 // Open opens the fleet's database; nil: none is named.

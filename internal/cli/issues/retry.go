@@ -31,9 +31,7 @@ func NewRetry(a *compose.App) *cobra.Command {
 				Status: exit.Failed, Err: fmt.Errorf("%s is closed", screen.CleanLine(p.Names(ctx)(issue.Key))), Hint: "open it first with: ralph reopen " + issue.Key,
 			}
 		}
-		if p.Sandbox == "auto" {
-			p.AssumeNone() // nothing is run
-		}
+		p.PreferNone() // nothing is run
 		c, err := a.PoolConfig(ctx, p)
 		if err != nil {
 			return err

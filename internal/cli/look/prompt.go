@@ -30,9 +30,7 @@ func NewPrompt(a *compose.App) *cobra.Command {
 }
 
 func printPrompt(ctx context.Context, a *compose.App, p *compose.Parts, key string) error {
-	if p.Sandbox == "auto" {
-		p.AssumeNone() // nothing is run
-	}
+	p.PreferNone() // nothing is run
 	c, err := a.PoolConfig(ctx, p)
 	if err != nil {
 		return err

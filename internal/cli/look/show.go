@@ -167,7 +167,7 @@ func showRun(a *compose.App, s RunState, name string) {
 		line("commits", "%d on %s, from %s", s.Commits, s.Branch, s.Base)
 	}
 	if s.Proof.Tip != "" {
-		line("proof", "of %.12s, signed by %s", s.Proof.Tip, s.Proof.Key)
+		line("proof", "of %s, signed by %s", screen.ShortSHA(s.Proof.Tip), s.Proof.Key)
 	}
 	if s.Published != "" {
 		line("published", "%s", s.Published)

@@ -57,7 +57,7 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error)
 		}
 	}
 	if at.Name == "" && at.Tip != "" && s.Branch != "" { // it has another prefix, or was deleted
-		has, err := p.Repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+s.Branch)
+		has, err := p.Repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", git.Heads+s.Branch)
 		if err != nil {
 			return WorkData{}, err
 		}

@@ -24,6 +24,12 @@ var files embed.FS
 // Dir is the folder's name, below the top of the checkout.
 const Dir = ".ralph"
 
+// promptName is the template of prompts, and Prompt its place in a checkout.
+const (
+	promptName = "prompt.md"
+	Prompt     = Dir + "/" + promptName
+)
+
 // configName is the file that makes a folder one that is set up.
 const configName = "config.yaml"
 
@@ -74,7 +80,7 @@ func Files(c Choices) ([]File, error) {
 		Image string
 	}{c, image}
 
-	out := []File{{Path: "prompt.md", Data: []byte(c.Prompt)}}
+	out := []File{{Path: promptName, Data: []byte(c.Prompt)}}
 	for _, f := range []struct{ name, source string }{
 		{configName, "config.yaml.tmpl"},
 		{image, "image.tmpl"},

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
@@ -37,12 +35,9 @@ func (s *serving) webhook(ctx context.Context, a *compose.App, p *compose.Parts)
 	}
 	secret := s.webhookSecret
 	if p.WebhookSecretFile != "" {
-		text, err := os.ReadFile(p.WebhookSecretFile)
-		if err != nil {
+		if secret, err = a.ReadSecretFile("webhook-secret-file", p.WebhookSecretFile); err != nil {
 			return nil, p.Wrong("webhook-secret-file", err)
 		}
-		a.WarnOfOpen("webhook-secret-file", p.WebhookSecretFile)
-		secret = strings.TrimSpace(string(text))
 	}
 	if p.WebhookSecretFile == "" && (secret == "" || kind.Webhook == nil) {
 		return nil, nil

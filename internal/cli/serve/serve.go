@@ -24,6 +24,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/progress"
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -177,17 +178,15 @@ func (s *serving) run() error {
 
 // listenToken is what clients of the API have to send; empty: nothing.
 func listenToken(a *compose.App, file string) (string, error) {
-	text, from := a.Host.Getenv(config.ListenTokenVariable), config.ListenTokenVariable
+	token, from := strings.TrimSpace(a.Host.Getenv(config.ListenTokenVariable)), config.ListenTokenVariable
 	if file != "" {
 		path := a.Expand(a.Host.Dir, file)
-		data, err := os.ReadFile(path)
-		if err != nil {
+		var err error
+		if token, err = a.ReadSecretFile("listen-token-file", path); err != nil {
 			return "", exit.Usagef("--listen-token-file: %w", err)
 		}
-		a.WarnOfOpen("listen-token-file", path)
-		text, from = string(data), "--listen-token-file: "+path
+		from = "--listen-token-file: " + path
 	}
-	token := strings.TrimSpace(text)
 	if len(token) < compose.MinToken && (file != "" || token != "") {
 		return "", exit.Usagef("%s holds fewer than %d characters; make one with: openssl rand -hex 32", from, compose.MinToken)
 	}
@@ -295,7 +294,7 @@ func (s *serving) read(ctx context.Context, a *compose.App, name string) (servic
 	values["repo"] = top
 	// Files that are read when the project is opened.
 	values[".ralph/.env"] = stamp(filepath.Join(top, compose.DotEnvFile))
-	values["prompt-file"] += stamp(cmp.Or(c.PromptFile, filepath.Join(top, ".ralph", "prompt.md")))
+	values["prompt-file"] += stamp(cmp.Or(c.PromptFile, filepath.Join(top, scaffold.Prompt)))
 	values["request-template"] += stamp(c.RequestTemplate)
 	live := []string{"parallel", "poll"}
 	if s.joined != nil {

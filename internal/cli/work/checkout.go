@@ -14,7 +14,7 @@ import (
 // noteUncommitted says that runs know nothing of what is changed in the checkout and not committed. Ralph reads its own folder there,
 // and writes into the backlog. Git's trouble with the files is no reason not to work.
 func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
-	if a.Quiet {
+	if a.UI.Quiet {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

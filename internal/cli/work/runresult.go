@@ -54,7 +54,7 @@ func printJob(a *compose.App, res run.Result, f runFlags) error {
 	}
 	r := res.Record
 	row := func(name, format string, args ...any) {
-		if a.Quiet && f.outputTag != "" { // only the output was asked for
+		if a.UI.Quiet && f.outputTag != "" { // only the output was asked for
 			return
 		}
 		a.UI.Printf("%-18s %s\n", name+":", screen.CleanLine(fmt.Sprintf(format, args...)))

@@ -23,7 +23,7 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 	if a.JSON {
 		return a.UI.JSON(summaryJSON(s))
 	}
-	if !a.Quiet {
+	if !a.UI.Quiet {
 		defer warnCycles(a, s.Cycles, v)
 	}
 	if named {
@@ -32,14 +32,14 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 		}
 		s.Skipped = nil
 	}
-	if !a.Quiet && s.Unavailable == nil {
+	if !a.UI.Quiet && s.Unavailable == nil {
 		defer look.PrintParked(a, s.Parked)
 	}
-	if !a.Quiet {
+	if !a.UI.Quiet {
 		defer look.PrintOpen(a, s.Skipped)
 	}
 	if len(s.Runs) == 0 {
-		if a.Quiet { // cron sends a mail for each line
+		if a.UI.Quiet { // cron sends a mail for each line
 			return nil
 		}
 		a.UI.Printf("Nothing was worked%s.\n", because(s))

@@ -66,8 +66,8 @@ func NewCommand(a *compose.App) *cobra.Command {
 }
 
 func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []string, dry, plain bool) error {
-	if dry && p.Sandbox == "auto" {
-		p.AssumeNone() // nothing is run
+	if dry {
+		p.PreferNone() // nothing is run
 	}
 	c, err := a.PoolConfig(ctx, p)
 	if err != nil {
@@ -184,8 +184,8 @@ func Sweepable(ctx context.Context, p *compose.Parts, publish journal.Publish) e
 	if err := PrefixFree(ctx, p); err != nil {
 		return err
 	}
-	if publish == journal.PublishMerge && !strings.HasPrefix(base.Ref, "refs/heads/") {
-		return exit.Usagef("--publish merge needs a local branch as base, but %s is not one; set --base BRANCH", base.Name)
+	if publish == journal.PublishMerge {
+		return compose.NeedsBranch(base, "--publish merge")
 	}
 	return nil
 }
