@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"unicode"
@@ -67,17 +66,6 @@ func (p *Parts) Names(ctx context.Context) func(key string) string {
 		return n.Names(context.WithoutCancel(ctx))
 	})
 	return func(key string) string { return distinct(cmp.Or(known()[key], key), key) }
-}
-
-// aKey matches what may be a key in a text of ralph's.
-var aKey = regexp.MustCompile(`[a-z0-9][a-z0-9._-]*`)
-
-// InNames is an event whose text calls issues as people do.
-func InNames(name func(key string) string, e journal.Event) journal.Event {
-	if e.Kind == journal.EventSweep || e.Kind == journal.EventNote {
-		e.Text = aKey.ReplaceAllStringFunc(e.Text, name)
-	}
-	return e
 }
 
 // InCommand is what to type for an issue: its name, unless a shell would read that otherwise.

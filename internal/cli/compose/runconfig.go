@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool"
@@ -39,8 +40,10 @@ func (a *App) WithAgent(p *Parts, c *run.Config) error {
 	if err != nil {
 		return err
 	}
-	if c.Canaries, err = p.canaries(); err != nil {
-		return err
+	if p.GateCanary {
+		if c.Canaries, err = scaffold.Canaries(p.Repo.Dir()); err != nil {
+			return err
+		}
 	}
 	p.Secrets.Add(a.Secrets(env, c.Network.User)...)
 	c.Agent, c.Options, c.Next, c.Attempts, c.Env, c.Shares = all.Agent, all.Options, all.next, all.attempts, env, all.shares

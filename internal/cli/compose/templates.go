@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
-	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -147,38 +145,4 @@ func (p *Parts) requests(ctx context.Context) (publish.Requests, error) {
 	text, err := p.readText(ctx, "request-template", p.RequestTemplate)
 	r.Body = prompt.Prompt{Template: string(text), Name: p.RequestTemplate}
 	return r, err
-}
-
-// canaryDir holds the user's own tests that must fail: each is added, at the same place, to a copy of the commits.
-const canaryDir = ".ralph/canary"
-
-// canaries reads the user's own tests that must fail. Without the folder there are none.
-func (p *Parts) canaries() ([]ecosystem.Canary, error) {
-	if !p.GateCanary {
-		return nil, nil
-	}
-	root, err := os.OpenRoot(filepath.Join(p.Repo.Dir(), canaryDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", canaryDir, err)
-	}
-	defer root.Close()
-	var own []ecosystem.Canary
-	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		if !d.Type().IsRegular() {
-			return fmt.Errorf("%s is not a regular file", path)
-		}
-		content, err := fs.ReadFile(root.FS(), path)
-		own = append(own, ecosystem.Canary{Ecosystem: "own", Path: path, Content: content})
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", canaryDir, err)
-	}
-	return own, nil
 }

@@ -199,7 +199,7 @@ func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker
 		return nil, work.NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
 	}
 	view := &progress.View{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State}
-	c.Observe, c.Run.Emit = func(e journal.Event) { view.Event(compose.InNames(view.Name, e)) }, a.Host.Observe
+	c.Observe, c.Run.Emit = func(e journal.Event) { view.Event(progress.InNames(view.Name, e)) }, a.Host.Observe
 	worker, err := pool.NewWorker(c)
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Usage, Err: err}

@@ -1,5 +1,5 @@
 // Package scaffold makes the .ralph folder of a repository: what `ralph init` writes. [Files] renders it, [Write] puts it
-// there, and replaces nothing. It keeps no state and is safe for concurrent use.
+// there, and replaces nothing. [Canaries] reads what a person has put there. It keeps no state and is safe for concurrent use.
 package scaffold
 
 import (

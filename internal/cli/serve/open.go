@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/channels"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
@@ -66,7 +67,7 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 			people.Close()
 		}
 	}()
-	traces, err := a.Tracer(p, name)
+	traces, err := progress.Tracer(a, p, name)
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	c.Prompt, c.Copy, c.MaxIterations = sent, given(cmd, "copy", p.Copy), f.iterations
 	c.Attempts = nil // an issue has them
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
-	traces, err := a.Tracer(p, filepath.Base(p.Top))
+	traces, err := progress.Tracer(a, p, filepath.Base(p.Top))
 	if err != nil {
 		return err
 	}

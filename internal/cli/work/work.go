@@ -89,12 +89,12 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 		return err
 	}
 	defer people.Close()
-	traces, err := a.Tracer(p, filepath.Base(p.Top))
+	traces, err := progress.Tracer(a, p, filepath.Base(p.Top))
 	if err != nil {
 		return err
 	}
 	defer traces.Close()
-	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.Event(compose.InNames(view.Name, e)); traces.Observe(e) }, a.Host.Observe, people.Ended
+	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.Event(progress.InNames(view.Name, e)); traces.Observe(e) }, a.Host.Observe, people.Ended
 	workers, err := pool.New(c)
 	if err != nil {
 		return &exit.Error{Status: exit.Usage, Err: err}

@@ -1,12 +1,13 @@
-package compose
+package progress
 
 import (
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/trace"
 )
 
 // Tracer sends traces of a project's runs, where they were asked for; nil does nothing.
-func (a *App) Tracer(p *Parts, project string) (*trace.Tracer, error) {
+func Tracer(a *compose.App, p *compose.Parts, project string) (*trace.Tracer, error) {
 	if p.Traces != "otlp" {
 		return nil, nil //nolint:nilnil // nil does nothing
 	}

@@ -1,0 +1,42 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
+)
+
+// canaryDir holds the user's own tests that must fail: each is added, at the same place, to a copy of the commits.
+const canaryDir = Dir + "/canary"
+
+// Canaries reads the user's own tests that must fail. Without their folder in the checkout there are none.
+func Canaries(top string) ([]ecosystem.Canary, error) {
+	root, err := os.OpenRoot(filepath.Join(top, canaryDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", canaryDir, err)
+	}
+	defer root.Close()
+	var own []ecosystem.Canary
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", path)
+		}
+		content, err := fs.ReadFile(root.FS(), path)
+		own = append(own, ecosystem.Canary{Ecosystem: "own", Path: path, Content: content})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", canaryDir, err)
+	}
+	return own, nil
+}
