@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -39,6 +40,28 @@ type Host struct {
 
 // Getenv looks a variable up in the host's environment; the last of several wins.
 func (h Host) Getenv(name string) string { return config.Getenv(h.Env, name) }
+
+// ReadInput reads standard input to its end, at most so many bytes (0: any number), or until ctx ends: a read from a terminal cannot
+// be called off, so it ends with the process then.
+func (a *App) ReadInput(ctx context.Context, most int64) ([]byte, error) {
+	in := a.Host.Stdin
+	if most > 0 {
+		in = io.LimitReader(in, most)
+	}
+	read := make(chan struct{})
+	var all []byte
+	var failed error
+	go func() {
+		defer close(read)
+		all, failed = io.ReadAll(in)
+	}()
+	select {
+	case <-read:
+		return all, failed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
 
 // Foreground runs a program that talks to the person at the terminal.
 func (a *App) Foreground(argv ...string) error {

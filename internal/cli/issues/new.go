@@ -5,7 +5,6 @@ package issues
 import (
 	"context"
 	"errors"
-	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ func NewCreate(a *compose.App) *cobra.Command {
 
 func newIssue(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.Draft, edit bool) error {
 	if d.Body == "-" {
-		body, err := io.ReadAll(a.Host.Stdin)
+		body, err := a.ReadInput(ctx, 0)
 		if err != nil {
 			return err
 		}

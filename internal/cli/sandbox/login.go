@@ -1,8 +1,8 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,7 +58,7 @@ func runSandboxLogin(cmd *cobra.Command, a *compose.App, f loginFlags, args []st
 		}
 	}
 	if f.stdin {
-		if need.Secret, err = readSecret(a.Host.Stdin); err != nil {
+		if need.Secret, err = readSecret(cmd.Context(), a); err != nil {
 			return err
 		}
 	}
@@ -71,8 +71,8 @@ func runSandboxLogin(cmd *cobra.Command, a *compose.App, f loginFlags, args []st
 }
 
 // readSecret reads one line.
-func readSecret(in io.Reader) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(in, maxSecret+1))
+func readSecret(ctx context.Context, a *compose.App) (string, error) {
+	text, err := a.ReadInput(ctx, maxSecret+1)
 	secret := strings.TrimRight(string(text), "\r\n")
 	switch {
 	case err != nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -232,7 +231,7 @@ func template(ctx context.Context, a *compose.App, p *compose.Parts, to prompt.P
 	}
 	if name == a.Path("-") {
 		name = "standard input"
-		read = func() ([]byte, error) { return input(ctx, a) }
+		read = func() ([]byte, error) { return a.ReadInput(ctx, 0) }
 	}
 	text, err := read()
 	if err != nil {
@@ -243,24 +242,6 @@ func template(ctx context.Context, a *compose.App, p *compose.Parts, to prompt.P
 	}
 	to.Template, to.Name = string(text), name
 	return to, nil
-}
-
-// input reads standard input to its end, or until ctx ends: a read from a terminal cannot be called off, so it ends with
-// the process then.
-func input(ctx context.Context, a *compose.App) (text []byte, err error) {
-	read := make(chan struct{})
-	var all []byte
-	var failed error
-	go func() {
-		defer close(read)
-		all, failed = io.ReadAll(a.Host.Stdin)
-	}()
-	select {
-	case <-read:
-		return all, failed
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 func (f runFlags) output(a *compose.App) (*loop.Output, error) {
