@@ -1,4 +1,4 @@
-// Package progress shows what runs do while they do it: lines for people and logs, and a view on a terminal.
+// Package progress shows what runs do while they do it: lines for people and logs, a view on a terminal, and traces.
 package progress
 
 import (
