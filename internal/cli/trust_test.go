@@ -101,13 +101,14 @@ func TestLooksWithoutTrust(t *testing.T) {
 	const path, warning = ".ralph/config.yaml", "ralph: warning: ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it; " +
 		"this command goes on without; read and accept it with: ralph trust\n"
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
-	m.write(t, path, "state-dir: .ralph/state\nagent: command\nagent-command: [agent, one]\nagent-args: [x]\n")
+	m.write(t, path, "state-dir: .ralph/state\nagent: command\nagent-command: [agent, one]\nagent-args: [x]\nreview: command\nreview-command: [r]\n")
 	m.commit(t)
 	m.trust(t)
-	m.write(t, path, "state-dir: .ralph/state\nagent: command\nagent-command: [agent, two]\nagent-args: [x]\n")
+	m.write(t, path, "state-dir: .ralph/state\nagent: command\nagent-command: [agent, two]\nagent-args: [x]\nreview: command\nreview-command: [r]\n")
 	for line, want := range map[string]ran{
-		"status":   {stdout: "No run yet. `ralph work --dry-run` says what would be worked.\n", stderr: warning},
-		"stop one": {status: 1, stderr: warning + "ralph: one is not being worked on this host; `ralph status` says what is\n"},
+		"status":               {stdout: "No run yet. `ralph work --dry-run` says what would be worked.\n", stderr: warning},
+		"config agent-command": {stdout: "", stderr: warning},
+		"stop one":             {status: 1, stderr: warning + "ralph: one is not being worked on this host; `ralph status` says what is\n"},
 		"work -n": {status: 2, stderr: "ralph: ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it; " +
 			"read and accept the change with: ralph trust\n"},
 	} {
@@ -117,6 +118,9 @@ func TestLooksWithoutTrust(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(m.repo, ".ralph/state")); err != nil {
 		t.Errorf("what is accepted and unchanged does not count: %v", err)
+	}
+	if got := m.run(t, nil, "prompt", "one"); got.status != 0 || got.stderr != warning || !strings.Contains(got.stdout, "One") {
+		t.Errorf("prompt: %+v", got)
 	}
 	got := m.run(t, nil, "doctor")
 	text := strings.Join(strings.Fields(got.stdout), " ")
@@ -147,7 +151,7 @@ func TestEveryCommandAsksForTrust(t *testing.T) {
 	m.write(t, ".ralph/config.yaml", "sandbox: none\n")
 	m.commit(t)
 	free := []string{"help", "version", "completion", "init", "trust", "fleet"} // a fleet is no repository
-	looks := []string{"stop", "clean", "status", "top", "show", "cost", "diff", "tree", "open", "verify", "logs", "doctor"}
+	looks := []string{"stop", "clean", "status", "top", "show", "cost", "diff", "tree", "open", "verify", "logs", "prompt", "config", "doctor"}
 	args := map[string][]string{
 		"top": {"--plain"}, "show": {"x"}, "stop": {"x"}, "logs": {"x"}, "prompt": {"x"}, "run": {"--prompt=x"}, "exec": {"--", "true"},
 		"build-image": {"--image=x"}, "remove-image": {"--image=x"},
@@ -212,11 +216,15 @@ func TestTrust(t *testing.T) {
 	m.write(t, path, "labels: [b]\nbefore: [\"make\\tdeps\"]\nagent-env: [KEY=one]\n")
 	step(ran{stdout: "b\n"}, "config", "labels")
 	m.write(t, path, "labels: [b]\nbefore: [\"make\\tpwn\"]\nagent-env: [KEY=two]\nsandbox: none\n")
+	const warning = "ralph: warning: ROOT/repo/.ralph/config.yaml has changed agent-env, before, sandbox since you accepted it; " +
+		"this command goes on without; read and accept it with: ralph trust\n"
+	step(ran{stdout: "b\n", stderr: warning}, "config", "labels")
+	step(ran{stdout: "auto\n", stderr: warning}, "config", "sandbox")
 	step(ran{
 		status: 2,
 		stderr: "ralph: ROOT/repo/.ralph/config.yaml has changed agent-env, before, sandbox since you accepted it; " +
 			"read and accept the change with: ralph trust\n",
-	}, "config", "labels")
+	}, "work", "-n")
 	got := m.run(t, nil, "trust")
 	const diff = "ROOT/repo/.ralph/config.yaml has changed since you accepted it:\n" +
 		"  - agent-env  [\"KEY=(hidden)\"]\n  + agent-env  [\"KEY=(hidden)\"] (another one)\n" +
@@ -229,21 +237,21 @@ func TestTrust(t *testing.T) {
 	other := newMachine(t)
 	other.home = m.home
 	other.write(t, path, "before: [\"make\\tdeps\"]\nagent-env: [KEY=one]\n")
-	if got := other.run(t, nil, "config", "labels"); got.status != 2 {
+	if got := other.run(t, nil, "config", "labels"); !saysWithout(got) {
 		t.Errorf("another repository: %+v", got)
 	}
 	env := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_TRUST="+hash) }
 	if got := other.run(t, env, "config", "labels"); got.stdout != "no-human\n" || got.stderr != "" {
 		t.Errorf("its hash: %+v", got)
 	}
-	if got := m.run(t, env, "config", "labels"); got.status != 2 {
+	if got := m.run(t, env, "config", "labels"); !strings.HasPrefix(got.stderr, "ralph: warning: ") {
 		t.Errorf("the hash of other values: %+v", got)
 	}
 	m.write(t, path, "before: [\"make\\tdeps\"]\nagent-env: [KEY=one]\n")
 	step(ran{stdout: "no-human\n"}, "config", "labels")
 	step(ran{stderr: "forgotten: nothing is accepted of ROOT/repo/.ralph/config.yaml\n"}, "trust", "--revoke")
 	step(ran{stderr: "nothing was accepted of ROOT/repo/.ralph/config.yaml\n"}, "trust", "--revoke")
-	if got := m.run(t, nil, "config", "labels"); got.status != 2 {
+	if got := m.run(t, nil, "config", "labels"); !saysWithout(got) {
 		t.Errorf("revoked: %+v", got)
 	}
 }
@@ -258,7 +266,7 @@ func TestTrustAsks(t *testing.T) {
 		if got.status != status || !strings.Contains(got.stdout, "\n    sandbox  none\n") {
 			t.Errorf("%q: %+v", answer, got)
 		}
-		if got := m.run(t, nil, "config", "sandbox"); (got.status == 0) != (status == 0) {
+		if got := m.run(t, nil, "config", "sandbox"); (got.stdout == "none\n") != (status == 0) {
 			t.Errorf("after %q: %+v", answer, got)
 		}
 	}

@@ -17,9 +17,10 @@ import (
 func NewPrompt(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prompt KEY", Short: "Print the prompt that the agent would get for an issue",
-		Long:    "Print the prompt of the first iteration, as the agent would get it. Commands in the template are shown, not run.",
-		Example: "  ralph prompt fix-login\n  ralph prompt --prompt-file new.md fix-login",
-		GroupID: compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,
+		Long:        "Print the prompt of the first iteration, as the agent would get it. Commands in the template are shown, not run.",
+		Example:     "  ralph prompt fix-login\n  ralph prompt --prompt-file new.md fix-login",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			return printPrompt(ctx, a, p, args[0])
 		}),
@@ -31,6 +32,11 @@ func NewPrompt(a *compose.App) *cobra.Command {
 
 func printPrompt(ctx context.Context, a *compose.App, p *compose.Parts, key string) error {
 	p.PreferNone() // nothing is run
+	for _, program := range []*[]string{&p.AgentCommand, &p.ReviewCommand} {
+		if a.Untrusted != nil && len(*program) == 0 { // it may be left out, and the prompt is the same for any
+			*program = []string{"none"}
+		}
+	}
 	c, err := a.PoolConfig(ctx, p)
 	if err != nil {
 		return err

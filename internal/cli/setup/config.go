@@ -17,17 +17,19 @@ a line. Values that may be secret are hidden.
 
 Flags are stronger than RALPH_* variables, these than .ralph/config.yaml in the repository, that than your own file
 (~/.config/ralph/config.yaml), and that than the defaults. What the repository's file sets outside the sandbox needs your
-consent (ralph trust). Any flag of a setting may be given, to see what it does.`
+consent (ralph trust): without it, the values are shown as if the file did not set them. Any flag of a setting may be given,
+to see what it does.`
 
 // NewConfig makes `ralph config`.
 func NewConfig(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "config [KEY]",
-		Short:   "Print the settings, and where each comes from",
-		Long:    configLong,
-		Example: "  ralph config\n  ralph config gate\n  RALPH_PARALLEL=8 ralph config --json parallel",
-		GroupID: compose.GroupSetUp,
-		Args:    exit.AtMostOne("KEY"),
+		Use:         "config [KEY]",
+		Short:       "Print the settings, and where each comes from",
+		Long:        configLong,
+		Example:     "  ralph config\n  ralph config gate\n  RALPH_PARALLEL=8 ralph config --json parallel",
+		Annotations: compose.Marks(compose.Looks),
+		GroupID:     compose.GroupSetUp,
+		Args:        exit.AtMostOne("KEY"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
