@@ -101,14 +101,16 @@ func helpFlags(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int
 			titles = append(titles, k.Group)
 		}
 	}
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+	visit := func(f *pflag.Flag) {
 		if f.Hidden || cmd.Root().PersistentFlags().Lookup(f.Name) == f {
 			return
 		}
 		own = append(own, f)
 		key, _ := config.OfFlag(f)
 		group[key.Group] = append(group[key.Group], f)
-	})
+	}
+	cmd.LocalFlags().VisitAll(visit)
+	cmd.InheritedFlags().VisitAll(visit) // those of the command that it is below
 	few := len(own)-len(group[""]) <= fewKeys+2
 	switch {
 	case few:

@@ -55,7 +55,8 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 				}
 			}
 		}
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		c.Flags().AddFlagSet(c.InheritedFlags())
+		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !slices.Contains(wide, "--"+f.Name) && !f.Hidden && f.Name != "help-all" {
 				t.Errorf("%v --help-all leaves out --%s", words, f.Name)
 			}
