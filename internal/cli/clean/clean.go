@@ -182,7 +182,11 @@ func named(ctx context.Context, p *compose.Parts, left []remains, args []string)
 			}
 		}
 		if !found {
-			return nil, exit.Usagef("nothing of ralph's is left for %q; `ralph clean --dry-run` lists what there is", arg)
+			var keys []string
+			for _, l := range left {
+				keys = append(keys, l.key)
+			}
+			return nil, exit.Usagef("nothing of ralph's is left for %q%s", arg, exit.Suggest(arg, keys, "", "`ralph clean --dry-run` lists what there is"))
 		}
 	}
 	return out, nil

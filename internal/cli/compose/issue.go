@@ -24,11 +24,16 @@ func (p *Parts) Issue(ctx context.Context, typed string) (tracker.Issue, error) 
 	if !errors.Is(err, tracker.ErrNotFound) {
 		return issue, err
 	}
-	list, err := p.Backlog.List(ctx, tracker.Query{})
-	if err != nil {
-		return issue, err
+	return issue, exit.Classified(p.Nearest(ctx, &pool.UnknownKeyError{Key: typed}))
+}
+
+// Nearest completes the error of a key that is no issue by the key that is meant, which may be of a closed issue.
+func (p *Parts) Nearest(ctx context.Context, err error) error {
+	if unknown, ok := errors.AsType[*pool.UnknownKeyError](err); ok && unknown.Nearest == "" {
+		list, _ := p.Backlog.List(ctx, tracker.Query{}) // only for a hint
+		unknown.Nearest = p.withClosed(ctx, list).Nearest(unknown.Key)
 	}
-	return issue, exit.Classified(&pool.UnknownKeyError{Key: typed, Nearest: p.withClosed(ctx, list).Nearest(typed)})
+	return err
 }
 
 // withClosed adds to the open issues those that have runs, and the closed ones of a backlog of files.

@@ -47,7 +47,7 @@ func printPrompt(ctx context.Context, a *compose.App, p *compose.Parts, key stri
 	}
 	text, err := workers.Prompt(ctx, p.Key(ctx, key))
 	if errors.Is(err, tracker.ErrNotFound) {
-		return exit.Classified(&pool.UnknownKeyError{Key: key})
+		return exit.Classified(p.Nearest(ctx, &pool.UnknownKeyError{Key: key}))
 	}
 	if err != nil {
 		return err

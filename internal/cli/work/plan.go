@@ -41,10 +41,10 @@ func stillParked(s pool.Summary) bool {
 }
 
 // plan prints what a sweep would do.
-func plan(ctx context.Context, a *compose.App, workers *pool.Pool, c run.Config, view *progress.View, keys []string) error {
+func plan(ctx context.Context, a *compose.App, p *compose.Parts, workers *pool.Pool, c run.Config, view *progress.View, keys []string) error {
 	plan, err := workers.Preview(ctx, keys...)
 	if err != nil {
-		return exit.Classified(err)
+		return exit.Classified(p.Nearest(ctx, err))
 	}
 	parked, err := workers.Parked(ctx)
 	if err != nil {

@@ -110,7 +110,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 		if unable != nil {
 			a.UI.Warn(unable.Error())
 		}
-		return plan(ctx, a, workers, c.Run, view, args)
+		return plan(ctx, a, p, workers, c.Run, view, args)
 	}
 	if unable != nil {
 		return unable
@@ -129,7 +129,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	checkAgain(p, c.Run.Sandboxes, summary.Runs)
 	people.Problem(problemOf(summary, err))
 	hide()
-	err = workEnded(ctx, a, summary, view, p.Repo.Remote(), len(args) > 0, onFullDisk(p, err))
+	err = workEnded(ctx, a, summary, view, p.Repo.Remote(), len(args) > 0, onFullDisk(p, p.Nearest(ctx, err)))
 	if c.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
 		NoteUnpushed(ctx, a, p)
 	}
