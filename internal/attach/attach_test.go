@@ -257,7 +257,7 @@ func TestServiceRefuses(t *testing.T) {
 	if _, err := r.Runs(t.Context()); err == nil || !strings.Contains(err.Error(), "redirect") {
 		t.Errorf("asked with %v", err)
 	}
-	for _, address := range []string{"", "ftp://x", "http://", "a b"} {
+	for _, address := range []string{"", "ftp://x", "http://", "a b", "shop", "a b:80"} {
 		if _, err := NewService(address, ""); err == nil {
 			t.Errorf("%q is taken for an address", address)
 		}

@@ -44,7 +44,7 @@ func NewService(address, token string) (*Service, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "unix", path)
 		}
-	} else if !strings.Contains(address, "://") {
+	} else if _, _, err := net.SplitHostPort(address); err == nil && !strings.Contains(address, "://") {
 		s.base = "http://" + address
 	}
 	s.base = strings.TrimSuffix(s.base, "/")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -18,5 +19,20 @@ func TestNearestKey(t *testing.T) {
 		if got := m.run(t, nil, strings.Fields(line)...); got.status != exit.Usage || !strings.HasSuffix(got.stderr, "did you mean fix-login?\n") {
 			t.Errorf("%s: %+v", line, got)
 		}
+	}
+}
+
+// An argument of top that is no address of a service is none of a repository either.
+func TestTopAddress(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	want := ran{status: exit.Usage, stderr: "ralph: \"nosuch\" is no address of a service; give HOST:PORT, http://HOST:PORT or unix:PATH\n"}
+	if got := m.run(t, nil, "top", "nosuch"); got != want {
+		t.Errorf("%+v", got)
+	}
+	got := m.run(t, func(h *compose.Host) { h.Dir = m.home }, "top")
+	if lines := strings.Split(got.stderr, "\n"); got.status != exit.Usage || len(lines) != 3 || !strings.HasSuffix(lines[0], "make one with: git init ROOT/home") ||
+		!strings.HasPrefix(lines[1], "ralph: or name the repository's folder: --repo FOLDER; or give a service's address: no service listens at ") {
+		t.Errorf("%+v", got)
 	}
 }

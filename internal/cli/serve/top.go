@@ -16,7 +16,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/tui"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 const topLong = `Show what runs do while they do it: all that are on in this repository on this host, whichever ralph works them. With
@@ -38,14 +37,15 @@ func NewTop(a *compose.App) *cobra.Command {
 				t.address = args[0]
 				return t.run()
 			}
-			_, outside := worktree.Locate(cmd.Context(), a.Dir())
+			_, outside := a.Top(cmd.Context())
 			if outside == nil || a.Repo != "" {
 				return t.run()
 			}
 			t.address = serviceHere()
 			err := t.run()
-			if errors.Is(err, attach.ErrNoService) {
-				return exit.Usagef("%w; and %w", outside, err)
+			if advised, ok := errors.AsType[*exit.Error](outside); ok && errors.Is(err, attach.ErrNoService) {
+				advised.Hint += "; or give a service's address: " + err.Error()
+				return advised
 			}
 			return err
 		},
