@@ -100,7 +100,7 @@ func TestBadInput(t *testing.T) {
 			want: `--agent-command needs --agent command, not codex`,
 		},
 		{
-			name: "init again", args: []string{"init", "--agent=codex", "--sandbox=none"}, file: "labels: [a]\n", status: 1,
+			name: "init again", args: []string{"init", "--agent=codex", "--sandbox=none"}, file: "labels: [a]\n", status: 2,
 			want: `ROOT/repo/.ralph/config.yaml exists already; edit it, or move ROOT/repo/.ralph away to start anew`,
 		},
 	} {

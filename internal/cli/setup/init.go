@@ -133,10 +133,9 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 
 func existsAlready(top string) error {
 	if !scaffold.Configured(top) { // no folder, but something of that name
-		return fmt.Errorf("%s exists already, and is no folder; move it away", filepath.Join(top, scaffold.Dir))
+		return exit.Usagef("%s exists already, and is no folder; move it away", filepath.Join(top, scaffold.Dir))
 	}
-	return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s exists already; edit it, or move %s away to start anew",
-		filepath.Join(top, config.File), filepath.Join(top, scaffold.Dir))}
+	return exit.Usagef("%s exists already; edit it, or move %s away to start anew", filepath.Join(top, config.File), filepath.Join(top, scaffold.Dir))
 }
 
 // initFlags reads the flags alone: what files and variables say is no choice for this repository.
