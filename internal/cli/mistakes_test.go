@@ -36,3 +36,16 @@ func TestTopAddress(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// An issue that cannot be read has not succeeded, whichever command it is named to.
+func TestBrokenIssueStatus(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/broken.md", "---\ntitle: Broken\nstate: perhaps\n---\n")
+	m.commit(t)
+	for _, command := range []string{"status", "show", "close", "reopen", "retry"} {
+		if got := m.run(t, nil, command, "broken"); got.status != exit.Incomplete || !strings.Contains(got.stderr, "broken.md:3: ") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}

@@ -88,6 +88,9 @@ func ProblemOf(ctx context.Context, root *cobra.Command, err error) *Problem {
 	if errors.Is(err, local.ErrNoFolder) {
 		return &Problem{Status: Usage, Message: err.Error(), Hint: hint.Init}
 	}
+	if _, broken := errors.AsType[tracker.Problem](err); broken {
+		return &Problem{Status: Incomplete, Message: err.Error()}
+	}
 	if message, unknown := unknownCommand(root, err); unknown {
 		return &Problem{Status: Usage, Message: message}
 	}

@@ -3,6 +3,7 @@ package issues
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,6 +84,9 @@ func openEditor(a *compose.App, text string, save func(string) error) error {
 		return os.RemoveAll(dir)
 	}
 	if err := save(string(now)); err != nil {
+		if _, wrong := errors.AsType[tracker.Problem](err); wrong {
+			err = exit.Usagef("%w", err)
+		}
 		return kept(err)
 	}
 	return os.RemoveAll(dir)
