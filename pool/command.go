@@ -164,7 +164,7 @@ func (w *Worker) requeue(ctx context.Context, c tracker.Command) error {
 	case err != nil:
 		return err
 	case answer == nil:
-		return errors.New("a run is on, or its end is still to be reported")
+		return fmt.Errorf("%w: a run is on, or its end is still to be reported", worktree.ErrTaken)
 	case answer.Refused:
 		return errors.New(answer.Text)
 	case c.Verb != tracker.Fix || commander == nil:

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // A slip in a key is answered with the key that was meant, also of an issue that is closed.
@@ -46,6 +49,29 @@ func TestBrokenIssueStatus(t *testing.T) {
 	for _, command := range []string{"status", "show", "close", "reopen", "retry"} {
 		if got := m.run(t, nil, command, "broken"); got.status != exit.Incomplete || !strings.Contains(got.stderr, "broken.md:3: ") {
 			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}
+
+// What is refused because a run is on names the command that follows or ends it.
+func TestRunIsOn(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/det.md", "---\ntitle: Det\nlabels: [no-human]\n---\n")
+	m.commit(t)
+	repo, err := worktree.Open(t.Context(), m.repo, worktree.Options{StateDir: filepath.Join(m.root, "state")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Claim(t.Context(), "det", worktree.Holder{Owner: "elsewhere/1/x", Run: "r"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"retry det": "ralph: `ralph stop det` ends a run that is on\n",
+		"work --agent-command=true --sandbox=none --skip-permissions det": "; `ralph logs -f det` follows it there\n",
+	} {
+		if got := m.run(t, nil, strings.Fields(line)...); got.status != exit.Incomplete || !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("%s: %+v", line, got)
 		}
 	}
 }

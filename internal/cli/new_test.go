@@ -102,7 +102,7 @@ func TestWhatToTypeForAnIssue(t *testing.T) {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
-	if got := m.run(t, nil, "retry", "fix-login"); got.status != exit.Failed || !strings.Contains(got.stderr, "ralph reopen fix-login\n") {
+	if got := m.run(t, nil, "retry", "fix-login"); got.status != exit.Incomplete || !strings.Contains(got.stderr, "ralph reopen fix-login\n") {
 		t.Errorf("retry: %+v", got)
 	}
 	if got := m.run(t, nil, "retry", "--help"); !strings.Contains(got.stdout, "the pick-up labels, which go on") {

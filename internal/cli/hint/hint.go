@@ -201,6 +201,9 @@ func SkipReason(key string, s journal.Skip) string {
 	if s.Code == journal.SkipReview {
 		return report.Skip(s) + "; `ralph retry " + key + "` puts it back"
 	}
+	if s.Code == journal.SkipClaimed {
+		return report.Skip(s) + "; `ralph logs -f " + key + "` follows it there"
+	}
 	if s.Unfit.Code == tracker.UnfitClosed {
 		return report.Skip(s) + "; `ralph reopen " + key + "` opens it"
 	}

@@ -3,6 +3,7 @@ package issues
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 const retryLong = `Ask the next ralph work, on whichever machine, to work an issue again, as a comment /ralph retry (or /ralph fresh) does on a
@@ -28,7 +30,7 @@ func NewRetry(a *compose.App) *cobra.Command {
 	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
 		if !issue.Open {
 			return &exit.Error{
-				Status: exit.Failed, Err: fmt.Errorf("%s is closed", screen.CleanLine(p.Names(ctx)(issue.Key))), Hint: "open it first with: ralph reopen " + issue.Key,
+				Status: exit.Incomplete, Err: fmt.Errorf("%s is closed", screen.CleanLine(p.Names(ctx)(issue.Key))), Hint: "open it first with: ralph reopen " + issue.Key,
 			}
 		}
 		p.PreferNone() // nothing is run
@@ -44,7 +46,10 @@ func NewRetry(a *compose.App) *cobra.Command {
 		if fresh {
 			verb = tracker.Fresh
 		}
-		if err := worker.Requeue(ctx, issue.Key, cmp.Or(a.Host.Getenv("USER"), "a person"), verb, ""); err != nil {
+		switch err := worker.Requeue(ctx, issue.Key, cmp.Or(a.Host.Getenv("USER"), "a person"), verb, ""); {
+		case errors.Is(err, worktree.ErrTaken):
+			return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("retry %s: %w", issue.Key, err), Hint: "`ralph stop " + issue.Key + "` ends a run that is on"}
+		case err != nil:
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
 		a.UI.Printf("The next `ralph work` takes %s.\n", screen.CleanLine(issue.Key))
