@@ -37,6 +37,8 @@ Exit status:
   3    some issues did not succeed, or KEYs were left out
   4    agent, sandbox or tracker unavailable
   130  interrupted
+
+Where sandbox exec runs a command, or an engine builds an image, the status of that is passed on.
 `
 
 // constructors make the commands, by name. A command added here is all there is to adding one.
