@@ -166,3 +166,16 @@ func TestCommandsAlone(t *testing.T) {
 		}
 	}
 }
+
+// A line that ends in a colon ends its paragraph, so a sentence does not go on behind it.
+func TestHelpParagraphs(t *testing.T) {
+	t.Parallel()
+	eachCommand(newRoot(compose.New(compose.Host{})), func(words []string, c *cobra.Command) {
+		lines := strings.Split(c.Long, "\n")
+		for i := range len(lines) - 1 {
+			if r, _ := utf8.DecodeRuneInString(lines[i+1]); strings.HasSuffix(lines[i], ":") && 'a' <= r && r <= 'z' {
+				t.Errorf("%v: the paragraph is broken behind %q", words, lines[i])
+			}
+		}
+	})
+}

@@ -18,8 +18,8 @@ import (
 func NewClose(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "close KEY", Short: "Close an issue",
-		Long: "Close an issue, and take off the labels that ralph has put on. A run that is on ends, and its work is kept:\n" +
-			"at once on this host, within 30 seconds elsewhere.",
+		Long: "Close an issue, and take off the labels that ralph has put on. A run that is on ends, at once on this host and within 30\n" +
+			"seconds elsewhere, and its work is kept.",
 	}
 	return setsState(a, cmd, "closed", func(i tracker.Issue) bool { return !i.Open }, tracker.Change{Close: true})
 }
