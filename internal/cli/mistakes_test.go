@@ -40,6 +40,28 @@ func TestTopAddress(t *testing.T) {
 	}
 }
 
+// What is wrong with a new issue is said by the flag, before anything is written.
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/.keep", "")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{""}, "the title is empty; give one, or leave it out to write the issue in your editor"},
+		{[]string{"x", "--label", ""}, "--label: an empty name; give LABEL, or leave the flag out"},
+		{[]string{"x", "--label", "a, "}, "--label: an empty name; give LABEL, or leave the flag out"},
+		{[]string{"x", "--blocked-by", ""}, "--blocked-by: an empty name; give KEY, or leave the flag out"},
+		{[]string{"x", "--priority", "-1"}, "--priority: -1 is less than 0"},
+		{[]string{"x", "--blocked-by", "nosuch"}, "--blocked-by: no issue \"nosuch\" in the backlog; `ralph work --dry-run` lists them"},
+	} {
+		if got, want := m.run(t, nil, append([]string{"new"}, c.args...)...), (ran{status: exit.Usage, stderr: "ralph: " + c.want + "\n"}); got != want {
+			t.Errorf("%q: %+v", c.args, got)
+		}
+	}
+}
+
 // An issue that cannot be read has not succeeded, whichever command it is named to.
 func TestBrokenIssueStatus(t *testing.T) {
 	t.Parallel()

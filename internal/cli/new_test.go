@@ -80,7 +80,7 @@ func TestNewKeepsTheTitle(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/.keep", "")
 	none := func(h *compose.Host) { h.Env = append(h.Env, "VISUAL=", "EDITOR=") }
-	if got := m.run(t, none, "new", ""); got.status != exit.Usage || !strings.HasSuffix(got.stderr, "set VISUAL or EDITOR, or give a title: ralph new 'TITLE'\n") {
+	if got := m.run(t, none, "new"); got.status != exit.Usage || !strings.HasSuffix(got.stderr, "set VISUAL or EDITOR, or give a title: ralph new 'TITLE'\n") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -32,6 +32,7 @@ func NewCreate(a *compose.App) *cobra.Command {
 		Use: "new [TITLE]", Short: "Write a new issue", Long: newLong,
 		Example: "  ralph new 'Fix the login' --body 'It is slow.' --priority 1\n  ralph new", GroupID: compose.GroupWork,
 		Args: exit.AtMostOne("TITLE"), ValidArgsFunction: cobra.NoFileCompletions,
+		PreRunE: func(cmd *cobra.Command, args []string) error { return checkDraft(cmd, args, d) },
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			d.Title = strings.Join(args, "")
 			return newIssue(ctx, a, p, d, edit || d.Title == "")
@@ -48,6 +49,26 @@ func NewCreate(a *compose.App) *cobra.Command {
 	return cmd
 }
 
+// checkDraft refuses what would write nothing into an issue, or what no issue can have.
+func checkDraft(cmd *cobra.Command, title []string, d tracker.Draft) error {
+	blank := func(name string) bool { return strings.TrimSpace(name) == "" }
+	if slices.ContainsFunc(title, blank) {
+		return exit.Usagef("the title is empty; give one, or leave it out to write the issue in your editor")
+	}
+	for _, f := range []struct {
+		name, value string
+		list        []string
+	}{{"label", "LABEL", d.Labels}, {"blocked-by", "KEY", d.BlockedBy}} {
+		if cmd.Flags().Changed(f.name) && (len(f.list) == 0 || slices.ContainsFunc(f.list, blank)) {
+			return exit.Usagef("--%s: an empty name; give %s, or leave the flag out", f.name, f.value)
+		}
+	}
+	if d.Priority < 0 {
+		return exit.Usagef("--priority: %d is less than 0", d.Priority)
+	}
+	return nil
+}
+
 func newIssue(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.Draft, edit bool) error {
 	if d.Body == "-" {
 		body, err := a.ReadInput(ctx, 0)
@@ -59,6 +80,11 @@ func newIssue(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.D
 	w, ok := tracker.As[tracker.Writer](p.Backlog)
 	if !ok {
 		return browseNew(ctx, a, p, d)
+	}
+	for _, key := range d.BlockedBy {
+		if _, err := p.Issue(ctx, key); errors.Is(err, tracker.ErrNotFound) {
+			return exit.Usagef("--blocked-by: %w", err)
+		}
 	}
 	d.Labels = compose.Union(slices.Clone(p.Labels), d.Labels)
 	text := w.Text(d)
