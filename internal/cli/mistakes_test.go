@@ -75,6 +75,24 @@ func TestBrokenIssueStatus(t *testing.T) {
 	}
 }
 
+// Arguments that a command does not take, or not together, are named as such, and the next step is said.
+func TestWrongArguments(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/det.md", "---\ntitle: Det\n---\n")
+	m.commit(t)
+	for line, want := range map[string]ran{
+		"completion bash x": {status: exit.Usage, stderr: "ralph: ralph completion bash takes no argument, not \"x\"\n"},
+		"merge --all det":   {status: exit.Usage, stderr: "ralph: KEYs and --all exclude each other; choose one\n"},
+		"merge --sandbox=none det": {status: exit.Failed, stderr: "ralph: nothing to merge: there is no branch ralph/det\n" +
+			"ralph: work it first with: ralph work det\n"},
+	} {
+		if got := m.run(t, nil, strings.Fields(line)...); got != want {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
 // What is refused because a run is on names the command that follows or ends it.
 func TestRunIsOn(t *testing.T) {
 	t.Parallel()

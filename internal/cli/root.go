@@ -198,6 +198,9 @@ func refineCompletion(root *cobra.Command) {
 		return
 	}
 	completion.Long = strings.TrimSpace(completion.Long) + "\n\nIn bash it needs the package bash-completion."
+	for _, shell := range completion.Commands() {
+		shell.Args = exit.NoArgs
+	}
 	completion.Args = cobra.ArbitraryArgs
 	completion.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -47,7 +47,10 @@ func NewMerge(a *compose.App) *cobra.Command {
 		Use: "merge KEY...", Short: "Check an issue's branch once more, merge it, and close the issue", Long: mergeLong,
 		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
 		Args: func(_ *cobra.Command, args []string) error {
-			if o.all == (len(args) > 0) {
+			switch {
+			case o.all && len(args) > 0:
+				return exit.Usagef("KEYs and --all exclude each other; choose one")
+			case !o.all && len(args) == 0:
 				return exit.Usagef("name the issues whose branches are to be merged, or --all of them")
 			}
 			return nil
@@ -217,6 +220,8 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	case errors.Is(err, publish.ErrNothing) && isMerged(ctx, p, key):
 		a.UI.Printf("%s is merged already.\n", screen.CleanLine(name))
 		return nil
+	case errors.Is(err, publish.ErrNothing):
+		return &exit.Error{Status: exit.Failed, Err: err, Hint: "work it first with: ralph work " + compose.InCommand(name, key)}
 	case err != nil:
 		return err
 	case ctx.Err() != nil && r.Record.Published == "":
