@@ -93,6 +93,29 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
+// Where no editor has started, nothing is left behind, and the variable that names it is said.
+func TestEditorThatDoesNotStart(t *testing.T) { //nolint:paralleltest // it sets TMPDIR
+	m := newMachine(t)
+	t.Setenv("TMPDIR", m.home)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
+	fails := m.program(t, "fails", "exit 3\n") + "/fails"
+	for _, c := range []struct {
+		env, want string
+		status    int
+	}{
+		{"EDITOR=/no/such", "ralph: EDITOR: ", exit.Usage},
+		{"VISUAL=" + fails, "ralph: VISUAL: ", exit.Failed},
+	} {
+		got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, c.env) }, "edit", "one")
+		if got.status != c.status || !strings.HasPrefix(got.stderr, c.want) || strings.Contains(got.stderr, "your text") || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", c.env, got)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(m.home, "ralph-edit-*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
 // What is refused because a run is on names the command that follows or ends it.
 func TestRunIsOn(t *testing.T) {
 	t.Parallel()

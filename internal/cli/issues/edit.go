@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -57,7 +58,11 @@ var errNoEditor = exit.Usagef("no editor: set VISUAL or EDITOR")
 
 // openEditor opens the editor on a text, and saves what comes of it. A text that is refused is kept, and the error says where.
 func openEditor(a *compose.App, text string, save func(string) error) error {
-	editor := strings.Fields(cmp.Or(a.Host.Getenv("VISUAL"), a.Host.Getenv("EDITOR")))
+	variable := "VISUAL"
+	if strings.TrimSpace(a.Host.Getenv(variable)) == "" {
+		variable = "EDITOR"
+	}
+	editor := strings.Fields(a.Host.Getenv(variable))
 	if len(editor) == 0 {
 		return errNoEditor
 	}
@@ -72,14 +77,20 @@ func openEditor(a *compose.App, text string, save func(string) error) error {
 	kept := func(err error) error {
 		return fmt.Errorf("%w; nothing is saved, your text is in %s", err, path)
 	}
-	if err := a.Foreground(append(editor, path)...); err != nil {
-		return kept(err)
+	ended := a.Foreground(append(editor, path)...)
+	if ended != nil {
+		ended = fmt.Errorf("%s: %w", variable, ended)
+	}
+	if _, not := errors.AsType[*proc.StartError](ended); not {
+		ended = exit.Usagef("%w", ended)
 	}
 	now, err := os.ReadFile(path)
-	if err != nil {
-		return kept(err)
-	}
-	if string(now) == text {
+	switch {
+	case ended != nil && err == nil && string(now) == text: // nothing was typed
+		return cmp.Or(os.RemoveAll(dir), ended)
+	case ended != nil || err != nil:
+		return kept(cmp.Or(ended, err))
+	case string(now) == text:
 		a.UI.Note("you have changed nothing, so nothing is saved")
 		return os.RemoveAll(dir)
 	}
