@@ -216,3 +216,11 @@ func TestNoneReapsAfterACrash(t *testing.T) {
 		t.Error("the command is alive after Reap")
 	}
 }
+
+func TestStartErrorNamesTheProgramOnce(t *testing.T) {
+	t.Parallel()
+	err := &sandboxes.StartError{Argv0: "a/b", Err: errors.New("a/b: no such file or directory")}
+	if got, want := err.Error(), "start a/b: no such file or directory"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -226,7 +227,9 @@ type StartError struct {
 	Err   error
 }
 
-func (e *StartError) Error() string { return "start " + e.Argv0 + ": " + e.Err.Error() }
+func (e *StartError) Error() string {
+	return "start " + e.Argv0 + ": " + strings.TrimPrefix(e.Err.Error(), e.Argv0+": ") // which may name it, too
+}
 
 // Unwrap gives the cause, such as exec.ErrNotFound.
 func (e *StartError) Unwrap() error { return e.Err }

@@ -149,7 +149,7 @@ func Ending(it loop.Iteration) string {
 
 // Failure says how an agent failed, with its class where that says more than the message.
 func Failure(f *agents.Failure) string {
-	if f.Class == agents.OtherFailure && f.Message != "" || strings.HasPrefix(f.Message, string(f.Class)) {
+	if (f.Class == agents.OtherFailure || f.Class == agents.NotStarted) && f.Message != "" || strings.HasPrefix(f.Message, string(f.Class)) {
 		return f.Message
 	}
 	return f.Error()

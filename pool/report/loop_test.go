@@ -26,7 +26,7 @@ func TestLoop(t *testing.T) {
 			End: loop.EndDenied, Denied: []agents.Denial{{Tool: "Bash", Detail: "git commit"}}},
 		"iteration 1: agent x: exit status 2":                                      {End: loop.EndAgent, Iterations: one, Failure: other},
 		"twice in a row without a new commit: iteration 1: agent x: exit status 2": {End: loop.EndAgent, Iterations: one, Failure: other, Repeated: true},
-		"iteration 1: agent x: not-started: no such program": {
+		"iteration 1: agent x: no such program": {
 			End: loop.EndUnavailable, Iterations: one, Failure: &agents.Failure{Class: agents.NotStarted, Message: "no such program"}},
 		"setup `make test` failed with exit status 1: expected 1, [31mgot 2": {End: loop.EndSetup, Setup: failing},
 		"not done after 1 of 3 iterations; raise max-iterations to go on (last: agent x: killed: silent; raise idle-timeout if it needs longer)": {

@@ -24,7 +24,7 @@ type View struct {
 	State   string                  // the folder of ralph's state; empty: not known
 	full    bool                    // the view has warned of a full disk
 	Lack    func() string           // what a check that fails on the base may need, said once; nil: not known
-	told    map[string]string       // keys of runs, by the reason that was printed for an unavailable environment
+	told    map[string]string       // keys of runs, by the reason that was printed why agents or environment are unavailable
 }
 
 // checked is how long setup and gate have taken in one place.
@@ -172,7 +172,7 @@ func (v *View) ended(e journal.Event) {
 	default:
 		v.Line(e, what, text+": "+reason)
 	}
-	if e.Outcome == journal.EnvironmentUnavailable && !v.UI.Quiet {
+	if e.Outcome.Unavailable() && !v.UI.Quiet {
 		if v.told == nil {
 			v.told = map[string]string{}
 		}
@@ -192,7 +192,7 @@ func (v *View) warnFull(text string) {
 	}
 }
 
-// Told is the key of the run with which a reason for an unavailable environment was printed; empty: it was not.
+// Told is the key of the run with which a reason was printed for which agents or environment are unavailable; empty: it was not.
 func (v *View) Told(reason string) string { return v.told[reason] }
 
 // Line prints what happened, and more in lines of its own.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/channels"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
@@ -155,10 +156,25 @@ func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *progre
 	if why, ok := errors.AsType[*exit.Error](err); ok && setUp && view.Told(why.Error()) != "" { // it is long, and said once
 		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", view.Told(why.Error()))
 	}
+	if u, ok := errors.AsType[*run.UnavailableError](s.Unavailable); ok && u.Cause == nil && err != nil {
+		sayOnce(err, report.Reason(u.Reason), report.Unavailable(u.Agents), view)
+	}
 	if err != nil || !named {
 		return err
 	}
 	return leftOut(s)
+}
+
+// sayOnce leaves the reason why agents are unavailable out of the last line where the line of a run has it.
+func sayOnce(err error, reason, what string, view *progress.View) {
+	why, ok := errors.AsType[*exit.Error](err)
+	if !ok || view.Told(reason) == "" || !strings.HasSuffix(why.Error(), hint.AgentAdvice(reason)) {
+		return
+	}
+	why.Err = errors.New(what + ", as said above")
+	if strings.Contains(reason, agents.InstallHint) {
+		why.Hint = hint.Agent
+	}
 }
 
 // brokenText says how many issues could not be read; empty: none.
