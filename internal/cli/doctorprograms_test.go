@@ -88,6 +88,35 @@ func TestDoctorSeesTools(t *testing.T) {
 	}
 }
 
+// TestDoctorSeesFilesOfTheAgentCommand that the sandbox does not show.
+func TestDoctorSeesFilesOfTheAgentCommand(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
+	m.commit(t)
+	agent := m.program(t, "agent", "true\n")
+	script := filepath.Join(agent, "agent")
+	args := []string{"doctor", "--agent-command=sh " + script + " /etc/passwd /no/such/file"}
+	const shown = "ok    agent         command sh ROOT"
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--sandbox=native"}, ": the sandbox does not show " + script + "\n                    fix: sandbox-show: [\"" + script + "\"] in your configuration\n"},
+		{[]string{"--sandbox=none"}, shown},
+		{[]string{"--sandbox=native", "--sandbox-show=" + agent}, shown},
+		{[]string{"--sandbox=native", "--mount=host=" + agent}, shown},
+	} {
+		if got := m.run(t, nil, append(args, c.flags...)...); !strings.Contains(got.stdout, strings.ReplaceAll(c.want, m.root, "ROOT")) {
+			t.Errorf("%v: no %q in %+v", c.flags, c.want, got)
+		}
+	}
+	got := m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=/no/such/agent")
+	if !strings.Contains(got.stdout, "fix: install it where the agent runs, or choose another") || strings.Contains(got.stdout, "whole path") {
+		t.Errorf("a whole path: %+v", got)
+	}
+}
+
 // TestServiceNamesSubmodules of each project.
 func TestServiceNamesSubmodules(t *testing.T) {
 	t.Parallel()

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -50,10 +53,19 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 			return
 		}
 		if _, err := os.Stat(d.app.Expand(p.Top, program)); err != nil && strings.Contains(program, "/") {
-			d.fail("agent", agent.Name()+": "+err.Error(), "commit it, or name it with its whole path: --agent-command")
+			fix := "commit it, or name it with its whole path: --agent-command"
+			if filepath.IsAbs(program) {
+				fix = hint.Agent
+			}
+			d.fail("agent", agent.Name()+": "+err.Error(), fix)
 			return
 		}
-		d.ok("agent", agent.Name()+" "+strings.Join(options.Command, " "))
+		line := agent.Name() + " " + strings.Join(options.Command, " ")
+		if hidden := d.hiddenFiles(p, provider, slices.Concat(options.Command[1:], options.Args)); len(hidden) > 0 {
+			d.warn("agent", line+": the sandbox does not show "+strings.Join(hidden, ", "), "sandbox-show: "+config.YAML(hidden)+" in your configuration")
+			return
+		}
+		d.ok("agent", line)
 		return
 	}
 	if d.app.LookPath(inv.Argv[0]) == "" {
@@ -78,6 +90,28 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	if !provider.Capabilities().Isolated() && !options.SkipPermissions && options.PermissionMode == "" {
 		d.warn("agent", "it will ask before it acts, and nobody answers", "--skip-permissions, or --permission-mode MODE")
 	}
+}
+
+// hiddenFiles are the files of this host that a command line names and that the sandbox does not show.
+func (d *doctor) hiddenFiles(p *compose.Parts, provider sandboxes.Provider, args []string) (hidden []string) {
+	mounts, err := d.app.Mounts(p)
+	if err != nil || !compose.ShowsHost(provider) {
+		return nil
+	}
+	own := func(path string) bool { // of the system: inside there is the same, or one of its own
+		return slices.Contains([]string{"dev", "etc", "lib", "lib64", "proc", "sys"}, strings.Split(path, "/")[1])
+	}
+	for _, arg := range args {
+		path := filepath.Clean(arg)
+		if _, err := os.Stat(path); err != nil || !filepath.IsAbs(path) || own(path) || d.app.Shown(p.Config, path) {
+			continue
+		}
+		mounted := func(m sandboxes.Mount) bool { return path == m.Inside || strings.HasPrefix(path, m.Inside+"/") }
+		if !slices.ContainsFunc(mounts, mounted) && !slices.Contains(hidden, path) {
+			hidden = append(hidden, path)
+		}
+	}
+	return hidden
 }
 
 // login looks for a key and for the agent's own login. Only a call could tell whether it is good: the latest one is in the journal. Where
