@@ -46,6 +46,8 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 		return nil
 	case w.Merged:
 		a.UI.Note("%s has these changes", screen.CleanLine(w.Base))
+	case w.Gone != "":
+		a.UI.Note("%s; this is what it changed", screen.CleanLine(w.Gone))
 	}
 	pager, err := throughPager(a, p.Top, "diff")
 	if err != nil {

@@ -55,6 +55,9 @@ func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) 
 		return err
 	}
 	a.UI.Printf("%s\n", screen.CleanLine(dir))
+	if w.Gone != "" {
+		a.UI.Note("%s", screen.CleanLine(w.Gone))
+	}
 	if w.Uncommitted != "" {
 		a.UI.Note("uncommitted changes are saved: git show %s", screen.ShortSHA(w.Uncommitted))
 	}

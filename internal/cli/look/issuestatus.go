@@ -31,7 +31,7 @@ type IssueStatusData struct {
 	Unknown  int          `json:"runs_without_cost"` // of those on record here
 	RetryAt  time.Time    `json:"retry_at,omitzero"` // while it waits
 	Waits    string       `json:"waits,omitempty"`   // for another issue, or for requests to be merged
-	Branch   string       `json:"branch,omitempty"`
+	Branch   string       `json:"branch,omitempty"`  // if it is there
 	Request  string       `json:"request,omitempty"`
 	Runs     []RunState   `json:"runs"` // the last of them, oldest first
 }
@@ -58,6 +58,15 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 		s.Attempts, s.Spent, s.Unknown, s.Branch, s.Request = t.Attempts, all.Usage, all.Unknown, last.Branch, last.Request.URL
 		if t.Waits(time.Now(), choices(p.Config, t.Attempts+1)) {
 			s.RetryAt = t.RetryAt
+		}
+	}
+	if n := len(s.Runs); n > 0 && s.Runs[n-1].State != "running" {
+		has, err := hasBranch(ctx, p, s.Branch)
+		if err != nil {
+			return err
+		}
+		if !has { // it was removed
+			s.Branch = ""
 		}
 	}
 	issue, err := p.Backlog.Get(ctx, s.Issue)
@@ -115,7 +124,9 @@ func printIssue(a *compose.App, s IssueStatusData, name string) {
 	if s.RetryAt.After(time.Now()) {
 		line("retry", "not before %s; at once: ralph work %s", s.RetryAt.Local().Format(time.DateTime), s.Issue)
 	}
-	line("branch", "%s", s.Branch)
+	if s.Branch != "" {
+		line("branch", "%s", s.Branch)
+	}
 	if s.Request != "" {
 		line("request", "%s", s.Request)
 	}

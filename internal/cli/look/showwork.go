@@ -31,7 +31,8 @@ type WorkData struct {
 	Tip, Begin  string           `json:"-"` // commits
 	Was         string           `json:"-"` // the command that shows what the commits have changed, where the base contains them
 	Running     bool             `json:"-"`
-	empty       bool             // the run has made no commits
+	Empty       bool             `json:"-"` // the run has made no commits
+	Gone        string           `json:"-"` // says that the branch is gone, and what there is instead; empty: it is there
 }
 
 // ShownRunData is what `ralph show --json` prints of a run; Now is the latest one's.
@@ -56,8 +57,8 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error)
 			at = b
 		}
 	}
-	if at.Name == "" && at.Tip != "" && s.Branch != "" { // it has another prefix, or was deleted
-		has, err := p.Repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", git.Heads+s.Branch)
+	if at.Name == "" && at.Tip != "" { // it has another prefix, or was deleted
+		has, err := hasBranch(ctx, p, s.Branch)
 		if err != nil {
 			return WorkData{}, err
 		}
@@ -68,10 +69,17 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error)
 	issue := present(ctx, p, s)
 	w := WorkData{
 		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
-		Next: nextSteps(s, at, issue), Tip: at.Tip, Begin: base.Commit, Running: s.State == "running", empty: s.Commits == 0,
+		Next: nextSteps(s, at, issue), Tip: at.Tip, Begin: base.Commit, Running: s.State == "running", Empty: s.Commits == 0,
 	}
 	read(ctx, p, base, &w)
 	return w, nil
+}
+
+func hasBranch(ctx context.Context, p *compose.Parts, name string) (bool, error) {
+	if name == "" {
+		return false, nil
+	}
+	return p.Repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", git.Heads+name)
 }
 
 // present is the issue of a run as it is now; not open when it is gone. What cannot be looked at is taken as open.
@@ -132,7 +140,7 @@ func showWork(a *compose.App, w WorkData) {
 		a.UI.Printf("  no branch of ralph's is left\n")
 	case w.Merged && w.Ahead > 0:
 		a.UI.Printf("  %s has the changes of %s\n", screen.CleanLine(w.Base), name)
-	case w.Merged && w.empty: // which a person would take for merged
+	case w.Merged && w.Empty: // which a person would take for merged
 		a.UI.Printf("  %s has no commits of its own\n", name)
 	case w.Merged:
 		a.UI.Printf("  %s is contained in %s\n", name, screen.CleanLine(w.Base))
@@ -210,7 +218,10 @@ func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, erro
 	if err != nil {
 		return w, err
 	}
-	w.Tip = cmp.Or(w.Tip, last.Tip)
+	if w.Tip == "" && last.Tip != "" {
+		w.Tip = last.Tip
+		w.Gone = fmt.Sprintf("branch %s is gone; run %s had left it at %s", last.Branch, last.ID, screen.ShortSHA(last.Tip))
+	}
 	if w.Tip != "" && w.Ahead == 0 && !w.Running {
 		if w.Merged, err = p.Repo.Git().Holds(ctx, w.Begin, w.Tip); err != nil {
 			return w, err

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBranchThatIsGone: status does not name it, and what diff and tree show of it is told to be the run's.
+func TestBranchThatIsGone(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# One\n")
+	m.commit(t)
+	program := m.program(t, "agent", "cat >/dev/null; echo new >f; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	if got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--gate=true", "--skip-permissions", "--agent-command="+program+"/agent"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	said := func(at string, gone bool) {
+		t.Helper()
+		if got := m.run(t, nil, "status", "one"); got.status != 0 || strings.Contains(got.stdout, "ralph/one") == gone {
+			t.Errorf("status: %+v", got)
+		}
+		if got := m.run(t, nil, "diff", "one"); got.status != 0 || !strings.HasSuffix(got.stdout, "+new\n") ||
+			strings.HasPrefix(got.stderr, "branch ralph/one is gone; run ") != gone || strings.Contains(got.stderr, "; this is what it changed\n") != gone {
+			t.Errorf("diff: %+v", got)
+		}
+		if got := m.run(t, nil, "tree", "one", filepath.Join(m.root, at)); got.status != 0 || strings.HasPrefix(got.stderr, "branch ralph/one is gone; run ") != gone {
+			t.Errorf("tree: %+v", got)
+		}
+	}
+	said("before", false)
+	if got := m.run(t, nil, "clean", "--discard", "one"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	said("after", true)
+}
