@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
 // TestBranchThatIsGone: status does not name it, and what diff and tree show of it is told to be the run's.
@@ -35,4 +37,20 @@ func TestBranchThatIsGone(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	said("after", true)
+}
+
+// TestDiffOfARunWithoutCommits names no commit of somebody else's, as if the run had made it.
+func TestDiffOfARunWithoutCommits(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+	m.commit(t)
+	m.run(t, nil, "work", "--sandbox=none", "--agent-command=false", "--commit-author=A <a@b.c>")
+	for range 2 {
+		const want = "nothing differs: one has no commits of its own\n"
+		if got := m.run(t, nil, "diff", "one"); got.status != exit.OK || got.stdout != "" || got.stderr != want {
+			t.Errorf("%+v", got)
+		}
+		m.run(t, nil, "clean")
+	}
 }

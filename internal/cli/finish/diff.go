@@ -41,6 +41,9 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	switch {
 	case w.Running:
 		a.UI.Note("%s is being worked; this is what has been imported so far", screen.CleanLine(key))
+	case w.Merged && w.Ahead == 0 && w.Empty: // which a person would take for merged
+		a.UI.Note("nothing differs: %s has no commits of its own", screen.CleanLine(key))
+		return nil
 	case w.Merged && w.Ahead == 0:
 		a.UI.Note("nothing differs: %s contains %s; see what it changed with: %s", screen.CleanLine(w.Base), screen.ShortSHA(w.Tip), w.Was)
 		return nil
