@@ -20,6 +20,7 @@ func TestLogLines(t *testing.T) {
 		{Kind: journal.EventEnded, Outcome: journal.Succeeded}, {Kind: journal.EventEnded, Outcome: journal.Failed, Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: "why"}}, {Kind: journal.EventAgent},
 		{Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.PIDsNotice(1, 9)}, {Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.MemoryNotice(2, 64<<20)},
 		{Kind: journal.EventUsage, Iteration: 2, Elapsed: 3, Usage: &agents.Usage{Input: 5, CacheRead: 6, Output: 7}},
+		{Kind: journal.EventUsage, Iteration: 3, Elapsed: 1, Usage: &agents.Usage{}},
 	} {
 		line, err := json.Marshal(e)
 		if err != nil {
@@ -30,9 +31,10 @@ func TestLogLines(t *testing.T) {
 		}
 	}
 	time := out.String()[:8]
-	if want := time + "  ended       succeeded\n" + time + "  ended       failed why\n" + time + "  agent\n" +
+	if want := time + "  ended       succeeded\n" + time + "  ended       failed: why\n" + time + "  agent\n" +
 		time + "  warning     sandbox: 1 process was killed at the process limit of 9; raise pids if they need more\n" +
-		time + "  warning     sandbox: 2 processes were killed at the memory limit of 64 MB; raise memory-mb if they need more\n" + time + "  iteration   2 ended after 3s; cost unknown; 5 tokens in, 6 from cache, 7 out\n"; out.String() != want {
+		time + "  warning     sandbox: 2 processes were killed at the memory limit of 64 MB; raise memory-mb if they need more\n" + time + "  iteration   2 ended after 3s; cost unknown; 5 tokens in, 6 from cache, 7 out\n" +
+		time + "  iteration   3 ended after 1s; the agent reported no usage\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -69,7 +70,11 @@ func LogText(e journal.Event) (line string, ended bool) {
 		text = fmt.Sprint(e.Iteration)
 	case journal.EventUsage:
 		kind, text = string(journal.EventIteration), WithDetail(fmt.Sprintf("%d ended after %s", e.Iteration, screen.Age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
-		if e.Usage != nil {
+		switch {
+		case e.Usage == nil:
+		case *e.Usage == (agents.Usage{}):
+			text += "; the agent reported no usage"
+		default:
 			text += "; " + ledger.Spend{Usage: *e.Usage}.Text()
 		}
 	case journal.EventGate, journal.EventSetup, journal.EventAfter:
@@ -77,7 +82,7 @@ func LogText(e journal.Event) (line string, ended bool) {
 			text = fmt.Sprintf("%s: exit status %d\n%s", e.Check.Command, e.Check.ExitCode, e.Check.Tail)
 		}
 	case journal.EventEnded:
-		text, ended = fmt.Sprintf("%s %s", e.Outcome, ReasonOf(e)), true
+		text, ended = WithDetail(string(e.Outcome), ReasonOf(e)), true
 	case journal.EventWarning:
 		text = hint.Raising(text)
 	case journal.EventSkipped, journal.EventProblem:
