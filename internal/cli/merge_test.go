@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -174,5 +175,51 @@ func TestMergeOfWhatIsBeingWorked(t *testing.T) {
 	<-worked
 	if got.status != exit.Incomplete || !strings.Contains(got.stderr, "a is being worked\n") || !strings.Contains(got.stderr, "`ralph stop a`") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestInterruptedMerge says that nothing was merged, and leaves the issue as the work before has left it.
+func TestInterruptedMerge(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	for _, key := range []string{"a", "b"} {
+		m.write(t, ".ralph/backlog/"+key+".md", "---\nlabels: [no-human]\n---\n# Add "+key+"\n")
+	}
+	program := m.program(t, "agent", "cat >/dev/null; echo x >$RALPH_ISSUE_KEY.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	if got := m.run(t, nil, append(own, "work", "--gate=true", "--skip-permissions", "--agent-command="+program+"/agent")...); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	path := filepath.Join(m.root, "at")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = at.Close() })
+	for _, keys := range [][]string{{"a"}, {"a", "b"}} {
+		interrupt := make(chan struct{})
+		go func() {
+			_, _ = at.Read(make([]byte, 1))
+			close(interrupt)
+		}()
+		got := m.run(t, func(h *compose.Host) { h.Interrupt = interrupt }, append(append(own, "merge", "--gate=printf x >"+path+"; sleep 300"), keys...)...)
+		list := strings.Join(keys, " ")
+		if got.status != exit.Interrupted || !strings.HasSuffix(got.stderr, "\nralph: interrupted; not merged: "+list+"; to merge: ralph merge "+list+"\n") {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := m.run(t, nil, "status"); strings.Contains(got.stdout, "interrupted") || strings.Count(got.stdout, "succeeded") != 2 {
+		t.Errorf("status: %+v", got)
+	}
+	if got := m.run(t, nil, "status", "a"); !strings.Contains(got.stdout, "  state     succeeded\n") || strings.Contains(got.stdout, "reason") {
+		t.Errorf("status a: %+v", got)
+	}
+	if got := m.run(t, nil, "show", "a"); !strings.HasSuffix(got.stdout, "\n  next: ralph diff a\n  next: ralph merge a\n") {
+		t.Errorf("show a: %+v", got)
 	}
 }

@@ -225,7 +225,7 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	case err != nil:
 		return err
 	case ctx.Err() != nil && r.Record.Published == "":
-		return exit.ErrInterrupted
+		return notMerged([]string{compose.InCommand(name, key)})
 	case r.Skip != nil && len(r.Finished) == 0:
 		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(compose.InCommand(name, key), *r.Skip))}
 	case r.Skip != nil: // an earlier run was left on its way
@@ -249,14 +249,14 @@ func isMerged(ctx context.Context, p *compose.Parts, key string) bool {
 
 // mergedAll says what has become of several merges. The worst of them makes the exit status.
 func mergedAll(ctx context.Context, a *compose.App, p *compose.Parts, names func(key string) string, results []pool.Result) error {
-	left, last := 0, error(nil)
+	left, last, undone := 0, error(nil), []string(nil)
 	for _, r := range results {
 		err := mergedOne(ctx, a, p, names, r, r.Err)
 		if err == nil {
 			continue
 		}
-		left, last = left+1, err
 		name := names(r.Issue.Key)
+		left, last, undone = left+1, err, append(undone, compose.InCommand(name, r.Issue.Key))
 		if text := err.Error(); strings.HasPrefix(text, name+" ") {
 			a.UI.Warn(text)
 		} else if !errors.Is(err, exit.ErrInterrupted) {
@@ -267,13 +267,19 @@ func mergedAll(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	case left == 0:
 		return nil
 	case ctx.Err() != nil:
-		return exit.ErrInterrupted
+		return notMerged(undone)
 	}
 	status, next := exit.Incomplete, "`ralph show KEY` says what to type next"
 	if e := (*exit.Error)(nil); errors.As(last, &e) && left == len(results) {
 		status, next = e.Status, e.Hint
 	}
 	return &exit.Error{Status: status, Hint: next, Err: fmt.Errorf("%d of %s not merged", left, screen.Plural(len(results), "issue"))}
+}
+
+// notMerged says what an interrupted merge has left as it was.
+func notMerged(names []string) error {
+	list := strings.Join(names, " ")
+	return fmt.Errorf("%w; not merged: %s; to merge: ralph merge %[2]s", exit.ErrInterrupted, list)
 }
 
 // merged says how a merge has ended.

@@ -51,8 +51,8 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 	s.Runs = s.Runs[max(0, len(runs)-runsShown):]
 	MarkMerged(ctx, p, s.Runs)
 	if n := len(s.Runs); n > 0 {
-		last := s.Runs[n-1]
-		t := last.Tally()
+		last := standing(s.Runs)
+		t := s.Runs[n-1].Tally()
 		s.Issue, s.Title, s.URL, s.State, s.Reason = last.Key, last.Title, last.URL, last.row(journal.Record{})[1], report.Reason(last.Verdict.Reason)
 		all := sumOf(runs)
 		s.Attempts, s.Spent, s.Unknown, s.Branch, s.Request = t.Attempts, all.Usage, all.Unknown, last.Branch, last.Request.URL

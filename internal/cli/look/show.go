@@ -54,7 +54,7 @@ func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) err
 	MarkMerged(ctx, p, states)
 	passed, _ := a.AgentEnv(p.AgentEnv) // a variable that is missing is no secret
 	p.Secrets.Add(a.Secrets(passed, a.User())...)
-	now, err := workOf(ctx, p, states[len(states)-1])
+	now, err := workOf(ctx, p, standing(states))
 	if a.JSON {
 		shown := make([]ShownRunData, len(states))
 		for i, s := range states {

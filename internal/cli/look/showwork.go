@@ -213,8 +213,12 @@ func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, erro
 	if err != nil {
 		return WorkData{}, err
 	}
-	last := runs[len(runs)-1]
-	w, err := workOf(ctx, p, StateOf(last))
+	states := make([]RunState, len(runs))
+	for i, r := range runs {
+		states[i] = StateOf(r)
+	}
+	last := standing(states)
+	w, err := workOf(ctx, p, last)
 	if err != nil {
 		return w, err
 	}

@@ -113,6 +113,15 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 			states = append(states, StateOf(r))
 		}
 	}
+	work, err := lastWork(ctx, p, states)
+	if err != nil {
+		return err
+	}
+	for i, s := range states {
+		if r, ok := work[s.Key]; ok && s.movedNothing() {
+			states[i] = StateOf(r)
+		}
+	}
 	MarkMerged(ctx, p, states)
 	slices.SortStableFunc(states, func(x, y RunState) int {
 		if xo, yo := x.Ended.IsZero(), y.Ended.IsZero(); xo != yo {
@@ -156,10 +165,6 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	}
 	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "STARTED", "TOOK", "COST", "TITLE"}}
 	name := p.Names(ctx)
-	work, err := lastWork(ctx, p, states)
-	if err != nil {
-		return err
-	}
 	for _, s := range states {
 		row := s.row(work[s.Key])
 		row[0] = name(s.Key)
@@ -209,6 +214,22 @@ func (s RunState) Left() bool { return s.State == "died" || s.State == "unfinish
 
 // LeftMerge reports that it is left, and a merge by hand.
 func (s RunState) LeftMerge() bool { return s.Left() && s.Settings.Attended }
+
+// movedNothing reports a merge by hand that was interrupted: the issue stands where the run before has left it.
+func (s RunState) movedNothing() bool {
+	return s.Settings.Attended && !s.Ended.IsZero() && s.Verdict.Outcome == journal.Interrupted
+}
+
+// standing is the run that says where an issue stands, of all of its runs.
+func standing(runs []RunState) RunState {
+	last := runs[len(runs)-1]
+	for _, s := range slices.Backward(runs) {
+		if !s.movedNothing() {
+			return s
+		}
+	}
+	return last
+}
 
 // lastWork are the latest runs of agents, by key, of issues whose latest run is a merge by a person.
 func lastWork(ctx context.Context, p *compose.Parts, states []RunState) (map[string]journal.Record, error) {
