@@ -300,17 +300,18 @@ func costTable(p *screen.Printer, sums CostData) {
 	rows = screen.WithoutUnknown(rows, "IN", "OUT", "CACHE", "COST", "UNKNOWN")
 	chart(rows, sums, p.Width())
 	p.Table(rows)
+	say := func(format string, args ...any) { p.Printf("%s\n", p.Wrapped(fmt.Sprintf(format, args...), 0)) }
 	if text := sums.Sessions.String(); text != "" {
-		p.Printf("Iterations: %s.\n", text)
+		say("Iterations: %s.", text)
 	}
 	if n := sums.Total.Unknown; n > 0 {
-		p.Printf("The cost of %s is unknown, or a part of it: neither the agent nor a price says it.\n", screen.Plural(n, "run"))
+		say("The cost of %s is unknown, or a part of it: neither the agent nor a price says it.", screen.Plural(n, "run"))
 	}
 	if u := sums.Total.Unseen; u != (agents.Usage{}) {
-		p.Printf("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.\n", ledger.Spend{Usage: u}.Text())
+		say("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.", ledger.Spend{Usage: u}.Text())
 	}
 	if n := sums.Total.Estimated; n > 0 {
-		p.Printf("%s tokens of these, or their cost, are an estimate: of answers that did not say what they used, at %d bytes each, or of iterations whose tokens or cost nobody knows (estimate-tokens, estimate-usd).\n",
+		say("%s tokens of these, or their cost, are an estimate: of answers that did not say what they used, at %d bytes each, or of iterations whose tokens or cost nobody knows (estimate-tokens, estimate-usd).",
 			ledger.Count(n), meter.BytesPerToken)
 	}
 }
