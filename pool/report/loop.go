@@ -166,6 +166,9 @@ func explainFailure(agent string, r loop.Result) string {
 
 // lastWords is the end of a command's output in one line. What pip says below its errors helps nobody.
 func lastWords(tail string) string {
+	if before, after, found := strings.Cut(tail, "\nerror: subprocess-exited-with-error\n"); found && strings.Contains(after, "See above for output") {
+		tail = before
+	}
 	lines := slices.DeleteFunc(strings.Split(tail, "\n"), func(line string) bool {
 		return strings.HasPrefix(line, "[notice]") || strings.HasPrefix(strings.TrimSpace(line), "note: This error originates from a subprocess")
 	})

@@ -16,7 +16,11 @@ func TestLoop(t *testing.T) {
 	failing := []loop.Check{{Command: "true"}, {Command: "make\ntest", ExitCode: 1, Tail: "expected 1,\n\x1b[31mgot 2\n"}}
 	pip := []loop.Check{{Command: "pip install", ExitCode: 1, Tail: "WARNING: Retrying (Retry(total=0))\nERROR: Could not find a version\n" +
 		"ERROR: No matching distribution found for x\n\n[notice] A new release of pip is available\n[notice] To update, run: pip\n"}}
+	build := []loop.Check{{Command: "pip install .", ExitCode: 1, Tail: "  error: subprocess-exited-with-error\n  ╰─> [1 lines of output]\n      ValueError: no version\n      [end of output]\n" +
+		"  \n  note: This error originates from a subprocess, and is likely not a problem with pip.\nerror: subprocess-exited-with-error\n\n× Building did not run.\n╰─> See above for output.\n"}}
 	for want, r := range map[string]loop.Result{
+		"setup `pip install .` failed with exit status 1: error: subprocess-exited-with-error ╰─> [1 lines of output] ValueError: no version [end of output]": {
+			End: loop.EndSetup, Setup: build},
 		"setup `pip install` failed with exit status 1: ERROR: Could not find a version ERROR: No matching distribution found for x": {
 			End: loop.EndSetup, Setup: pip},
 		"":                              {End: loop.EndDone},
