@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,6 +38,30 @@ func TestBranchThatIsGone(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	said("after", true)
+}
+
+// TestMergedWhateverIsCheckedOut: a run is compared with the base that it began at.
+func TestMergedWhateverIsCheckedOut(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# One\n")
+	m.commit(t)
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", m.repo, "branch", "other").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	program := m.program(t, "agent", "cat >/dev/null; echo new >f; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	if got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--gate=true", "--publish=merge", "--skip-permissions", "--agent-command="+program+"/agent"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	for _, args := range [][]string{{"switch", "--quiet", "other"}, {"checkout", "--quiet", "--detach"}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", m.repo}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if got := m.run(t, nil, "status"); got.status != 0 || !strings.Contains(got.stdout, "one    merged ") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
 }
 
 // TestDiffOfARunWithoutCommits names no commit of somebody else's, as if the run had made it.

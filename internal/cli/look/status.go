@@ -51,31 +51,30 @@ type RunState struct {
 	State string `json:"state"` // "running", "died", "unfinished", "merged" or the outcome
 }
 
-// MarkMerged marks the runs whose work the base has, whoever brought it there. What git does not know is not marked.
+// MarkMerged marks the runs whose work their base has, whoever brought it there. What git does not know is not marked.
 func MarkMerged(ctx context.Context, p *compose.Parts, states []RunState) {
-	base, err := p.FindBase(ctx)
-	if err != nil {
-		return // there is none, so nothing is merged
-	}
 	done := func(s RunState) bool {
-		return !s.Ended.IsZero() && s.Commits > 0 && s.Tip != "" && s.Base == base.Name && s.Verdict.Outcome != journal.NoChange
+		return !s.Ended.IsZero() && s.Commits > 0 && s.Tip != "" && s.Base != "" && s.Verdict.Outcome != journal.NoChange
 	}
-	var tips []string
+	tips := map[string][]string{} // by base: another may be checked out, or none
 	for _, s := range states {
 		if done(s) {
-			tips = append(tips, s.Tip)
+			tips[s.Base] = append(tips[s.Base], s.Tip)
 		}
 	}
-	if len(tips) == 0 {
-		return
-	}
-	absorbed, err := p.Repo.Git().Absorbed(ctx, base.Commit, tips)
-	if err != nil {
-		p.Log.Debug("commits not compared with the base", "error", err)
-	}
-	for i, s := range states {
-		if done(s) && absorbed[s.Tip] {
-			states[i].State = "merged"
+	for name, list := range tips {
+		base, err := p.Repo.Base(ctx, name)
+		absorbed := map[string]bool{}
+		if err == nil {
+			absorbed, err = p.Repo.Git().Absorbed(ctx, base.Commit, list)
+		}
+		if err != nil {
+			p.Log.Debug("commits not compared with the base", "base", name, "error", err)
+		}
+		for i, s := range states {
+			if done(s) && s.Base == name && absorbed[s.Tip] {
+				states[i].State = "merged"
+			}
 		}
 	}
 }
