@@ -3,6 +3,7 @@ package setup
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,16 +67,28 @@ func runConfig(cmd *cobra.Command, a *compose.App, args []string) error {
 	if a.JSON {
 		return a.UI.JSON(entries)
 	}
-	longest := math.MaxInt
+	longest, from := math.MaxInt, config.Origin.String
 	if a.UI.Width() > 0 {
 		longest = 60
+		from = func(o config.Origin) string { return near(o.String(), a.Dir(), a.Host.Getenv("HOME")) }
 	}
 	rows := [][]string{{"KEY", "VALUE", "FROM"}}
 	for _, e := range entries {
-		rows = append(rows, []string{e.Key, showSetting(e.Value, longest), e.Origin.String()})
+		rows = append(rows, []string{e.Key, showSetting(e.Value, longest), from(e.Origin)})
 	}
 	a.UI.Table(rows)
 	return nil
+}
+
+// near is a place in a file with a short path: below the repository, or below the home.
+func near(place, dir, home string) string {
+	if rest, ok := strings.CutPrefix(place, strings.TrimSuffix(dir, "/")+"/"); ok {
+		return rest
+	}
+	if rest, ok := strings.CutPrefix(place, home+"/"); ok && home != "" {
+		return "~/" + rest
+	}
+	return place
 }
 
 func printSetting(a *compose.App, e config.Entry) error {
