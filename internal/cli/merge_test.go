@@ -28,7 +28,7 @@ func TestMergeSeveral(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for _, args := range [][]string{{"merge"}, {"merge", "--all", "a"}} {
-		if got := m.run(t, nil, args...); got.status != exit.Usage || !strings.Contains(got.stderr, "--all of them") {
+		if got := m.run(t, nil, args...); got.status != exit.Usage || !strings.Contains(got.stderr, "--all") {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
