@@ -56,7 +56,7 @@ func superseded(why tracker.Unfit) journal.Verdict {
 func outcome(f journal.Facts) journal.Verdict {
 	switch {
 	case f.Reported != "":
-		return journal.Verdict{Outcome: f.Reported}
+		return reported(f)
 	case f.Gone && !f.Done:
 		return superseded(tracker.Unfit{Code: tracker.UnfitGone})
 	case f.Done:
@@ -80,6 +80,16 @@ func outcome(f journal.Facts) journal.Verdict {
 		return verdict(journal.Failed, journal.ReasonPublish, f.Publish.Text)
 	}
 	return v
+}
+
+// reported is the outcome that has been told already, with its reason where the facts still have it.
+func reported(f journal.Facts) journal.Verdict {
+	told := f.Reported
+	f.Reported, f.Stop, f.Cut, f.Publish = "", "", "", nil // what came after
+	if v := outcome(f); v.Outcome == told {
+		return v
+	}
+	return journal.Verdict{Outcome: told}
 }
 
 // unopened is the outcome of a run whose agent could not be started.

@@ -37,6 +37,13 @@ func TestReportedElsewhere(t *testing.T) {
 	if got := Verdict(f); got != final(want(journal.Succeeded, "", "")) {
 		t.Errorf("%+v", got)
 	}
+	// What a person has to look at is not forgotten.
+	plain := journal.Facts{End: loop.EndDone, Commits: 1, Tip: "t", Done: true, Outdated: true}
+	told := plain
+	told.Reported, told.Stop, told.Cut = Verdict(plain).Outcome, journal.StopClaimLost, journal.StageReport
+	if got, before := Verdict(told), Verdict(plain); got != before || got.Reason.Code != journal.ReasonEdited {
+		t.Errorf("%+v, was %+v", got, before)
+	}
 }
 
 func code(n int) *int { return &n }

@@ -23,7 +23,7 @@ type Facts struct {
 	Cut    Stage         `json:"cut,omitempty"`     // the stage that was cut short; empty: none was
 	Open   *Fault        `json:"open,omitempty"`    // why the worktree or the sandbox could not be made
 
-	// Reported is the outcome that another machine has reported of this run, after it died. It is what its claim said.
+	// Reported is the outcome that has been reported of this run before it died, or by another machine since. Its claim says so.
 	Reported Outcome `json:"reported,omitempty"`
 
 	End        loop.End         `json:"end,omitempty"` // why the loop ended; empty: it did not run

@@ -150,7 +150,11 @@ func Overtaken(rec journal.Record, claim *worktree.Claim) (told journal.Outcome,
 	d := claim.Record()
 	own, later := d.Run == rec.ID, d.At.After(rec.Started)
 	if own && d.Finished {
-		return journal.Outcome(d.Outcome), true
+		told = journal.Outcome(d.Outcome)
+		if !slices.Contains(journal.Outcomes(), told) || told == journal.Succeeded && rec.Stage.Before(journal.StageVerify) {
+			told = "" // whoever may push can have written it
+		}
+		return told, true
 	}
 	return "", later && (d.Finished || d.Pending != nil && !own)
 }
