@@ -137,10 +137,11 @@ func (w *Worker) ask(key string, now bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, ok := w.running[key]
+	if ok {
+		r.stop(halt.Error(journal.StopAsked, ""))
+	}
 	if ok && now {
 		r.hasten(halt.Error(journal.StopAsked, ""))
-	} else if ok {
-		r.stop(halt.Error(journal.StopAsked, ""))
 	}
 	return ok
 }
@@ -275,7 +276,6 @@ func (a *attempt) do(soft, hard context.Context) Result {
 	defer hasten(nil)
 	soft, stop := context.WithCancelCause(soft)
 	defer stop(nil)
-	defer context.AfterFunc(urgent, func() { stop(context.Cause(urgent)) })()
 	defer w.note(a.rec, stop, hasten)()
 	rec := a.rec
 	if a.landed {
