@@ -103,7 +103,7 @@ func (d *doctor) hiddenFiles(p *compose.Parts, provider sandboxes.Provider, args
 	}
 	for _, arg := range args {
 		path := filepath.Clean(arg)
-		if _, err := os.Stat(path); err != nil || !filepath.IsAbs(path) || own(path) || d.app.Shown(p.Config, path) {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(path) || own(path) || d.app.Shown(p.Config, path) {
 			continue
 		}
 		mounted := func(m sandboxes.Mount) bool { return path == m.Inside || strings.HasPrefix(path, m.Inside+"/") }

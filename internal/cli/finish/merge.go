@@ -242,6 +242,9 @@ func isMerged(ctx context.Context, p *compose.Parts, key string) bool {
 	if err != nil || len(runs) == 0 {
 		return false
 	}
+	if base, err := p.FindBase(ctx); err != nil || base.Name != runs[0].Base {
+		return false
+	}
 	last := []look.RunState{look.StateOf(runs[0])}
 	look.MarkMerged(ctx, p, last)
 	return last[0].State == "merged"

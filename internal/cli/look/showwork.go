@@ -222,10 +222,10 @@ func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, erro
 	if err != nil {
 		return w, err
 	}
-	if w.Tip == "" && last.Tip != "" {
-		w.Tip = last.Tip
+	if w.Tip == "" && last.Tip != "" && !w.Running {
 		w.Gone = fmt.Sprintf("branch %s is gone; run %s had left it at %s", last.Branch, last.ID, screen.ShortSHA(last.Tip))
 	}
+	w.Tip = cmp.Or(w.Tip, last.Tip)
 	if w.Tip != "" && w.Ahead == 0 && !w.Running {
 		if w.Merged, err = p.Repo.Git().Holds(ctx, w.Begin, w.Tip); err != nil {
 			return w, err

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/tui"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 const topLong = `Show what runs do while they do it: all that are on in this repository on this host, whichever ralph works them. With
@@ -38,7 +39,7 @@ func NewTop(a *compose.App) *cobra.Command {
 				return t.run()
 			}
 			_, outside := a.Top(cmd.Context())
-			if outside == nil || a.Repo != "" {
+			if !errors.Is(outside, git.ErrNoRepository) || a.Repo != "" {
 				return t.run()
 			}
 			t.address = serviceHere()

@@ -153,10 +153,10 @@ func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *progre
 	}
 	err := verdict(ctx, s)
 	_, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable)
-	if why, ok := errors.AsType[*exit.Error](err); ok && setUp && view.Told(why.Error()) != "" { // it is long, and said once
+	if why, ok := errors.AsType[*exit.Error](err); ok && setUp && !a.JSON && view.Told(why.Error()) != "" { // it is long, and said once
 		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", view.Told(why.Error()))
 	}
-	if u, ok := errors.AsType[*run.UnavailableError](s.Unavailable); ok && u.Cause == nil && err != nil {
+	if u, ok := errors.AsType[*run.UnavailableError](s.Unavailable); ok && u.Cause == nil && err != nil && !a.JSON {
 		sayOnce(err, report.Reason(u.Reason), report.Unavailable(u.Agents), view)
 	}
 	if err != nil || !named {
