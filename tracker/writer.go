@@ -1,6 +1,12 @@
 package tracker
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrChanged: an issue's text is not what it was when it was read.
+var ErrChanged = errors.New("somebody has changed it meanwhile")
 
 // Draft is an issue that a person is about to write.
 type Draft struct {
@@ -19,6 +25,6 @@ type Writer interface {
 	Create(ctx context.Context, text string) (Issue, error)
 	// Read is an issue's whole text. It need not be valid.
 	Read(ctx context.Context, key string) (string, error)
-	// Rewrite replaces the text, if it still is old and the new one can be worked.
+	// Rewrite replaces the text, if it still is old and the new one can be worked; else it fails, in the first case with ErrChanged.
 	Rewrite(ctx context.Context, key, old, text string) error
 }

@@ -99,7 +99,7 @@ func (t *Tracker) Rewrite(ctx context.Context, key, old, text string) error {
 	defer root.Close()
 	return t.update(ctx, key, func(raw []byte) ([]byte, error) {
 		if string(raw) != old {
-			return nil, errors.New("somebody has changed it meanwhile")
+			return nil, tracker.ErrChanged
 		}
 		_, err := check(root, []byte(text))
 		return []byte(text), err

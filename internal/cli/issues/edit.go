@@ -56,6 +56,14 @@ func editIssue(ctx context.Context, a *compose.App, p *compose.Parts, typed stri
 
 var errNoEditor = exit.Usagef("no editor: set VISUAL or EDITOR")
 
+// asWrong takes the error of a text that cannot be saved for wrong usage.
+func asWrong(err error) error {
+	if _, wrong := errors.AsType[tracker.Problem](err); wrong && !errors.Is(err, tracker.ErrChanged) {
+		return exit.Usagef("%w", err)
+	}
+	return err
+}
+
 // openEditor opens the editor on a text, and saves what comes of it. A text that is refused is kept, and the error says where.
 func openEditor(a *compose.App, text string, save func(string) error) error {
 	variable := "VISUAL"
@@ -95,10 +103,7 @@ func openEditor(a *compose.App, text string, save func(string) error) error {
 		return os.RemoveAll(dir)
 	}
 	if err := save(string(now)); err != nil {
-		if _, wrong := errors.AsType[tracker.Problem](err); wrong {
-			err = exit.Usagef("%w", err)
-		}
-		return kept(err)
+		return kept(asWrong(err))
 	}
 	return os.RemoveAll(dir)
 }

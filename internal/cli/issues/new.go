@@ -3,6 +3,7 @@
 package issues
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -81,10 +82,12 @@ func newIssue(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.D
 	if !ok {
 		return browseNew(ctx, a, p, d)
 	}
-	for _, key := range d.BlockedBy {
-		if _, err := p.Issue(ctx, key); errors.Is(err, tracker.ErrNotFound) {
+	for i, typed := range d.BlockedBy {
+		issue, err := p.Issue(ctx, typed)
+		if errors.Is(err, tracker.ErrNotFound) {
 			return exit.Usagef("--blocked-by: %w", err)
 		}
+		d.BlockedBy[i] = cmp.Or(issue.Key, typed) // one that cannot be read is there, too
 	}
 	d.Labels = compose.Union(slices.Clone(p.Labels), d.Labels)
 	text := w.Text(d)
@@ -97,7 +100,7 @@ func newIssue(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.D
 		return err
 	}
 	if !edit {
-		return create(text)
+		return asWrong(create(text))
 	}
 	err := openEditor(a, text, create)
 	if errors.Is(err, errNoEditor) && d.Title == "" {
