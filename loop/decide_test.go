@@ -408,10 +408,7 @@ func TestMissingPartsAreRefused(t *testing.T) {
 			t.Errorf("%s is not reported: %v", part, r.Err)
 		}
 	}
-	bad := Config{
-		Agent: agents.Command{}, Signals: []string{""}, MaxIterations: -1,
-		Gate: []Command{{}}, Timers: Timers{Idle: -1},
-	}
+	bad := Config{Agent: agents.Command{}, Signals: []string{""}, MaxIterations: -1, Gate: []Command{{}}, Timers: Timers{Idle: -1}}
 	var joined interface{ Unwrap() []error }
 	if err := bad.Validate(); !errors.As(err, &joined) || len(joined.Unwrap()) != 6 {
 		t.Errorf("errors %v, want six", err)

@@ -13,7 +13,6 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 )
 
 func TestCostCommand(t *testing.T) {
@@ -42,15 +41,7 @@ func TestCostCommand(t *testing.T) {
 	if got := run("cost", "--csv"); got != "group,runs,runs_without_cost,input,output,cache_read,cache_write,cost_usd,estimated,unpriced\n" {
 		t.Errorf("before the first run: %q", got)
 	}
-	files, err := filepath.Glob(filepath.Join(state, "*", "state.db"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	store, err := sqlite.Open(t.Context(), files[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store, _ := journalIn(t, state, "*")
 	save := func(r journal.Record) {
 		t.Helper()
 		if err := store.Save(t.Context(), r); err != nil {

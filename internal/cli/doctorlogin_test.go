@@ -11,7 +11,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 )
 
 // A login that is there and was refused when it was last used is no good one, and an account without money is another matter.
@@ -34,15 +33,7 @@ func TestDoctorNamesARefusedLogin(t *testing.T) {
 		}
 	}
 	login("ok    login ")
-	files, err := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "repo-*", "state.db"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	store, err := sqlite.Open(t.Context(), files[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store, _ := journalIn(t, m.home, ".local", "state", "ralph", "repo-*")
 	used := func(id string, at int, f *agents.Failure) {
 		t.Helper()
 		when := time.Date(2026, 11, 1, at, 0, 0, 0, time.UTC)

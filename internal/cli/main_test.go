@@ -16,6 +16,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
@@ -144,4 +145,19 @@ func canceled(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(exit.ErrKilled)
 	return ctx
+}
+
+// journalIn opens the only journal below a folder, and says in which folder it is. The names may have wildcards.
+func journalIn(t *testing.T, folders ...string) (store *sqlite.Store, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(append(folders, "state.db")...))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	store, err = sqlite.Open(t.Context(), files[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store, filepath.Dir(files[0])
 }

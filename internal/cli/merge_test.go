@@ -209,7 +209,7 @@ func TestInterruptedMerge(t *testing.T) {
 		}()
 		got := m.run(t, func(h *compose.Host) { h.Interrupt = interrupt }, append(append(own, "merge", "--gate=printf x >"+path+"; sleep 300"), keys...)...)
 		list := strings.Join(keys, " ")
-		if got.status != exit.Interrupted || !strings.HasSuffix(got.stderr, "\nralph: interrupted; not merged: "+list+"; to merge: ralph merge "+list+"\n") {
+		if got.status != exit.Interrupted || !strings.HasSuffix(got.stderr, "\nralph: interrupted; not merged: "+list+"; the same command tries again\n") {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -221,5 +221,9 @@ func TestInterruptedMerge(t *testing.T) {
 	}
 	if got := m.run(t, nil, "show", "a"); !strings.HasSuffix(got.stdout, "\n  next: ralph diff a\n  next: ralph merge a\n") {
 		t.Errorf("show a: %+v", got)
+	}
+	m.git(t, "merge", "-q", "ralph/a")
+	if got := m.run(t, nil, append(own, "merge", "a")...); got.status != 0 || got.stdout != "a is merged already.\n" {
+		t.Errorf("after a merge by git: %+v", got)
 	}
 }

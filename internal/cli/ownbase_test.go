@@ -1,16 +1,13 @@
 package cli
 
 import (
-	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 )
 
 // git runs git in the repository.
@@ -81,14 +78,7 @@ func TestBranchInTheWayOfAll(t *testing.T) {
 func TestMergeOfAStoppedAgent(t *testing.T) {
 	t.Parallel()
 	m, _ := worked(t)
-	files, err := filepath.Glob(filepath.Join(m.home, ".local", "state", "ralph", "*", "state.db"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	store, err := sqlite.Open(t.Context(), files[0], slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, _ := journalIn(t, m.home, ".local", "state", "ralph", "*")
 	runs, err := store.Find(t.Context(), journal.Query{Key: "one"})
 	if err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)

@@ -12,7 +12,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
@@ -33,15 +32,7 @@ func TestStatusOfLimits(t *testing.T) {
 		return got.stdout
 	}
 	status()
-	files, err := filepath.Glob(filepath.Join(state, "*", "state.db"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	store, err := sqlite.Open(t.Context(), files[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store, folder := journalIn(t, state, "*")
 	for key, used := range map[string]agents.Usage{
 		"one": {Input: 10, CostUSD: 1, Estimated: 10}, "two": {Input: 20, CostUSD: 0.5}, "three": {Input: 30, Unpriced: 30},
 	} {
@@ -56,7 +47,7 @@ func TestStatusOfLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow := parking.Slow{Agent: "codex", Limit: 2, Since: time.Now(), Most: 4, PID: os.Getpid(), Process: process}
-	if err := slow.Write(filepath.Join(filepath.Dir(files[0]), "slow")); err != nil {
+	if err := slow.Write(filepath.Join(folder, "slow")); err != nil {
 		t.Fatal(err)
 	}
 	for got, want := range map[string][]string{

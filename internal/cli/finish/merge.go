@@ -214,13 +214,17 @@ func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker
 func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func(key string) string, r pool.Result, err error) error {
 	key := r.Issue.Key
 	name := names(key)
+	worked, there := false, false
+	if errors.Is(err, publish.ErrNothing) {
+		worked, there = isMerged(ctx, p, key)
+	}
 	switch v := r.Record.Verdict; {
 	case exit.IsAway(errors.Join(err, r.Unavailable)):
 		return &exit.Error{Status: exit.Parked, Err: cmp.Or(err, r.Unavailable)}
-	case errors.Is(err, publish.ErrNothing) && isMerged(ctx, p, key):
+	case there:
 		a.UI.Printf("%s is merged already.\n", screen.CleanLine(name))
 		return nil
-	case errors.Is(err, publish.ErrNothing):
+	case errors.Is(err, publish.ErrNothing) && !worked:
 		return &exit.Error{Status: exit.Failed, Err: err, Hint: "work it first with: ralph work " + compose.InCommand(name, key)}
 	case err != nil:
 		return err
@@ -236,18 +240,19 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	return merged(a, name, r.Record)
 }
 
-// isMerged reports whether the base has what the issue's latest run has committed. An issue without commits is not merged.
-func isMerged(ctx context.Context, p *compose.Parts, key string) bool {
-	runs, err := p.Journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue, Latest: true})
+// isMerged reports whether the issue has been worked, and whether the base has what its runs have committed. An issue without
+// commits is not merged.
+func isMerged(ctx context.Context, p *compose.Parts, key string) (worked, there bool) {
+	runs, err := p.Journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue})
 	if err != nil || len(runs) == 0 {
-		return false
+		return false, false
 	}
-	if base, err := p.FindBase(ctx); err != nil || base.Name != runs[0].Base {
-		return false
+	last := []look.RunState{look.Standing(look.StatesOf(runs))}
+	if base, err := p.FindBase(ctx); err != nil || base.Name != last[0].Base {
+		return true, false
 	}
-	last := []look.RunState{look.StateOf(runs[0])}
 	look.MarkMerged(ctx, p, last)
-	return last[0].State == "merged"
+	return true, last[0].State == "merged"
 }
 
 // mergedAll says what has become of several merges. The worst of them makes the exit status.
@@ -281,8 +286,7 @@ func mergedAll(ctx context.Context, a *compose.App, p *compose.Parts, names func
 
 // notMerged says what an interrupted merge has left as it was.
 func notMerged(names []string) error {
-	list := strings.Join(names, " ")
-	return fmt.Errorf("%w; not merged: %s; to merge: ralph merge %[2]s", exit.ErrInterrupted, list)
+	return fmt.Errorf("%w; not merged: %s; the same command tries again", exit.ErrInterrupted, strings.Join(names, " "))
 }
 
 // merged says how a merge has ended.

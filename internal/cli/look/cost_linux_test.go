@@ -17,15 +17,7 @@ func TestCostFitsTheTerminal(t *testing.T) {
 	p := screen.New(tty, io.Discard, nil)
 	costTable(p, addUp([]journal.Record{{Run: journal.Run{Kind: journal.KindIssue, Agent: "a"}}}, "agent"))
 	p.Printf("end\n")
-	var got string
-	for text := make([]byte, 4096); !strings.Contains(got, "end\r\n"); {
-		n, err := shown.Read(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got += string(text[:n])
-	}
-	got = strings.ReplaceAll(got, "\r", "")
+	got := clitest.Shown(t, shown, "end\n")
 	if want := "The cost of 1 run is unknown, or a part\nof it: neither the agent nor a price\nsays it.\nend\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

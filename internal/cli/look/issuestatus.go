@@ -44,14 +44,11 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 	if err != nil && !errors.Is(err, compose.ErrNoRuns) {
 		return err
 	}
-	s := IssueStatusData{Issue: p.Key(ctx, key), Labels: []string{}, Runs: []RunState{}}
-	for _, r := range runs {
-		s.Runs = append(s.Runs, StateOf(r))
-	}
-	s.Runs = s.Runs[max(0, len(runs)-runsShown):]
-	MarkMerged(ctx, p, s.Runs)
+	states := StatesOf(runs)
+	MarkMerged(ctx, p, states)
+	s := IssueStatusData{Issue: p.Key(ctx, key), Labels: []string{}, Runs: states[max(0, len(runs)-runsShown):]}
 	if n := len(s.Runs); n > 0 {
-		last := standing(s.Runs)
+		last := Standing(states)
 		t := s.Runs[n-1].Tally()
 		s.Issue, s.Title, s.URL, s.State, s.Reason = last.Key, last.Title, last.URL, last.row(journal.Record{})[1], report.Reason(last.Verdict.Reason)
 		all := sumOf(runs)

@@ -47,14 +47,11 @@ func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) err
 	if err != nil {
 		return err
 	}
-	var states []RunState
-	for _, r := range runs {
-		states = append(states, StateOf(r))
-	}
+	states := StatesOf(runs)
 	MarkMerged(ctx, p, states)
 	passed, _ := a.AgentEnv(p.AgentEnv) // a variable that is missing is no secret
 	p.Secrets.Add(a.Secrets(passed, a.User())...)
-	now, err := workOf(ctx, p, standing(states))
+	now, err := workOf(ctx, p, Standing(states))
 	if a.JSON {
 		shown := make([]ShownRunData, len(states))
 		for i, s := range states {

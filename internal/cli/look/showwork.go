@@ -213,11 +213,7 @@ func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, erro
 	if err != nil {
 		return WorkData{}, err
 	}
-	states := make([]RunState, len(runs))
-	for i, r := range runs {
-		states[i] = StateOf(r)
-	}
-	last := standing(states)
+	last := Standing(StatesOf(runs))
 	w, err := workOf(ctx, p, last)
 	if err != nil {
 		return w, err

@@ -112,14 +112,18 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 			states = append(states, StateOf(r))
 		}
 	}
+	for i, s := range states {
+		if s.movedNothing() {
+			runs, err := p.Journal.Find(ctx, journal.Query{Key: s.Key, Kind: journal.KindIssue})
+			if err != nil {
+				return err
+			}
+			states[i] = Standing(StatesOf(runs))
+		}
+	}
 	work, err := lastWork(ctx, p, states)
 	if err != nil {
 		return err
-	}
-	for i, s := range states {
-		if r, ok := work[s.Key]; ok && s.movedNothing() {
-			states[i] = StateOf(r)
-		}
 	}
 	MarkMerged(ctx, p, states)
 	slices.SortStableFunc(states, func(x, y RunState) int {
@@ -219,8 +223,17 @@ func (s RunState) movedNothing() bool {
 	return s.Settings.Attended && !s.Ended.IsZero() && s.Verdict.Outcome == journal.Interrupted
 }
 
-// standing is the run that says where an issue stands, of all of its runs.
-func standing(runs []RunState) RunState {
+// StatesOf are the states of runs.
+func StatesOf(runs []journal.Record) []RunState {
+	states := make([]RunState, len(runs))
+	for i, r := range runs {
+		states[i] = StateOf(r)
+	}
+	return states
+}
+
+// Standing is the run that says where an issue stands, of all of its runs, oldest first. There is at least one.
+func Standing(runs []RunState) RunState {
 	last := runs[len(runs)-1]
 	for _, s := range slices.Backward(runs) {
 		if !s.movedNothing() {

@@ -17,15 +17,7 @@ func TestInitFitsTheTerminal(t *testing.T) {
 	a := compose.New(compose.Host{Stdout: tty, Stderr: io.Discard})
 	printChecks(a, scaffold.Choices{Agent: "codex", Sandbox: "none", Gate: []string{"go vet ./... && go test ./... && staticcheck ./..."}})
 	a.UI.Printf("end\n")
-	var got string
-	for text := make([]byte, 4096); !strings.Contains(got, "end\r\n"); {
-		n, err := shown.Read(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got += string(text[:n])
-	}
-	got = strings.ReplaceAll(got, "\r", "")
+	got := clitest.Shown(t, shown, "end\n")
 	if want := "  gate           go vet ./... && go test\n                 ./... && staticcheck\n                 ./...\nend\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
