@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// ErrChanged: an issue's text is not what it was when it was read.
+// ErrChanged says that an issue's text is not what it was when it was read.
 var ErrChanged = errors.New("somebody has changed it meanwhile")
 
 // Draft is an issue that a person is about to write.
