@@ -141,6 +141,24 @@ func TestEveryHelp(t *testing.T) {
 	}
 }
 
+// TestExamplesNameTheirCommand: what the help of a command shows is that command, and not another one that does the same.
+func TestExamplesNameTheirCommand(t *testing.T) {
+	t.Parallel()
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		if c.Name() == "completion" { // cobra's own
+			return
+		}
+		if !c.Hidden && !strings.Contains(c.Example, c.CommandPath()) {
+			t.Errorf("%s has the examples %q", c.CommandPath(), c.Example)
+		}
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look(newRoot(compose.New(compose.Host{})))
+}
+
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

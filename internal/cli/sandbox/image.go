@@ -40,8 +40,8 @@ func NewImage(a *compose.App) *cobra.Command {
 		Example: "  ralph image build\n  ralph image build --engine podman\n  ralph image remove", GroupID: compose.GroupSetUp,
 	}
 	build, remove := imageFlags{}, imageFlags{}
-	b := newBuildCommand(a, "build", &build)
-	r := newRemoveCommand(a, "remove", &remove)
+	b := newBuildCommand(a, "image", "build", &build)
+	r := newRemoveCommand(a, "image", "remove", &remove)
 	for _, c := range []struct {
 		cmd *cobra.Command
 		f   *imageFlags
@@ -60,17 +60,18 @@ func NewEngine(a *compose.App, engine string) *cobra.Command {
 		Example: "  ralph " + engine + " build-image\n  ralph " + engine + " remove-image", GroupID: compose.GroupSetUp,
 	}
 	build, remove := imageFlags{Engine: engine}, imageFlags{Engine: engine}
-	cmd.AddCommand(newBuildCommand(a, "build-image", &build), newRemoveCommand(a, "remove-image", &remove))
+	cmd.AddCommand(newBuildCommand(a, engine, "build-image", &build), newRemoveCommand(a, engine, "remove-image", &remove))
 	return cmd
 }
 
-func newBuildCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
+func newBuildCommand(a *compose.App, parent, use string, f *imageFlags) *cobra.Command {
+	typed := "  ralph " + parent + " " + use
 	cmd := &cobra.Command{
 		Use: use, Short: "Build the image",
 		Long: "Build the image from the Dockerfile (Containerfile for podman) in .ralph, or from the one that --file names. The build can\n" +
 			"copy the files of that folder, but none that git ignores. The tag tells the repository and what the image was built\n" +
 			"from. The engine's output and exit status are passed on.",
-		Example: "  ralph image build\n  ralph image build --file build/Dockerfile --build-arg NODE=24",
+		Example: typed + "\n" + typed + " --file build/Dockerfile --build-arg NODE=24",
 		Args:    exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return buildImage(a, cmd, *f)
@@ -105,9 +106,10 @@ func buildImage(a *compose.App, cmd *cobra.Command, f imageFlags) error {
 	})
 }
 
-func newRemoveCommand(a *compose.App, use string, f *imageFlags) *cobra.Command {
+func newRemoveCommand(a *compose.App, parent, use string, f *imageFlags) *cobra.Command {
+	typed := "  ralph " + parent + " " + use
 	cmd := &cobra.Command{
-		Use: use, Short: "Remove the image", Example: "  ralph image remove\n  ralph image remove --image my-agent:1", Args: exit.NoArgs,
+		Use: use, Short: "Remove the image", Example: typed + "\n" + typed + " --image my-agent:1", Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runImage(cmd, a, *f, func(ctx context.Context, e image.Engine, _, tag string, _ []string) error {
 				if err := e.Remove(ctx, tag); err != nil {
