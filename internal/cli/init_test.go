@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/tracker/local"
 )
@@ -47,6 +48,11 @@ func TestInit(t *testing.T) {
 		if got := m.run(t, nil, "config", key); got.stdout != want+"\n" {
 			t.Errorf("%s: got %+v, want %q", key, got, want)
 		}
+	}
+	written, err := os.ReadFile(filepath.Join(m.repo, ".ralph", "config.yaml"))
+	publish, _ := config.Lookup("publish")
+	if want := "finished commits: " + strings.Join(publish.Choices, ", ") + "\n"; err != nil || !strings.Contains(string(written), want) {
+		t.Errorf("%s lacks %q (%v)", written, want, err)
 	}
 }
 
