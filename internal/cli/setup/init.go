@@ -29,7 +29,7 @@ which takes what is proposed. In a clone of a project on %s the issues are those
 unless --tracker local says so. For docker and podman init ends with the build of the image, when you agree to it.
 
 Nothing is ever overwritten: what .ralph has stays as it is, a backlog without an example. Where .ralph/config.yaml exists,
-init does nothing and exits with status 1.`
+init refuses to run.`
 
 // forgeTitles names the trackers that keep issues on a server.
 func forgeTitles(a *compose.App) string {
