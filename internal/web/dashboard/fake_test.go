@@ -190,7 +190,7 @@ func shop(t *testing.T) (*fake, *dashboard.Live) {
 	hear("r-412", journal.Event{Kind: journal.EventAgent, Source: "tool", Text: "Bash go test ./cart/... -run TestVoucher"})
 	hear("r-418", journal.Event{Kind: journal.EventStage, Stage: journal.StageVerify})
 	hear("r-418", journal.Event{Kind: journal.EventUsage, Usage: &agents.Usage{Input: 31_000, Output: 4_100, CostUSD: 0.34}})
-	hear("r-418", journal.Event{Kind: journal.EventGate, Check: &loop.Check{Command: "make test", Tail: ""}})
+	hear("r-418", journal.Event{Kind: journal.EventGate, Place: journal.PlaceCheckout, Text: "make test"})
 	for i := range 400 {
 		f.add(t, i)
 	}
