@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,9 @@ func TestKeysMatchConfig(t *testing.T) {
 	}
 }
 
+// leaning matches a text that begins with a word for something else.
+var leaning = regexp.MustCompile(`^(and|its|their|the same)\b|^\w+ (they|them)\b|\b(holds|prints|review|sign|signs) (it|them)\b`)
+
 func TestKeysAreSound(t *testing.T) {
 	t.Parallel()
 	kinds := map[Kind]reflect.Type{
@@ -47,6 +51,9 @@ func TestKeysAreSound(t *testing.T) {
 		}
 		if k.Help == "" || strings.Contains(k.Help, "\n") || strings.HasSuffix(k.Help, ".") {
 			t.Errorf("%s: help %q", k.Name, k.Help)
+		}
+		if leaning.MatchString(k.Help) { // the help of a command sorts its flags by name
+			t.Errorf("%s: help %q needs that of another key to be understood", k.Name, k.Help)
 		}
 		if forAgents(k.Env()) {
 			t.Errorf("%s is set by ralph for its agents", k.Env())
