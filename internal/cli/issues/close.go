@@ -28,7 +28,7 @@ func NewClose(a *compose.App) *cobra.Command {
 func NewReopen(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reopen KEY", Short: "Open an issue again",
-		Long: "Open an issue again. `ralph retry KEY` then has it worked: the pick-up label goes with a success.",
+		Long: "Open an issue again. `ralph retry KEY` then has it worked: a success has taken the pick-up label off.",
 	}
 	cmd = setsState(a, cmd, "open", func(i tracker.Issue) bool { return i.Open }, tracker.Change{Reopen: true})
 	cmd.ValidArgsFunction = a.CompleteClosed

@@ -18,7 +18,7 @@ import (
 )
 
 const retryLong = `Ask the next ralph work, on whichever machine, to work an issue again, as a comment /ralph retry (or /ralph fresh) does on a
-forge: attempts and waiting times count anew, the pick-up label goes on, and needs-human and needs-info go.`
+forge: attempts and waiting times count anew, the pick-up label is put on, needs-human and needs-info are taken off.`
 
 // NewRetry makes `ralph retry`.
 func NewRetry(a *compose.App) *cobra.Command {
@@ -57,6 +57,6 @@ func NewRetry(a *compose.App) *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin at the base; the earlier work is left out")
 	a.Bind(cmd, config.ForIssue, "labels")
-	cmd.Flags().Lookup("label").Usage = "the pick-up labels, which go on"
+	cmd.Flags().Lookup("label").Usage = "the pick-up labels, which are put on"
 	return cmd
 }

@@ -54,7 +54,7 @@ func NewProjects(a *compose.App) *cobra.Command {
 	add.Flags().StringVar(&name, "name", "", "`name` of the project (default the folder's)")
 	cmd.AddCommand(list, add,
 		o.onProject("pause", "Start nothing more in a project", func(cmd *cobra.Command, name string) error { return o.pause(cmd, name, true) }),
-		o.onProject("resume", "Take a pause back", func(cmd *cobra.Command, name string) error { return o.pause(cmd, name, false) }),
+		o.onProject("resume", "End the pause of a project", func(cmd *cobra.Command, name string) error { return o.pause(cmd, name, false) }),
 		o.onProject("remove", "Remove a project from the file; its repository stays as it is", o.remove))
 	return cmd
 }

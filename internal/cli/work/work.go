@@ -40,8 +40,9 @@ the gate passes, publish the commits and report on the issue. This is one sweep:
 none is left. A later ` + "`ralph work`" + ` tries again what has failed, once its waiting time is over.
 
 With KEYs only these issues are worked, and waiting times and a hand-over to a person do not count for them. Those in
-review are left out all the same. Any number of sweeps may run at the same time, here and on other machines. Ctrl-C lets the agents end and takes their commits
-back; a second one kills them. A flag with "..." behind it may be given several times.`
+review are left out all the same. Any number of sweeps may run at the same time, here and on other machines. Ctrl-C asks the
+agents to end, and imports their commits; a second one kills the agents. A flag with "..." behind it may be given several
+times.`
 
 const workExample = `  ralph work --dry-run
   ralph work --parallel 8 --gate 'go test ./...'
