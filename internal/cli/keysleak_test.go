@@ -107,3 +107,20 @@ func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 		}
 	}
 }
+
+// Whether git has a template says no filter of the git configuration: its program may be a file of the repository.
+func TestTemplatesGoThroughNoFilter(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+	m.write(t, ".ralph/config.yaml", "prompt-file: docs/prompt.md\n")
+	m.write(t, "docs/prompt.md", "Do {{issue}} {{signal}}\n")
+	m.commit(t)
+	m.write(t, "docs/.gitattributes", "prompt.md filter=f\n")
+	m.git(t, "config", "filter.f.clean", "touch "+m.root+"/ran; cat")
+	m.git(t, "config", "filter.f.required", "true")
+	got := m.run(t, nil, "prompt", "one", "--agent-command=true")
+	if _, err := os.Stat(m.root + "/ran"); got.status != 0 || err == nil {
+		t.Errorf("the filter has run: %v; %+v", err == nil, got)
+	}
+}

@@ -94,7 +94,12 @@ func (p *Parts) inIndex(ctx context.Context, path string, text []byte) (bool, er
 	if err != nil {
 		return false, err
 	}
-	is, err := g.Run(ctx, string(text), "hash-object", "--stdin", "--path="+rel)
+	programs, err := g.Config(ctx)
+	if err != nil {
+		return false, err
+	}
+	// A filter would run here, where its program may be a file of the repository's.
+	is, err := g.With(programs.WithoutPrograms()...).Run(ctx, string(text), "hash-object", "--stdin", "--path="+rel)
 	return strings.TrimSpace(is) == strings.TrimSpace(has), err
 }
 
