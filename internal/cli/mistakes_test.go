@@ -52,6 +52,7 @@ func TestNewRefuses(t *testing.T) {
 		{[]string{""}, "the title is empty; give one, or leave it out to write the issue in your editor"},
 		{[]string{"x", "--label", ""}, "--label: an empty name; give LABEL, or leave the flag out"},
 		{[]string{"x", "--label", "a, "}, "--label: an empty name; give LABEL, or leave the flag out"},
+		{[]string{"x", "--label", "a", "--label", ""}, "--label: an empty name; give LABEL, or leave the flag out"},
 		{[]string{"x", "--blocked-by", ""}, "--blocked-by: an empty name; give KEY, or leave the flag out"},
 		{[]string{"x", "--priority", "-1"}, "--priority: -1 is less than 0"},
 		{[]string{"x", "--blocked-by", "nosuch"}, "--blocked-by: no issue \"nosuch\" in the backlog; `ralph work --dry-run` lists them"},

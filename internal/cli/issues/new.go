@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
@@ -33,7 +35,7 @@ func NewCreate(a *compose.App) *cobra.Command {
 		Use: "new [TITLE]", Short: "Write a new issue", Long: newLong,
 		Example: "  ralph new 'Fix the login' --body 'It is slow.' --priority 1\n  ralph new", GroupID: compose.GroupWork,
 		Args: exit.AtMostOne("TITLE"), ValidArgsFunction: cobra.NoFileCompletions,
-		PreRunE: func(cmd *cobra.Command, args []string) error { return checkDraft(cmd, args, d) },
+		PreRunE: func(_ *cobra.Command, args []string) error { return checkDraft(args, d) },
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
 			d.Title = strings.Join(args, "")
 			return newIssue(ctx, a, p, d, edit || d.Title == "")
@@ -44,25 +46,39 @@ func NewCreate(a *compose.App) *cobra.Command {
 	flags.StringSliceVar(&d.Labels, "label", nil, "`labels` besides those by which ralph picks issues up")
 	flags.IntVar(&d.Priority, "priority", 0, "the smaller, the more urgent; 0 is none")
 	flags.StringSliceVar(&d.BlockedBy, "blocked-by", nil, "`KEYs` of the issues to be done before")
+	for flag, value := range map[string]string{"label": "LABEL", "blocked-by": "KEY"} {
+		f := flags.Lookup(flag)
+		f.Value = names{f.Value, value}
+	}
 	flags.BoolVar(&edit, "edit", false, "open the editor")
 	_ = cmd.RegisterFlagCompletionFunc("blocked-by", a.CompleteKeys)
 	a.Bind(cmd, config.ForIssue)
 	return cmd
 }
 
+// names is the list of a flag. None of its names may be empty.
+type names struct {
+	pflag.Value
+	what string
+}
+
+// Set implements pflag.Value. Of an empty text pflag would make no name.
+func (n names) Set(s string) error {
+	if err := n.Value.Set(s); err != nil {
+		return err
+	}
+	if list, _ := n.Value.(pflag.SliceValue); blank(s) || slices.ContainsFunc(list.GetSlice(), blank) {
+		return fmt.Errorf("an empty name; give %s, or leave the flag out", n.what)
+	}
+	return nil
+}
+
+func blank(name string) bool { return strings.TrimSpace(name) == "" }
+
 // checkDraft refuses what would write nothing into an issue, or what no issue can have.
-func checkDraft(cmd *cobra.Command, title []string, d tracker.Draft) error {
-	blank := func(name string) bool { return strings.TrimSpace(name) == "" }
+func checkDraft(title []string, d tracker.Draft) error {
 	if slices.ContainsFunc(title, blank) {
 		return exit.Usagef("the title is empty; give one, or leave it out to write the issue in your editor")
-	}
-	for _, f := range []struct {
-		name, value string
-		list        []string
-	}{{"label", "LABEL", d.Labels}, {"blocked-by", "KEY", d.BlockedBy}} {
-		if cmd.Flags().Changed(f.name) && (len(f.list) == 0 || slices.ContainsFunc(f.list, blank)) {
-			return exit.Usagef("--%s: an empty name; give %s, or leave the flag out", f.name, f.value)
-		}
 	}
 	if d.Priority < 0 {
 		return exit.Usagef("--priority: %d is less than 0", d.Priority)
