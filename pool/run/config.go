@@ -13,7 +13,7 @@ type (
 	Labels = config.Labels
 	// GateOn is where the gate has to pass before a run may succeed.
 	GateOn = config.GateOn
-	// Canary is a test that must fail.
+	// Canary is a file that makes sound checks fail. Set its Path (a string) and its Content (bytes); see config.Canary.
 	Canary = config.Canary
 	// Reviewer is the second agent.
 	Reviewer = config.Reviewer
