@@ -127,25 +127,31 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// A claim that is cut short while it is being taken is given back, to the run that had it before if there was one.
+// A claim that is cut short while it is being taken is given back, to the run of this machine that had it before if there was one.
 func TestClaimCutShort(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string]string{"free": "", "of a dead run": "run-0"} {
+	for name, test := range map[string]struct{ before, host, want string }{
+		"free": {}, "of a dead run": {before: "run-0", want: "run-0"}, "of an expired run of another machine": {before: "run-0", host: "elsewhere"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, false)
 			refs := &memoryRefs{at: map[string]string{}, message: func(commit string) string { return messageIn(t, s.store.objects, commit) }}
 			s.store.refs = refs
-			if before != "" {
-				claimed(t, s.store, before)
-			}
 			next := s.store.crashed()
+			if test.host != "" {
+				s.store.self.Host = test.host
+				next = next.later(2 * ttl)
+			}
+			if test.before != "" {
+				claimed(t, s.store, test.before)
+			}
 			ctx, cut := context.WithCancelCause(t.Context())
 			refs.cut = func() { cut(nil) }
 			if _, err := next.Claim(ctx, "k", Holder{Owner: "x", Run: "run-1"}, ttl); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			if got := s.state(next).Holder; got.Run != before || got.PID != 0 {
+			if got := s.state(next).Holder; got.Run != test.want || got.PID != 0 {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -68,8 +68,8 @@ func (c *Claim) Leave(ctx context.Context, run string, ttl time.Duration) error 
 // backTime bounds the return of a claim whose taking was cut short.
 const backTime = 5 * time.Second
 
-// takeBack gives a claim up that may have been taken although nobody has waited for the answer. A run that had the claim before
-// has it again.
+// takeBack gives a claim up that may have been taken although nobody has waited for the answer. A run of this machine that had the
+// claim before has it again. One of another machine had let it expire: nothing here can continue it.
 func (c *Claim) takeBack(ctx context.Context, h, before Holder) error {
 	ctx, cancel := context.WithTimeout(ctx, backTime)
 	defer cancel()
@@ -81,7 +81,7 @@ func (c *Claim) takeBack(ctx context.Context, h, before Holder) error {
 		return nil // it was not taken
 	case err != nil:
 		return err
-	case before.Run == "":
+	case before.Run == "" || !c.store.ofThisMachine(before):
 		return c.Release(ctx)
 	}
 	return c.Leave(ctx, before.Run, max(c.ttl, before.Expires.Sub(c.store.now())))
