@@ -227,3 +227,28 @@ func TestInterruptedMerge(t *testing.T) {
 		t.Errorf("after a merge by git: %+v", got)
 	}
 }
+
+// Nothing to merge is no failure where the issue is as a merge would leave it, and otherwise says what is missing.
+func TestMergeOfNothing(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".ralph\n")
+	m.commit(t)
+	m.write(t, ".ralph/backlog/same.md", "---\nlabels: [no-human]\n---\n# Change nothing\n")
+	own := []string{"--sandbox=none", "--commit-author=A <a@b.c>"}
+	program := m.program(t, "agent", "cat >/dev/null; echo '<no-change>It is so.</no-change>'\n")
+	if got := m.run(t, nil, append(own, "work", "--gate=true", "--skip-permissions", "--agent-command="+program+"/agent")...); got.status != exit.Incomplete {
+		t.Fatalf("%+v", got)
+	}
+	got := m.run(t, nil, append(own, "merge", "same")...)
+	if got.status != exit.Incomplete || !strings.HasPrefix(got.stderr, "ralph: same is not merged: nothing to merge: ralph/same has no change that m") ||
+		!strings.HasSuffix(got.stderr, "\nralph: `ralph show same` says how its last run has ended\n") {
+		t.Errorf("open: %+v", got)
+	}
+	if got := m.run(t, nil, "close", "same"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := m.run(t, nil, append(own, "merge", "same", "-q")...); got.status != 0 || got.stdout != "same is closed already, and has nothing to merge.\n" || got.stderr != "" {
+		t.Errorf("closed: %+v", got)
+	}
+}

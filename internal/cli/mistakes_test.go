@@ -85,7 +85,7 @@ func TestWrongArguments(t *testing.T) {
 	for line, want := range map[string]ran{
 		"completion bash x": {status: exit.Usage, stderr: "ralph: ralph completion bash takes no argument, not \"x\"\n"},
 		"merge --all det":   {status: exit.Usage, stderr: "ralph: KEYs and --all exclude each other; choose one\n"},
-		"merge --sandbox=none det": {status: exit.Failed, stderr: "ralph: nothing to merge: there is no branch ralph/det\n" +
+		"merge --sandbox=none det": {status: exit.Incomplete, stderr: "ralph: det is not merged: nothing to merge: there is no branch ralph/det\n" +
 			"ralph: work it first with: ralph work det\n"},
 	} {
 		if got := m.run(t, nil, strings.Fields(line)...); got != want {

@@ -214,18 +214,11 @@ func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker
 func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func(key string) string, r pool.Result, err error) error {
 	key := r.Issue.Key
 	name := names(key)
-	worked, there := false, false
-	if errors.Is(err, publish.ErrNothing) {
-		worked, there = isMerged(ctx, p, key)
-	}
 	switch v := r.Record.Verdict; {
 	case exit.IsAway(errors.Join(err, r.Unavailable)):
 		return &exit.Error{Status: exit.Parked, Err: cmp.Or(err, r.Unavailable)}
-	case there:
-		a.UI.Printf("%s is merged already.\n", screen.CleanLine(name))
-		return nil
-	case errors.Is(err, publish.ErrNothing) && !worked:
-		return &exit.Error{Status: exit.Failed, Err: err, Hint: "work it first with: ralph work " + compose.InCommand(name, key)}
+	case errors.Is(err, publish.ErrNothing):
+		return nothing(ctx, a, p, name, key, err)
 	case err != nil:
 		return err
 	case ctx.Err() != nil && r.Record.Published == "":
@@ -238,6 +231,24 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 		return &exit.Error{Status: exit.Parked, Err: r.Unavailable}
 	}
 	return merged(a, name, r.Record)
+}
+
+// nothing says why there is nothing to merge. It is no failure where a merge would leave the issue as it is.
+func nothing(ctx context.Context, a *compose.App, p *compose.Parts, name, key string, why error) error {
+	worked, there := isMerged(ctx, p, key)
+	issue, err := p.Backlog.Get(ctx, key)
+	next := "`ralph show %s` says how its last run has ended"
+	switch {
+	case there:
+		a.UI.Printf("%s is merged already.\n", screen.CleanLine(name))
+		return nil
+	case err == nil && !issue.Open:
+		a.UI.Printf("%s is closed already, and has nothing to merge.\n", screen.CleanLine(name))
+		return nil
+	case !worked:
+		next = "work it first with: ralph work %s"
+	}
+	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %w", name, why), Hint: fmt.Sprintf(next, compose.InCommand(name, key))}
 }
 
 // isMerged reports whether the issue has been worked, and whether the base has what its runs have committed. An issue without
