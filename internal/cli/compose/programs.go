@@ -63,9 +63,6 @@ func (a *App) Places(found string) (places []string) {
 		}
 		return dir
 	}
-	if !filepath.IsAbs(found) {
-		found = filepath.Join(a.Dir(), found)
-	}
 	add := func(at string) {
 		root := show(filepath.Dir(at), at)
 		if i := strings.LastIndex(at, "/node_modules/"); i >= 0 && at != found { // a package of npm needs its neighbours too

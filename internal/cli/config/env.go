@@ -72,10 +72,7 @@ func (l *layer) setText(k Key, s, where string, r rules) {
 		l.fail(where, err.Error())
 		return
 	}
-	if p, ok := v.(string); ok && k.Kind == Path {
-		v = resolve(p, r.dir, r.home)
-	}
-	l.set(k, v, where, "", r.choices(k))
+	l.set(k, k.place(v, r.dir, r.home), where, "", r.choices(k))
 }
 
 // Getenv is os.Getenv over a list of "K=V"; the last of several wins.

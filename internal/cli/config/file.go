@@ -200,9 +200,9 @@ func (f *file) value(k Key, n ast.Node, at int) {
 	}
 	f.layer.written[k.Name] = v
 	if s, ok := v.(string); ok && k.Kind == Path {
-		v = resolve(f.expand(n, s), f.rules.repo, f.rules.home)
+		v = f.expand(n, s)
 	}
-	f.layer.set(k, v, f.at(at), k.Name, f.rules.choices(k))
+	f.layer.set(k, k.place(v, f.rules.repo, f.rules.home), f.at(at), k.Name, f.rules.choices(k))
 }
 
 // expand replaces $NAME and ${NAME} in a path by variables, but not in a repository's file: its author could have them shown.

@@ -130,11 +130,7 @@ func readFlags(flags *pflag.FlagSet, r rules) *layer {
 		if !ok {
 			return
 		}
-		v := given.value
-		if p, isText := v.(string); isText && given.key.Kind == Path {
-			v = resolve(p, r.dir, r.home)
-		}
-		l.set(given.key, v, "--"+f.Name, "", r.choices(given.key))
+		l.set(given.key, given.key.place(given.value, r.dir, r.home), "--"+f.Name, "", r.choices(given.key))
 	})
 	return l
 }

@@ -19,7 +19,7 @@ const (
 	Duration Kind = "duration" // as Go writes it: 90s, 1h30m
 	Names    Kind = "names"    // a list; in the environment separated by commas
 	Lines    Kind = "lines"    // a list; in the environment one a line
-	Words    Kind = "command"  // a program and its arguments; as one text it is split like a shell does, nothing expanded
+	Words    Kind = "command"  // a program (with a slash it is a Path) and its arguments; as one text it is split like a shell does, nothing expanded
 )
 
 // zero is the default of a key that names none.

@@ -116,11 +116,7 @@ func Load(s Sources) (*Loaded, error) {
 func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 	v := viper.NewWithOptions(viper.KeyDelimiter("/")) // a dot is part of a key's name
 	for _, k := range table() {
-		value := k.Default
-		if path, ok := value.(string); ok && k.Kind == Path {
-			value = resolve(path, r.repo, r.home)
-		}
-		v.SetDefault(k.Name, value)
+		v.SetDefault(k.Name, k.place(k.Default, r.repo, r.home))
 		l.origins[k.Name] = Origin{Source: FromDefault}
 	}
 	var problems Problems

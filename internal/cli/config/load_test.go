@@ -188,6 +188,32 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// A program that is named by a path is where a path would be: no worktree decides what it is.
+func TestProgramsAreAtTheirPaths(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		setup setup
+		want  string
+	}{
+		{"name", setup{repo: "agent-command: agent ./x\n"}, "agent ./x"},
+		{"file", setup{repo: "agent-command: ./agent ./x\n"}, "ROOT/repo/agent ./x"},
+		{"list", setup{repo: "agent-command: [bin/agent, ./x]\n"}, "ROOT/repo/bin/agent ./x"},
+		{"home", setup{user: "agent-command: ~/bin/agent\n"}, "ROOT/home/bin/agent"},
+		{"variable", setup{env: []string{"RALPH_AGENT_COMMAND=../agent"}}, "ROOT/agent"},
+		{"flag", setup{args: []string{"--agent-command=./agent -v"}}, "ROOT/cwd/agent -v"},
+		{"whole path", setup{args: []string{"--agent-command=/bin/agent"}}, "/bin/agent"},
+	} {
+		l, root, err := c.setup.load(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.ReplaceAll(strings.Join(l.Config.AgentCommand, " "), root, "ROOT"); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 func TestUnknownVariablesAreWarnings(t *testing.T) {
 	t.Parallel()
 	l, _, err := setup{env: []string{

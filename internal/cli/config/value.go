@@ -167,3 +167,18 @@ func resolve(path, base, home string) string {
 	}
 	return filepath.Join(base, path)
 }
+
+// place resolves a path, and the program of a command where it is named by one.
+func (k Key) place(v any, base, home string) any {
+	switch v := v.(type) {
+	case string:
+		if k.Kind == Path {
+			return resolve(v, base, home)
+		}
+	case []string:
+		if k.Kind == Words && len(v) > 0 && strings.Contains(v[0], "/") {
+			return append([]string{resolve(v[0], base, home)}, v[1:]...)
+		}
+	}
+	return v
+}

@@ -48,16 +48,8 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	}
 	if agent.Describe().Program == "" {
 		program := options.Command[0]
-		if !strings.Contains(program, "/") && d.app.LookPath(program) == "" {
+		if d.app.LookPath(program) == "" {
 			d.fail("agent", agents.NotFound(program), hint.Agent)
-			return
-		}
-		if _, err := os.Stat(d.app.Expand(p.Top, program)); err != nil && strings.Contains(program, "/") {
-			fix := "commit it, or name it with its whole path: --agent-command"
-			if filepath.IsAbs(program) {
-				fix = hint.Agent
-			}
-			d.fail("agent", agent.Name()+": "+err.Error(), fix)
 			return
 		}
 		line := agent.Name() + " " + strings.Join(options.Command, " ")
@@ -197,7 +189,7 @@ func (d *doctor) reviewer(ctx context.Context, p *compose.Parts) {
 	if program == "" {
 		program = r.Options.Command[0]
 	}
-	if !strings.Contains(program, "/") && d.app.LookPath(program) == "" {
+	if d.app.LookPath(program) == "" {
 		d.fail("reviewer", agents.NotFound(program), agents.InstallHint+", or choose another with --review")
 		return
 	}

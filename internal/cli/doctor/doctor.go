@@ -233,9 +233,6 @@ func (d *doctor) tracker(ctx context.Context, p *compose.Parts, create bool) {
 }
 
 func (d *doctor) gate(ctx context.Context, p *compose.Parts) {
-	if len(p.AgentCommand) > 0 {
-		d.programs(ctx, p, "agent-command", p.AgentCommand[:1])
-	}
 	d.programs(ctx, p, "setup", p.Setup)
 	d.programs(ctx, p, "gate", p.Gate)
 	d.submodules(ctx, p)

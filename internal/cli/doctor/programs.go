@@ -41,7 +41,6 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 		case missing == nil:
 			d.warn(what, fmt.Sprintf("%s is not committed on %s: no worktree has it", script, base.Name),
 				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust", report.GitCommand("add", script), config.YAML([]string{script})))
-		case what == "agent-command": // the agent's own check says so
 		case what != "setup" && len(p.Setup) > 0: // which may make it
 		default:
 			d.warn(what, fmt.Sprintf("%s does not exist", script), "correct the command, or commit the file")

@@ -162,10 +162,14 @@ func noProgram(a *compose.App, c run.Config, l agents.Link) error {
 		program = l.Options.Command[0]
 	}
 	ofHost := !c.Sandboxes.Capabilities().Isolated() || compose.ShowsHost(c.Sandboxes)
+	if !ofHost && len(c.Mounts) == 0 && strings.HasPrefix(program, a.Dir()+"/") {
+		return &exit.Error{Status: exit.Parked, Err: fmt.Errorf("agent %s is unavailable: sandbox %s does not show %s; mount it, or start the worktree's with sh -c 'exec ./PATH'",
+			l.Agent.Name(), c.Sandboxes.Name(), program)}
+	}
 	path := slices.ContainsFunc(l.Options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
-	installs := len(c.Before) > 0 || len(c.Setup) > 0 && (!compose.ShowsHost(c.Sandboxes) || strings.Contains(program, "/"))
+	installs := len(c.Before) > 0 || len(c.Setup) > 0 && !compose.ShowsHost(c.Sandboxes)
 	if !ofHost || path || installs || program == "" ||
-		strings.Contains(program, "/") && (len(c.Mounts) > 0 || !filepath.IsAbs(program)) || a.LookPath(program) != "" {
+		strings.Contains(program, "/") && len(c.Mounts) > 0 || a.LookPath(program) != "" {
 		return nil
 	}
 	return &exit.Error{Status: exit.Parked, Err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), hint.Agent)}

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -66,4 +68,20 @@ func TestSandboxIsCheckedOnce(t *testing.T) {
 func noSandboxRun() (r journal.Record) {
 	r.Facts.Open = &journal.Fault{Kind: journal.FaultSandbox}
 	return r
+}
+
+// A program in the checkout is not in a container: the worktree's is another file, which agents change.
+func TestAgentInTheCheckoutIsNotInContainers(t *testing.T) {
+	t.Parallel()
+	a := &compose.App{Host: compose.Host{Dir: "/checkout"}}
+	for isolation, want := range map[sandboxes.Isolation]string{
+		sandboxes.Container:   "agent command is unavailable: sandbox checked does not show /checkout/agent; mount it, or start the worktree's with sh -c 'exec ./PATH'",
+		sandboxes.NoIsolation: "agent command is unavailable: /checkout/agent: not found; install it where the agent runs, or choose another with --agent or --agent-command",
+	} {
+		c := run.Config{Sandboxes: &probed{isolation: isolation}}
+		err := noProgram(a, c, agents.Link{Agent: agents.Command{}, Options: agents.Options{Command: []string{"/checkout/agent"}}})
+		if err == nil || err.Error() != want {
+			t.Errorf("%v: %v", isolation, err)
+		}
+	}
 }

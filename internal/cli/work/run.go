@@ -113,6 +113,9 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	if err := a.WithAgent(p, &c); err != nil {
 		return err
 	}
+	if err := NoAgent(a, c); err != nil {
+		return err
+	}
 	log, err := newJobLog(a, f, p.Secrets)
 	if err != nil {
 		return err
