@@ -87,6 +87,9 @@ func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
 	return got, err
 }
 
+// Unlock removes what a killed git of the run has left in a linked worktree, once no process of the run is alive.
+func (t *Tree) Unlock(ctx context.Context) { leftover.Unlock(ctx, t.record().GitDir, t.Spec().Run) }
+
 func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
 	if err := t.checkGitFiles(); err != nil {
 		return Import{}, err
@@ -107,7 +110,7 @@ func (t *Tree) tryImport(ctx context.Context, in Inside) (Import, error) {
 		err = fmt.Errorf("git's record of the worktree %s is gone; its files are left as they are", t.Dir())
 	case !rec.Spec.Private:
 		if rec.InUse { // else nobody has worked here for ralph, and a lock is a person's
-			leftover.Unlock(ctx, rec.GitDir, rec.Spec.Run)
+			t.Unlock(ctx)
 		}
 		f, err = t.look(ctx)
 	case !rec.Used || in == nil && !rec.InUse: // nor here, since the last import

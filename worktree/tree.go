@@ -176,11 +176,10 @@ func (t *Tree) userConfig(ctx context.Context) (git.Config, error) {
 		return known, nil
 	}
 	config, err := t.git().Config(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.config = config
 	}
-	t.mu.Lock()
-	t.config = config
-	t.mu.Unlock()
-	return config, nil
+	return config, err
 }

@@ -102,3 +102,23 @@ func TestRunSaysWhatWasDenied(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The worktree that stays for its branch has no lock of a git that was killed in the gate: the next run's git would fail.
+func TestGateLeavesNoLocks(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "a.txt", "a\n")
+	m.commit(t)
+	program := m.program(t, "agent", "cat >/dev/null; echo x >>x.txt; git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COMPLETE</promise>'\n")
+	for range 2 {
+		got := m.run(t, nil, "run", "--sandbox=none", "--commit-author=A <a@b.c>", "--prompt=hi", "--branch-strategy=branch", "--branch=topic", "--skip-permissions",
+			"--agent-command="+program+"/agent", "--gate="+`touch "$(git rev-parse --git-dir)/index.lock"`)
+		if got.status != 0 {
+			t.Fatalf("%+v", got)
+		}
+		locks, err := filepath.Glob(filepath.Join(m.repo, ".git", "worktrees", "*", "index.lock"))
+		if err != nil || len(locks) > 0 {
+			t.Errorf("%v, %v", locks, err)
+		}
+	}
+}

@@ -300,7 +300,11 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (warnings []string) {
 	if w.unsaved != nil {
 		warnings = append(warnings, w.unsaved.Error())
 	}
-	if w.Tree == nil || keep {
+	if w.Tree == nil {
+		return warnings
+	}
+	if keep {
+		w.Tree.Unlock(ctx) // the checks may have left locks since the import
 		return warnings
 	}
 	if err := w.Tree.Remove(ctx); err != nil {
