@@ -183,7 +183,7 @@ func groups() []group {
 			{Name: "completion-timeout", Kind: Duration, Default: time.Minute, Min: second, Guard: Above, Use: toWork | toRun, Help: "silence allowed after the completion signal"},
 			{Name: "completion-cap", Kind: Duration, Default: 5 * time.Minute, Min: second, Guard: Above, Use: toWork | toRun, Help: "time allowed in all after the completion signal"},
 			{Name: "iteration-timeout", Kind: Duration, Default: time.Hour, Min: second, Guard: Above, Use: toWork | toRun, Help: "time for one agent process"},
-			{Name: "run-timeout", Kind: Duration, Default: 4 * time.Hour, Min: second, Guard: Above, Use: toWork | toRun, Help: "time for one run"},
+			{Name: "run-timeout", Kind: Duration, Default: 4 * time.Hour, Min: second, Guard: Above, Use: toWork | toRun, Help: "time for setup and iterations of one run"},
 			{Name: "gate-timeout", Kind: Duration, Default: 15 * time.Minute, Min: second, Guard: Above, Use: toMerge | toRun, Help: "time for one gate line"},
 			{Name: "setup-timeout", Kind: Duration, Default: 15 * time.Minute, Min: second, Guard: Above, Use: toMerge | toRun, Help: "time for one setup, before or after line"},
 			{Name: "stop-grace", Kind: Duration, Default: 30 * time.Second, Min: second, Guard: Above, Use: toMerge | toRun | toExec, Help: "time agents get to end after Ctrl-C"},
