@@ -79,7 +79,7 @@ func (c Config) validate() error {
 	return errors.Join(append(errs, c.ByLabel.Check(), config.CheckLabels(c.Run.Labels, c.Require, c.Exclude))...)
 }
 
-// Pool works one backlog of one repository.
+// Pool works one backlog of one repository. New makes it: a zero Pool, like a zero Worker, panics.
 type Pool struct {
 	*Worker
 
