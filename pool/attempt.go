@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/admission"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -80,18 +81,9 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 		}
 		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, w.c.Run.Base)+asked)
 	}
-	v := w.newView(keys)
-	v.tally[a.rec.Key] = a.rec.Earlier
-	if ended {
-		v.last[a.rec.Key] = last
-	}
-	if d := a.claim.Record(); d.Finished {
-		if err := v.note(ctx, a.rec.Key, d); err != nil {
-			return nil, err
-		}
-	}
-	if skip := v.whyNot(issue); skip != nil {
-		return skip, nil
+	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record()}
+	if skip, err := w.planner.WhyNot(ctx, issue, past, keys); skip != nil || err != nil {
+		return skip, err
 	}
 	if skip, err := a.unapproved(ctx, issue, runs); skip != nil || err != nil {
 		return skip, err

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -67,14 +66,10 @@ func (w *Worker) commandFailed(key string, err error) {
 	}
 }
 
-func refuse(format string, args ...any) *tracker.Answer {
-	return &tracker.Answer{Refused: true, Text: fmt.Sprintf(format, args...)}
-}
-
 // obey gives a command its effect. The answer is nil while it has to wait.
 func (w *Worker) obey(ctx context.Context, commander tracker.Commander, c tracker.Command) (*tracker.Answer, error) {
 	if !c.Verb.Known() {
-		return refuse("%s", report.Unknown(c.Verb)), nil
+		return tracker.Refuse("%s", report.Unknown(c.Verb)), nil
 	}
 	issue, err := w.c.Run.Tracker.Get(ctx, c.Key)
 	if err != nil {
@@ -105,7 +100,7 @@ func (w *Worker) obey(ctx context.Context, commander tracker.Commander, c tracke
 		return &tracker.Answer{Text: w.runner.Explain(last, t, holder)}, nil
 	case tracker.Stop:
 		if !w.works(issue) && t.Run == "" && !tally.Held(state) {
-			return refuse("Ralph does not work on this issue."), nil
+			return tracker.Refuse("Ralph does not work on this issue."), nil
 		}
 		if t.Asked != nil && t.Asked.At.After(c.At) { // somebody has started it again since
 			return &tracker.Answer{}, nil
@@ -183,7 +178,7 @@ const commandRun = "command-"
 // request that the command is about.
 func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tracker.Command, issue tracker.Issue, runs journal.History) (*tracker.Answer, error) {
 	if !issue.Open {
-		return refuse("The issue is closed; reopen it first."), nil
+		return tracker.Refuse("The issue is closed; reopen it first."), nil
 	}
 	var review tracker.FollowUp
 	if w.c.Run.Publish == journal.PublishRequest && c.Verb != tracker.Fresh && commander != nil {
@@ -223,7 +218,7 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 	// A label set by a command approves nothing, however often the command is repeated.
 	labelled := !request && (!w.works(issue) || t.Asked != nil && t.Asked.Labelled)
 	if !slices.Contains(t.Commands, c.ID) {
-		if why := w.refusal(c, issue, runs, claim, review, labelled); why != nil {
+		if why := w.planner.Refusal(c, issue, tally.Approved(issue, runs, claim), review, labelled); why != nil {
 			return why, nil
 		}
 		t = t.Restart(journal.Asked{ID: c.ID, By: c.By, At: c.At, Text: c.Text, Fresh: c.Verb == tracker.Fresh, Request: request, Labelled: labelled})
@@ -251,68 +246,6 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 	}
 	return &tracker.Answer{}, nil
 }
-
-// refusal is why an issue cannot be restarted; nil if it can.
-func (w *Worker) refusal(c tracker.Command, issue tracker.Issue, runs journal.History, claim *worktree.Claim, review tracker.FollowUp, labelled bool) *tracker.Answer {
-	if c.Verb == tracker.Fix && c.Text == "" && len(review.Threads) == 0 {
-		return refuse("There is no review comment without an answer. Say what has to be done: `/ralph fix …`.")
-	}
-	_, approves := tracker.As[tracker.Approver](w.c.Run.Tracker)
-	request := review.Request.Number != 0
-	if approves && (request || labelled) && !tally.Approved(issue, runs, claim) {
-		return refuse("Nobody has approved the issue's text as it stands: read it, and put the label %s on.", tracker.Code(w.c.Require[0]))
-	}
-	if request {
-		return nil
-	}
-	labels := w.c.Run.Labels
-	free := issue
-	free.Labels = slices.DeleteFunc(slices.Concat(issue.Labels, w.c.Require[:1]), func(l string) bool {
-		return tracker.SameLabel(l, labels.NeedsHuman) || tracker.SameLabel(l, labels.NeedsInfo) || tracker.SameLabel(l, labels.InReview)
-	})
-	if why := free.Unfit(w.c.Require, w.c.Exclude); why.Code != "" {
-		return refuse("The issue cannot be worked now: %s.", tracker.QuoteLine(why.String(), 300))
-	}
-	return nil
-}
-
-// askedRounds adds the requests for which people have commanded another run to those that need one by the forge's state.
-func (w *Worker) askedRounds(ctx context.Context, v view, list []tracker.FollowUp) ([]tracker.FollowUp, error) {
-	commander, ok := tracker.As[tracker.Commander](w.c.Run.Tracker)
-	if !ok {
-		return list, nil
-	}
-	for _, key := range slices.Sorted(maps.Keys(v.tally)) {
-		a := v.tally[key].Asked
-		if a == nil || !a.Request || !v.wanted(key) {
-			continue
-		}
-		review, err := commander.Review(ctx, w.c.BranchPrefix+key)
-		if publish.Unreachable(err) {
-			return nil, fmt.Errorf("read the request of %s: %w", key, err)
-		}
-		if err != nil { // it is read again by the next sweep
-			w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: "its request cannot be read: " + err.Error()})
-		}
-		if err != nil || review.Request.Number == 0 {
-			continue
-		}
-		review.Key, review.Reason, review.At = key, tracker.AskedFor, later(review.At, a.At)
-		n := slices.IndexFunc(list, func(f tracker.FollowUp) bool { return f.Key == key })
-		if n < 0 {
-			list = append(list, review)
-			continue
-		}
-		f := &list[n]
-		if len(f.Threads) == 0 {
-			f.Feedback, f.Threads = f.Feedback+"\n"+review.Feedback, review.Threads
-		}
-		f.At = later(f.At, review.At)
-	}
-	return list, nil
-}
-
-func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // afresh reports that a person has asked for new work, and not only for another attempt.
 func (a *attempt) afresh() bool {

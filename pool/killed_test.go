@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -197,7 +198,7 @@ func TestUnknownKey(t *testing.T) {
 	_, swept := p.Sweep(t.Context(), "none")
 	_, worked := p.Work(t.Context(), "none")
 	for name, err := range map[string]error{"Sweep": swept, "Work": worked, "MergeAll": p.MergeAll(t.Context(), []string{"none"})[0].Err} {
-		unknown, ok := errors.AsType[*pool.UnknownKeyError](err)
+		unknown, ok := errors.AsType[*backlog.UnknownKeyError](err)
 		if !ok || unknown.Key != "none" || !errors.Is(err, tracker.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}

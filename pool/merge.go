@@ -6,7 +6,6 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -35,7 +34,7 @@ func (w *Worker) leftMerge(soft, ctx context.Context, issue tracker.Issue) (Resu
 
 // closeMerged closes the issues whose commits a person has merged, and reports whether there were any. No failure ends a sweep.
 func (w *Worker) closeMerged(ctx context.Context, base worktree.Base, keys []string) (closed bool) {
-	b := w.reviewed(keys)
+	b := w.planner.Reviewed(keys)
 	list, err := b.Merged(ctx, base)
 	for _, i := range list {
 		if err = w.c.Run.Tracker.Change(ctx, i.Key, b.Change()); err != nil {
@@ -48,12 +47,4 @@ func (w *Worker) closeMerged(ctx context.Context, base worktree.Base, keys []str
 		w.emit(journal.Event{Kind: journal.EventProblem, Text: "merged issues are not closed: " + err.Error()})
 	}
 	return closed
-}
-
-// reviewed is the part of the backlog in review, for these keys or all.
-func (w *Worker) reviewed(keys []string) review.Backlog {
-	return review.Backlog{
-		Repo: w.c.Run.Repo, Tracker: w.c.Run.Tracker, Store: w.c.Run.Store, Pool: w.c.Run.Name, Labels: w.c.Run.Labels, Claims: w.c.Claims.Claims, Keys: keys,
-		PickUp: w.c.Require[0],
-	}
 }

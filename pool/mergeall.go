@@ -14,17 +14,7 @@ import (
 
 // Unmerged returns the keys of open issues in review whose branches have commits that the base lacks.
 func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
-	return until(ctx, w, func(ctx context.Context) ([]string, error) {
-		base, err := w.c.Run.Repo.Base(ctx, w.c.Run.Base)
-		if err != nil {
-			return nil, err
-		}
-		look, err := w.index.Look(ctx, base.Commit)
-		if err != nil {
-			return nil, err
-		}
-		return w.reviewed(nil).Unmerged(ctx, base, look.Tips)
-	})
+	return until(ctx, w, w.planner.Unmerged)
 }
 
 // MergeAll merges the branches of several issues. Branches that pass the gate together need one run of it and reach the base in one

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -22,10 +23,10 @@ import (
 
 // Recovered is the result of Recover.
 type Recovered struct {
-	Finished    []journal.Record // runs that had only their last stages left, and have ended now
-	Interrupted []journal.Record // runs that were cut off, and have ended so; the next sweep continues their work
-	Broken      []Skipped        // runs that could not be recovered now
-	Unavailable error            // why a run could not be published, if other runs would fail in the same way
+	Finished    []journal.Record  // runs that had only their last stages left, and have ended now
+	Interrupted []journal.Record  // runs that were cut off, and have ended so; the next sweep continues their work
+	Broken      []backlog.Skipped // runs that could not be recovered now
+	Unavailable error             // why a run could not be published, if other runs would fail in the same way
 }
 
 // Recover continues every run of this host whose process has died: it kills the processes that are left, imports the
@@ -51,7 +52,7 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 			return
 		}
 		s := journal.Skip{Code: journal.SkipBroken, Detail: "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
-		r.Broken = append(r.Broken, Skipped{tracker.Issue{Key: key}, s})
+		r.Broken = append(r.Broken, backlog.Skipped{Issue: tracker.Issue{Key: key}, Skip: s})
 		w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Skip: &s})
 	}
 	for _, rec := range open {
@@ -138,11 +139,7 @@ func (w *Worker) leave(ctx context.Context, claim *worktree.Claim, rec journal.R
 }
 
 func (w *Worker) find(ctx context.Context, id string) (*journal.Record, error) {
-	list, err := w.c.Run.Store.Find(ctx, journal.Query{Pool: w.c.Run.Name, Run: id})
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return &list[0], nil
+	return journal.Lookup(ctx, w.c.Run.Store, w.c.Run.Name, id)
 }
 
 // settleEarlier settles the issue's dead runs under the attempt's claim. over reports that the issue needs no new run now.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -25,10 +26,10 @@ type Summary struct {
 	// Runs are in the order in which they ended. They include runs of earlier sweeps that this one has ended, unless their
 	// issues have been worked again since.
 	Runs     []journal.Record
-	Skipped  []Skipped         // open issues that were not worked, and why
+	Skipped  []backlog.Skipped // open issues that were not worked, and why
 	Problems []tracker.Problem // parts of the backlog that could not be read
 	Cycles   []tracker.Cycle   // open issues that wait for each other, as of the last listing
-	Broken   []Skipped         // issues that could not be worked because of a fault of this host or the repository
+	Broken   []backlog.Skipped // issues that could not be worked because of a fault of this host or the repository
 	// Unavailable is why the sweep could work no more issues: agent, sandbox, tracker, remote or disk; nil if it could.
 	Unavailable error
 	ParkedUntil time.Time        // when the first agent is expected to be available again, if none is; zero if unknown
@@ -95,17 +96,17 @@ type sweep struct {
 	wants  atomic.Bool // it waits for a slot, or has not listed the backlog yet
 
 	mu      sync.Mutex
-	queue   []task          // guarded by mu, in order
-	waiting []Skipped       // guarded by mu: issues that the last listing left out
-	tried   map[string]bool // guarded by mu: started in this sweep
-	on      map[string]bool // guarded by mu: those of tried that have not ended
-	held    bool            // guarded by mu: issues wait for other runs
-	running int             // guarded by mu
-	started int             // guarded by mu: runs that count towards Limit
-	full    bool            // guarded by mu: the lack of disk space or budget has been reported
-	stale   bool            // guarded by mu: the backlog has to be listed again
-	capped  bool            // guarded by mu: issues wait for a cap
-	summary Summary         // guarded by mu
+	queue   []task            // guarded by mu, in order
+	waiting []backlog.Skipped // guarded by mu: issues that the last listing left out
+	tried   map[string]bool   // guarded by mu: started in this sweep
+	on      map[string]bool   // guarded by mu: those of tried that have not ended
+	held    bool              // guarded by mu: issues wait for other runs
+	running int               // guarded by mu
+	started int               // guarded by mu: runs that count towards Limit
+	full    bool              // guarded by mu: the lack of disk space or budget has been reported
+	stale   bool              // guarded by mu: the backlog has to be listed again
+	capped  bool              // guarded by mu: issues wait for a cap
+	summary Summary           // guarded by mu
 }
 
 func (s *sweep) run(ctx context.Context) error {
@@ -213,15 +214,15 @@ func (s *sweep) list(ctx context.Context) error {
 	s.mu.Lock()
 	first := s.listed.IsZero()
 	s.stale = false
-	t := turns{on: maps.Clone(s.on), over: maps.Clone(s.tried)}
-	maps.DeleteFunc(t.over, func(key string, _ bool) bool { return t.on[key] })
+	q := backlog.Query{Keys: s.keys, On: maps.Clone(s.on), Over: maps.Clone(s.tried)}
+	maps.DeleteFunc(q.Over, func(key string, _ bool) bool { return q.On[key] })
 	s.mu.Unlock()
 	if woken := s.pool.woken(); !first && woken != s.woken {
 		s.pool.obeyAll(ctx, s.keys)
 	}
 	s.listed, s.woken = time.Now(), s.pool.woken()
-	plan, err := s.plan(ctx, t, first)
-	_, unknown := errors.AsType[*UnknownKeyError](err)
+	plan, err := s.plan(ctx, q, first)
+	_, unknown := errors.AsType[*backlog.UnknownKeyError](err)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil, unknown && !first:
@@ -244,7 +245,7 @@ func (s *sweep) list(ctx context.Context) error {
 			known[t.issue.Key], s.queue = true, append(s.queue, t)
 		}
 	}
-	slices.SortFunc(plan.FollowUp, func(a, b FollowUp) int { return tracker.Before(a.Issue, b.Issue) })
+	slices.SortFunc(plan.FollowUp, func(a, b backlog.FollowUp) int { return tracker.Before(a.Issue, b.Issue) })
 	for _, f := range plan.FollowUp {
 		add(task{issue: f.Issue, follow: &f.FollowUp})
 	}
@@ -252,8 +253,8 @@ func (s *sweep) list(ctx context.Context) error {
 		add(task{issue: i})
 	}
 	s.waiting, s.summary.Cycles = slices.Concat(plan.Skipped, plan.After), plan.Cycles
-	s.held = len(plan.After) > 0 || slices.ContainsFunc(plan.Skipped, func(k Skipped) bool { return k.Skip.Code == journal.SkipOpen })
-	s.capped = slices.ContainsFunc(plan.Skipped, func(k Skipped) bool { return k.Skip.Code == journal.SkipCap })
+	s.held = len(plan.After) > 0 || slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipOpen })
+	s.capped = slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipCap })
 	if len(s.queue) > 0 {
 		s.summary.Unavailable = s.pool.runner.Spaces().Usable()
 	}
@@ -270,15 +271,16 @@ func (s *sweep) list(ctx context.Context) error {
 }
 
 // plan makes a plan. The first one of a sweep pins the base, and closes what people have merged before.
-func (s *sweep) plan(ctx context.Context, t turns, first bool) (plan Plan, err error) {
+func (s *sweep) plan(ctx context.Context, q backlog.Query, first bool) (plan backlog.Plan, err error) {
 	if first {
 		s.base, err = s.pool.newBase(s.hard)
 	}
+	q.Base = s.base
 	if err == nil {
-		plan, err = s.pool.plan(ctx, s.base, nil, t, s.keys)
+		plan, err = s.pool.planner.Plan(ctx, q)
 	}
 	if err == nil && first && s.pool.closeMerged(ctx, s.base, s.keys) {
-		plan, err = s.pool.plan(ctx, s.base, nil, t, s.keys)
+		plan, err = s.pool.planner.Plan(ctx, q)
 	}
 	if err == nil && first && len(plan.Work)+len(plan.FollowUp) > 0 {
 		err = s.pool.runner.CheckIdentity(s.hard, true)
@@ -287,11 +289,11 @@ func (s *sweep) plan(ctx context.Context, t turns, first bool) (plan Plan, err e
 }
 
 // handOver hands requests that have used up their rounds to a person.
-func (w *Worker) handOver(ctx context.Context, list []FollowUp) {
+func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 	for _, f := range list {
 		runs, err := w.history(ctx, f.Key)
 		if err == nil {
-			err = w.runner.HandOver(ctx, f.FollowUp, runs, f.Rounds, f.mark)
+			err = w.runner.HandOver(ctx, f.FollowUp, runs, f.Rounds, f.Mark)
 		}
 		if err != nil {
 			w.emit(journal.Event{Kind: journal.EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
@@ -310,15 +312,15 @@ func (s *sweep) ended(r Result) {
 	switch {
 	case r.Skip != nil && r.Unavailable != nil && s.summary.Unavailable != nil: // the summary has the reason
 		s.started--
-		s.summary.Skipped = append(s.summary.Skipped, Skipped{r.Issue, *r.Skip})
+		s.summary.Skipped = append(s.summary.Skipped, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
 	case r.Skip != nil:
 		s.started--
 		e := journal.Event{Kind: journal.EventSkipped, Key: r.Issue.Key, Title: r.Issue.Title, Skip: r.Skip}
 		if r.Err != nil {
 			e.Kind = journal.EventProblem
-			s.summary.Broken = append(s.summary.Broken, Skipped{r.Issue, *r.Skip})
+			s.summary.Broken = append(s.summary.Broken, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
 		} else {
-			s.summary.Skipped = append(s.summary.Skipped, Skipped{r.Issue, *r.Skip})
+			s.summary.Skipped = append(s.summary.Skipped, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
 		}
 		s.pool.emit(e)
 	default:

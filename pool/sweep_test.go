@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -342,7 +343,7 @@ func TestPlanSaysWhyNot(t *testing.T) {
 	if len(plan.Problems) != 1 || !strings.Contains(plan.Problems[0].Where, "g-broken.md") {
 		t.Errorf("problems %v", plan.Problems)
 	}
-	var unknown *pool.UnknownKeyError
+	var unknown *backlog.UnknownKeyError
 	if _, err := p.Plan(t.Context(), "c-urgnt"); !errors.As(err, &unknown) || unknown.Nearest != "c-urgent" {
 		t.Errorf("unknown key: %v", err)
 	}

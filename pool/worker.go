@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -30,7 +31,7 @@ type Worker struct {
 	choices []agents.Choice // all agents
 	disk    *disk.Guard
 	bus     *journal.Bus
-	index   *schedule.Index
+	planner *backlog.Planner
 	life    context.Context //nolint:containedctx // ends with Kill
 	kill    context.CancelCauseFunc
 
@@ -71,7 +72,12 @@ func NewWorker(c Config) (*Worker, error) {
 	}
 	w.c.Run, w.disk = w.runner.Config(), w.runner.Spaces().Disk
 	w.choices = w.c.Run.Agents().Choices()
-	w.index = &schedule.Index{Git: w.c.Run.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.c.Run.Repo.Remote()}
+	w.planner = &backlog.Planner{
+		Run: w.c.Run, Claims: w.c.Claims.Claims, Full: w.runner.Admission().Full,
+		Index:   &schedule.Index{Git: w.c.Run.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.c.Run.Repo.Remote()},
+		Warn:    func(key, text string) { w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) },
+		Require: w.c.Require, Exclude: w.c.Exclude, BranchPrefix: w.c.BranchPrefix, MaxOpen: w.c.MaxOpen, ByLabel: w.c.ByLabel, AllowOverlap: w.c.AllowOverlap,
+	}
 	return w, nil
 }
 
@@ -162,7 +168,7 @@ type Result struct {
 }
 
 // Work works the issue with this key, even if it waits for a retry or was handed to a person. When ctx ends, the agent is asked
-// to end and its commits are imported. The error says why the issue was not worked, such as an UnknownKeyError or ErrEnded, or
+// to end and its commits are imported. The error says why the issue was not worked, such as an backlog.UnknownKeyError or ErrEnded, or
 // why a later call or sweep has to end the run. Work needs no slot: it does not heed the limit of SetParallel, nor Drain.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
 	return w.single(ctx, key, task{}, []string{key})
@@ -201,13 +207,7 @@ func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
 	if w.life.Err() != nil {
 		return tracker.Issue{}, ErrEnded
 	}
-	issue, err := w.c.Run.Tracker.Get(ctx, key)
-	if errors.Is(err, tracker.ErrNotFound) {
-		err = &UnknownKeyError{Key: key}
-	} else if err != nil {
-		err = fmt.Errorf("read issue %s: %w", key, err)
-	}
-	return issue, err
+	return w.planner.Named(ctx, key)
 }
 
 // newBase is the base of new runs.

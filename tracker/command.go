@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +48,11 @@ type Command struct {
 type Answer struct {
 	Refused bool
 	Text    string // Markdown, neutralised; empty: a reaction is enough
+}
+
+// Refuse is the answer that a command is not carried out, and why, in Markdown.
+func Refuse(format string, args ...any) *Answer {
+	return &Answer{Refused: true, Text: fmt.Sprintf(format, args...)}
 }
 
 // Commander is implemented by trackers on which people give ralph commands, and review its requests.

@@ -72,6 +72,7 @@ var floors = map[string]int{
 	"internal/service/servicetest": 9,
 
 	"pool":                     8,
+	"pool/backlog":             7,
 	"pool/run":                 7,
 	"pool/run/config":          6,
 	"pool/run/hold":            5,

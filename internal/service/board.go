@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
 // Board is the backlog of a project as a sweep would see it.
 type Board struct {
-	pool.Plan
+	backlog.Plan
 	Review  []Reviewed
 	At      time.Time // when it was looked at
 	Problem string    // why it could not be looked at since; empty: it could
@@ -95,7 +95,7 @@ func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
 }
 
 // earlier notes the latest run of each issue that does not qualify.
-func (p *Parts) earlier(ctx context.Context, list []pool.Skipped) error {
+func (p *Parts) earlier(ctx context.Context, list []backlog.Skipped) error {
 	at := map[string]int{}
 	for n, s := range list {
 		if s.Skip.Code == journal.SkipUnfit {
@@ -121,7 +121,7 @@ type Queue struct {
 	at     time.Time
 }
 
-func newQueue(plan pool.Plan) *Queue {
+func newQueue(plan backlog.Plan) *Queue {
 	q := &Queue{Ready: len(plan.Work), at: time.Now()}
 	for _, i := range plan.Work {
 		if made := cmp.Or(i.Created, i.Updated); !made.IsZero() && (q.Oldest.IsZero() || made.Before(q.Oldest)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/tracker"
@@ -45,13 +46,13 @@ func BenchmarkRow(b *testing.B) {
 	if err := f.client.Queues().Add(queueOf("p"), river.QueueConfig{MaxWorkers: parallel}); err != nil {
 		b.Fatal(err)
 	}
-	var plan pool.Plan
+	var plan backlog.Plan
 	for n := range b.N {
 		plan.Work = append(plan.Work, tracker.Issue{Key: strconv.Itoa(n)})
 	}
 	ctx, end := context.WithCancelCause(b.Context())
 	p := planningOf(f, s)
-	p.maintain = func(context.Context) (pool.Plan, error) { return plan, nil }
+	p.maintain = func(context.Context) (backlog.Plan, error) { return plan, nil }
 	before := used(b)
 	b.ResetTimer()
 	over := make(chan struct{})

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/tally"
 )
@@ -18,7 +18,7 @@ import (
 type planning struct {
 	f        *Fleet
 	s        *served
-	maintain func(context.Context) (pool.Plan, error)
+	maintain func(context.Context) (backlog.Plan, error)
 	now      func() time.Time
 
 	lease   *leases   // nil: another machine plans
@@ -171,7 +171,7 @@ func (p *planning) look(ctx context.Context) error {
 }
 
 // tasks are what a plan has for rows, in its order.
-func tasks(plan pool.Plan) (out []task) {
+func tasks(plan backlog.Plan) (out []task) {
 	for _, f := range plan.FollowUp {
 		out = append(out, task{f.Key, true})
 	}
@@ -184,7 +184,7 @@ func tasks(plan pool.Plan) (out []task) {
 }
 
 // due is when the first of the waiting issues may be worked again; zero: none is known.
-func due(plan pool.Plan, now time.Time) (at time.Time) {
+func due(plan backlog.Plan, now time.Time) (at time.Time) {
 	for _, k := range plan.Skipped {
 		if t := k.Skip.Until; (k.Skip.Code == journal.SkipRetry || k.Skip.Code == journal.SkipCap) && t.After(now) && (at.IsZero() || t.Before(at)) {
 			at = t

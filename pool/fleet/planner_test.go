@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/tracker"
@@ -41,7 +41,7 @@ func planner(t *testing.T, ttl time.Duration, claims held, limit int) *planning 
 
 // planningOf plans a project whose backlog is empty.
 func planningOf(f *Fleet, s *served) *planning {
-	empty := func(context.Context) (pool.Plan, error) { return pool.Plan{}, nil }
+	empty := func(context.Context) (backlog.Plan, error) { return backlog.Plan{}, nil }
 	return &planning{f: f, s: s, maintain: empty, now: time.Now, wait: f.c.Tick, open: map[string]bool{}}
 }
 
@@ -175,13 +175,13 @@ func TestFeed(t *testing.T) {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	skipped := func(code journal.SkipCode, in time.Duration) pool.Skipped {
-		return pool.Skipped{Skip: journal.Skip{Code: code, Until: now.Add(in)}}
+	skipped := func(code journal.SkipCode, in time.Duration) backlog.Skipped {
+		return backlog.Skipped{Skip: journal.Skip{Code: code, Until: now.Add(in)}}
 	}
-	plan := pool.Plan{
+	plan := backlog.Plan{
 		Work:     []tracker.Issue{{Key: "b"}, {Key: "a"}},
-		FollowUp: []pool.FollowUp{{FollowUp: tracker.FollowUp{Key: "a"}}},
-		Skipped:  []pool.Skipped{skipped(journal.SkipRetry, time.Hour), skipped(journal.SkipRetry, time.Minute), skipped(journal.SkipRetry, -time.Minute), skipped(journal.SkipHuman, time.Second)},
+		FollowUp: []backlog.FollowUp{{FollowUp: tracker.FollowUp{Key: "a"}}},
+		Skipped:  []backlog.Skipped{skipped(journal.SkipRetry, time.Hour), skipped(journal.SkipRetry, time.Minute), skipped(journal.SkipRetry, -time.Minute), skipped(journal.SkipHuman, time.Second)},
 	}
 	if got := tasks(plan); !slices.Equal(got, []task{{"a", true}, {"b", false}}) {
 		t.Errorf("tasks %+v", got)
@@ -304,7 +304,7 @@ func TestWake(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
 	looks := 0
-	p.maintain = func(context.Context) (pool.Plan, error) { looks++; return pool.Plan{}, nil }
+	p.maintain = func(context.Context) (backlog.Plan, error) { looks++; return backlog.Plan{}, nil }
 	p.s.Poll = time.Hour
 	turn := func(want int) {
 		t.Helper()
@@ -331,7 +331,7 @@ func TestLookFails(t *testing.T) {
 	p := planner(t, time.Hour, nil, 0)
 	now, looks, away := time.Now(), 0, errors.New("away")
 	p.now = func() time.Time { return now }
-	p.maintain = func(context.Context) (pool.Plan, error) { looks++; return pool.Plan{}, away }
+	p.maintain = func(context.Context) (backlog.Plan, error) { looks++; return backlog.Plan{}, away }
 	p.s.Poll = time.Hour
 	turn := func(when string, later time.Duration, want int) {
 		t.Helper()

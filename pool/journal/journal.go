@@ -32,6 +32,20 @@ type Store interface {
 	Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error)
 }
 
+// Lookup is a pool's run with this id, or nil.
+func Lookup(ctx context.Context, s Store, pool, run string) (*Record, error) {
+	list, err := s.Find(ctx, Query{Pool: pool, Run: run})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+// Runs are a pool's runs of an issue.
+func Runs(ctx context.Context, s Store, pool, key string) (History, error) {
+	return s.Find(ctx, Query{Pool: pool, Key: key, Kind: KindIssue})
+}
+
 // Day numbers the days of UTC. A store keeps what was used by day.
 func Day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
@@ -24,12 +24,12 @@ func (p *Parts) Issue(ctx context.Context, typed string) (tracker.Issue, error) 
 	if !errors.Is(err, tracker.ErrNotFound) {
 		return issue, err
 	}
-	return issue, exit.Classified(p.Nearest(ctx, &pool.UnknownKeyError{Key: typed}))
+	return issue, exit.Classified(p.Nearest(ctx, &backlog.UnknownKeyError{Key: typed}))
 }
 
 // Nearest completes the error of a key that is no issue by the key that is meant, which may be of a closed issue.
 func (p *Parts) Nearest(ctx context.Context, err error) error {
-	if unknown, ok := errors.AsType[*pool.UnknownKeyError](err); ok && unknown.Nearest == "" {
+	if unknown, ok := errors.AsType[*backlog.UnknownKeyError](err); ok && unknown.Nearest == "" {
 		list, _ := p.Backlog.List(ctx, tracker.Query{}) // only for a hint
 		unknown.Nearest = p.withClosed(ctx, list).Nearest(unknown.Key)
 	}

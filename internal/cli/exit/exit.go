@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
@@ -129,7 +129,7 @@ func IsAway(err error) bool {
 
 // Classified marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
 func Classified(err error) error {
-	var unknown *pool.UnknownKeyError
+	var unknown *backlog.UnknownKeyError
 	switch {
 	case errors.As(err, &unknown) && unknown.Nearest != "":
 		return Usagef("%w; did you mean %s?", err, unknown.Nearest)

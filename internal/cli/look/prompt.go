@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -47,7 +48,7 @@ func printPrompt(ctx context.Context, a *compose.App, p *compose.Parts, key stri
 	}
 	text, err := workers.Prompt(ctx, p.Key(ctx, key))
 	if errors.Is(err, tracker.ErrNotFound) {
-		return exit.Classified(p.Nearest(ctx, &pool.UnknownKeyError{Key: key}))
+		return exit.Classified(p.Nearest(ctx, &backlog.UnknownKeyError{Key: key}))
 	}
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 )
@@ -147,7 +147,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	if err != nil {
 		return err
 	}
-	var waits []pool.Skipped
+	var waits []backlog.Skipped
 	on := func(s RunState) bool { return s.State == "running" }
 	if p.MaxOpenRequests > 0 || slices.ContainsFunc(states, on) { // otherwise nothing waits that is worth a look at the tracker
 		waits = waiting(ctx, a, p)

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -95,8 +95,8 @@ func LogText(e journal.Event) (line string, ended bool) {
 }
 
 // PrintOpen says once that issues wait because so many requests are open.
-func PrintOpen(a *compose.App, left []pool.Skipped) {
-	if n := slices.IndexFunc(left, func(s pool.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
+func PrintOpen(a *compose.App, left []backlog.Skipped) {
+	if n := slices.IndexFunc(left, func(s backlog.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
 		a.UI.Printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
 	}
 }
@@ -110,7 +110,7 @@ type SkipData struct {
 }
 
 // Skips are issues that are not worked, as JSON.
-func Skips(list []pool.Skipped) []SkipData {
+func Skips(list []backlog.Skipped) []SkipData {
 	out := []SkipData{}
 	for _, s := range list {
 		out = append(out, SkipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: hint.SkipReason(s.Issue.Key, s.Skip), Skip: s.Skip})
@@ -119,7 +119,7 @@ func Skips(list []pool.Skipped) []SkipData {
 }
 
 // WhyNot says why an issue waits or is left out.
-func WhyNot(s pool.Skipped, name func(key string) string) string {
+func WhyNot(s backlog.Skipped, name func(key string) string) string {
 	if s.Skip.For != "" {
 		s.Skip.For = name(s.Skip.For)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -68,7 +69,7 @@ const waitsShown = 10
 
 // waiting are the issues that wait for others, or for requests to be merged. A status says nothing of a backlog that cannot be
 // looked at.
-func waiting(ctx context.Context, a *compose.App, p *compose.Parts) (list []pool.Skipped) {
+func waiting(ctx context.Context, a *compose.App, p *compose.Parts) (list []backlog.Skipped) {
 	ctx, cancel := context.WithTimeout(ctx, waitsTime)
 	defer cancel()
 	p.AssumeNone() // nothing is run
@@ -97,7 +98,7 @@ func waiting(ctx context.Context, a *compose.App, p *compose.Parts) (list []pool
 }
 
 // printWaits says which issues wait, and for what.
-func printWaits(a *compose.App, list []pool.Skipped, name func(key string) string) {
+func printWaits(a *compose.App, list []backlog.Skipped, name func(key string) string) {
 	shown := 0
 	for _, s := range list {
 		if s.Skip.Code == journal.SkipOpen {

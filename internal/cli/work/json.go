@@ -6,6 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -47,7 +48,7 @@ type SummaryData struct {
 	Spent       agents.Usage     `json:"spent"` // by all of Runs
 }
 
-func planJSON(p pool.Plan, parked []journal.Parked) PlanData {
+func planJSON(p backlog.Plan, parked []journal.Parked) PlanData {
 	return PlanData{Parked: parked, Work: issues(p.Work), After: look.Skips(p.After), Later: look.Skips(p.Later), Skipped: look.Skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/tracker"
@@ -109,7 +110,7 @@ func issueTable(a *compose.App, list []tracker.Issue, view *progress.View, numbe
 }
 
 // leftFor prints issues, each with what it is left for.
-func leftFor(a *compose.App, title, why string, list []pool.Skipped, view *progress.View) {
+func leftFor(a *compose.App, title, why string, list []backlog.Skipped, view *progress.View) {
 	rows := [][]string{{"ISSUE", why}}
 	for _, s := range list {
 		rows = append(rows, []string{view.Name(s.Issue.Key), look.WhyNot(s, view.Name)})

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -96,7 +97,7 @@ func because(s pool.Summary) string {
 }
 
 // nearestLabel is the label of issues that all of them were perhaps to be picked up by.
-func nearestLabel(left []pool.Skipped) string {
+func nearestLabel(left []backlog.Skipped) string {
 	var want string
 	var have []string
 	for _, l := range left {

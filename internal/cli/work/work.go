@@ -25,6 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/parking"
@@ -243,7 +244,7 @@ func problemOf(s pool.Summary, err error) string {
 
 // leftOut is the error of issues that were asked for by their keys, and were not worked.
 func leftOut(s pool.Summary) error {
-	n := countIf(s.Skipped, func(left pool.Skipped) bool { return left.Skip.Code != journal.SkipRecovered })
+	n := countIf(s.Skipped, func(left backlog.Skipped) bool { return left.Skip.Code != journal.SkipRecovered })
 	if n == 0 {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -97,7 +97,7 @@ func TestBoardMerged(t *testing.T) {
 func TestBoardRetry(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
-	f.board.Skipped = []pool.Skipped{
+	f.board.Skipped = []backlog.Skipped{
 		{Issue: tracker.Issue{Key: "new", Title: "New"}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "no-human"}}},
 		{Issue: tracker.Issue{Key: "stopped", Title: "Stopped"}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "no-human"}, Run: "r-1"}},
 		{Issue: tracker.Issue{Key: "human", Title: "Human"}, Skip: journal.Skip{Code: journal.SkipHuman}},
@@ -116,7 +116,7 @@ func TestBoardElsewhere(t *testing.T) {
 	f, live := shop(t)
 	far := journal.Record{Run: journal.Run{ID: "far-1", Key: "412-far", Title: "Far away", Host: "m2", Started: time.Now()}, State: journal.State{Stage: journal.StageVerify}}
 	f.status.Elsewhere = []journal.Record{far}
-	f.board.Skipped = append(f.board.Skipped, pool.Skipped{Issue: tracker.Issue{Key: "412-far", Title: "Far away"}, Skip: journal.Skip{Code: journal.SkipClaimed, Host: "m2"}})
+	f.board.Skipped = append(f.board.Skipped, backlog.Skipped{Issue: tracker.Issue{Key: "412-far", Title: "Far away"}, Skip: journal.Skip{Code: journal.SkipClaimed, Host: "m2"}})
 	for path, want := range map[string]string{"/p/shop": "verifying, on m2", "/": "1 on other machines"} {
 		_, body := get(t, site(t, f, live)+path)
 		if !strings.Contains(body, want) || strings.Count(body, ">Far away<") != 1 {

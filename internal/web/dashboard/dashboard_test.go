@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
-	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -212,7 +212,7 @@ func TestLongBacklog(t *testing.T) {
 	f, live := shop(t)
 	f.board.Skipped = nil
 	for i := range 5000 {
-		f.board.Skipped = append(f.board.Skipped, pool.Skipped{
+		f.board.Skipped = append(f.board.Skipped, backlog.Skipped{
 			Issue: tracker.Issue{Key: fmt.Sprint("k", i), Title: strings.Repeat("t", 9000)}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitTaken, Detail: strings.Repeat("d", 9000)}},
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/tracker"
@@ -161,7 +162,7 @@ func shop(t *testing.T) (*fake, *dashboard.Live) {
 	issue := func(key, title string, labels ...string) tracker.Issue {
 		return tracker.Issue{Key: key, ID: "#" + key, Title: title, Labels: append([]string{"no-human"}, labels...), Open: true, URL: "https://forge.example/shop/issues/" + key}
 	}
-	skip := func(i tracker.Issue, s journal.Skip) pool.Skipped { return pool.Skipped{Issue: i, Skip: s} }
+	skip := func(i tracker.Issue, s journal.Skip) backlog.Skipped { return backlog.Skipped{Issue: i, Skip: s} }
 	f.status = service.Status{
 		Name: "shop", Repo: "/srv/shop", State: service.Working, Parallel: 3, Poll: time.Minute, Swept: at().Add(-8 * time.Minute),
 		Running: []pool.Running{
@@ -170,12 +171,12 @@ func shop(t *testing.T) (*fake, *dashboard.Live) {
 		},
 	}
 	review := []service.Reviewed{{Issue: issue("396", "Vouchers are applied twice when the cart is merged"), Run: "r-396", Where: "https://forge.example/shop/pulls/1204"}}
-	f.board = service.Board{At: at(), Review: review, Plan: pool.Plan{
+	f.board = service.Board{At: at(), Review: review, Plan: backlog.Plan{
 		Work: []tracker.Issue{
 			issue("421", "Retry the payment webhook with back-off"), issue("423", "Show the delivery date in the order confirmation"),
 			issue("427", "Search: umlauts in product names"), issue("430", "Remove the deprecated v1 price endpoint"),
 		},
-		Skipped: []pool.Skipped{
+		Skipped: []backlog.Skipped{
 			skip(issue("397", "Flaky test in checkout: TestReserveStock"), journal.Skip{Code: journal.SkipRetry, Until: at().Add(25 * time.Minute), Attempt: 2, Outcome: journal.GateFailed}),
 			skip(issue("409", "Upgrade the SQL driver"), journal.Skip{Code: journal.SkipClaimed, Run: "r-409", Host: "build-2"}),
 			skip(issue("388", "Which currency for gift cards?", "needs-info"), journal.Skip{Code: journal.SkipAnswer, Detail: "needs-info"}),

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -32,9 +33,9 @@ func attacked(t *testing.T) (*fake, *dashboard.Live) {
 		Running:   []pool.Running{{Key: "on" + hostile, Run: "on", Title: hostile, Started: time.Now()}},
 		Elsewhere: []journal.Record{{Run: journal.Run{ID: "far", Key: "far" + hostile, Title: hostile, Host: hostile, Started: time.Now()}}},
 	}
-	f.board = service.Board{At: time.Now(), Problem: hostile, Plan: pool.Plan{
+	f.board = service.Board{At: time.Now(), Problem: hostile, Plan: backlog.Plan{
 		Work:    []tracker.Issue{issue},
-		Skipped: []pool.Skipped{{Issue: tracker.Issue{Key: "other", Title: hostile, URL: address}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitTaken, Detail: hostile}, Run: hostile}}},
+		Skipped: []backlog.Skipped{{Issue: tracker.Issue{Key: "other", Title: hostile, URL: address}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitTaken, Detail: hostile}, Run: hostile}}},
 	}}
 	check := loop.Check{Command: hostile, ExitCode: 1, Tail: hostile}
 	r := journal.Record{

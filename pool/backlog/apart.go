@@ -1,4 +1,4 @@
-package pool
+package backlog
 
 import (
 	"context"
@@ -10,32 +10,25 @@ import (
 	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 )
-
-// turns are the issues that a sweep has started.
-type turns struct {
-	on   map[string]bool // their runs have not ended
-	over map[string]bool // their runs have ended; they are not worked again in this sweep
-}
 
 // apart keeps in the plan's Work only the issues that may start now, beside running issues and unmerged branches. Keys named by a
 // person wait only for runs of the same sweep.
-func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed []tracker.Issue, plan *Plan, t turns) error {
-	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return t.on[i.Key] || t.over[i.Key] })
-	if len(queue) == 0 || base.Commit == "" || w.c.AllowOverlap && w.c.MaxOpen == 0 && len(w.c.ByLabel) == 0 {
+func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.Issue, plan *Plan) error {
+	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return q.On[i.Key] || q.Over[i.Key] })
+	if len(queue) == 0 || q.Base.Commit == "" || p.AllowOverlap && p.MaxOpen == 0 && len(p.ByLabel) == 0 {
 		return nil
 	}
-	look, err := w.index.Look(ctx, base.Commit)
+	look, err := p.Index.Look(ctx, q.Base.Commit)
 	if err != nil {
 		return err
 	}
-	b := schedule.Backlog{Queue: queue, Listed: slices.Clone(listed), Taken: slices.Collect(maps.Keys(t.on)), Open: map[string]time.Time{}}
-	if len(w.c.ByLabel) > 0 {
-		b.Read = w.c.Run.Tracker.Get
+	b := schedule.Backlog{Queue: queue, Listed: slices.Clone(listed), Taken: slices.Collect(maps.Keys(q.On)), Open: map[string]time.Time{}}
+	if len(p.ByLabel) > 0 {
+		b.Read = p.Run.Tracker.Get
 	}
 	for _, f := range plan.FollowUp {
-		if !t.over[f.Key] {
+		if !q.Over[f.Key] {
 			b.Taken, b.Listed = append(b.Taken, f.Key), append(b.Listed, f.Issue)
 		}
 	}
@@ -48,14 +41,14 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 				b.Taken = append(b.Taken, key)
 			}
 		}
-		limit = w.c.MaxOpen
+		limit = p.MaxOpen
 		elsewhere := map[string]string{}
 		for _, s := range plan.Skipped {
 			if s.Skip.Code == journal.SkipDone && s.Skip.Outcome == journal.Succeeded {
 				elsewhere[s.Issue.Key] = v.done[s.Issue.Key].Tip
 			}
 		}
-		if unmerged, err = w.reviewed(nil).Open(ctx, base, w.c.BranchPrefix, look.Tips, elsewhere, w.c.Run.Publish == journal.PublishRequest); err != nil {
+		if unmerged, err = p.Reviewed(nil).Open(ctx, q.Base, p.BranchPrefix, look.Tips, elsewhere, p.Run.Publish == journal.PublishRequest); err != nil {
 			return err
 		}
 	}
@@ -66,7 +59,7 @@ func (w *Worker) apart(ctx context.Context, v view, base worktree.Base, listed [
 	if err != nil {
 		return err
 	}
-	facts.Limit, facts.AllowOverlap, facts.ByLabel = limit, w.c.AllowOverlap, w.c.ByLabel
+	facts.Limit, facts.AllowOverlap, facts.ByLabel = limit, p.AllowOverlap, p.ByLabel
 	plan.take(schedule.Decide(facts), queue, v, unmerged)
 	return nil
 }

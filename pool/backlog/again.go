@@ -1,0 +1,32 @@
+package backlog
+
+import (
+	"slices"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Refusal is why a command cannot have an issue worked again; nil if it can. approved reports that a person has approved the issue's
+// text, and labelled that the command has to put the pick-up label on; review is the issue's request, if it has one.
+func (p *Planner) Refusal(c tracker.Command, issue tracker.Issue, approved bool, review tracker.FollowUp, labelled bool) *tracker.Answer {
+	if c.Verb == tracker.Fix && c.Text == "" && len(review.Threads) == 0 {
+		return tracker.Refuse("There is no review comment without an answer. Say what has to be done: `/ralph fix …`.")
+	}
+	_, approves := tracker.As[tracker.Approver](p.Run.Tracker)
+	request := review.Request.Number != 0
+	if approves && (request || labelled) && !approved {
+		return tracker.Refuse("Nobody has approved the issue's text as it stands: read it, and put the label %s on.", tracker.Code(p.Require[0]))
+	}
+	if request {
+		return nil
+	}
+	labels := p.Run.Labels
+	free := issue
+	free.Labels = slices.DeleteFunc(slices.Concat(issue.Labels, p.Require[:1]), func(l string) bool {
+		return tracker.SameLabel(l, labels.NeedsHuman) || tracker.SameLabel(l, labels.NeedsInfo) || tracker.SameLabel(l, labels.InReview)
+	})
+	if why := free.Unfit(p.Require, p.Exclude); why.Code != "" {
+		return tracker.Refuse("The issue cannot be worked now: %s.", tracker.QuoteLine(why.String(), 300))
+	}
+	return nil
+}

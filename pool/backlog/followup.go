@@ -1,0 +1,107 @@
+package backlog
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/tally"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// followUps lists ralph's open requests that need another run and may have one now, and those that have used up their rounds.
+func (p *Planner) followUps(ctx context.Context, v view) (out, exhausted []FollowUp, err error) {
+	follower, ok := tracker.As[tracker.Follower](p.Run.Tracker)
+	if !ok || p.Run.Publish != journal.PublishRequest {
+		return nil, nil, nil
+	}
+	var list []tracker.FollowUp
+	if p.Run.Requests.MaxRounds >= 0 {
+		if list, err = follower.FollowUps(ctx, tracker.FollowUpQuery{Prefix: p.BranchPrefix, Answered: v.answered}); err != nil {
+			return nil, nil, fmt.Errorf("list requests: %w", err)
+		}
+	}
+	if list, err = p.askedRounds(ctx, v, list); err != nil {
+		return nil, nil, err
+	}
+	keys := func() (all []string) {
+		for _, f := range list {
+			all = append(all, f.Key)
+		}
+		return all
+	}
+	if err := v.read(ctx, keys()); err != nil {
+		return nil, nil, err
+	}
+	list = slices.DeleteFunc(list, func(f tracker.FollowUp) bool {
+		c, claimed := v.claims[f.Key]
+		return claimed && (c.Err != nil || tally.Held(c)) || !v.wanted(f.Key) || v.waits(f.Key)
+	})
+	issues, err := tracker.Read(ctx, p.Run.Tracker, keys()) // an issue that is not found is not open
+	if err != nil {
+		return nil, nil, err
+	}
+	for n, f := range list {
+		issue, t := issues[n], v.tally[f.Key]
+		follow := FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark}
+		switch {
+		case !issue.Open || issue.HasLabel(p.Run.Labels.NeedsHuman):
+		case t.Asked != nil && !t.Asked.Request && issue.HasLabel(p.Require[0]): // a person wants a new run of the issue
+		case issue.HasLabel(p.Run.Labels.NeedsInfo) && t.Hash == issue.Hash(): // nobody has answered
+		case t.Asked != nil && t.Asked.Request, t.Rounds < p.Run.Requests.MaxRounds:
+			out = append(out, follow)
+		case issue.Unfit(p.Require, p.Exclude).Code == "": // a person has put it back
+		default:
+			exhausted = append(exhausted, follow)
+		}
+	}
+	return out, exhausted, nil
+}
+
+// answered is the time of the latest comment that the issue's pushed runs have answered.
+func (v view) answered(ctx context.Context, key string) (time.Time, error) {
+	runs, err := journal.Runs(ctx, v.p.Run.Store, v.p.Run.Name, key)
+	return tally.Answered(runs, v.claims[key].Record), err
+}
+
+// askedRounds adds the requests for which people have commanded another run to those that need one by the forge's state.
+func (p *Planner) askedRounds(ctx context.Context, v view, list []tracker.FollowUp) ([]tracker.FollowUp, error) {
+	commander, ok := tracker.As[tracker.Commander](p.Run.Tracker)
+	if !ok {
+		return list, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.tally)) {
+		a := v.tally[key].Asked
+		if a == nil || !a.Request || !v.wanted(key) {
+			continue
+		}
+		review, err := commander.Review(ctx, p.BranchPrefix+key)
+		if publish.Unreachable(err) {
+			return nil, fmt.Errorf("read the request of %s: %w", key, err)
+		}
+		if err != nil { // it is read again by the next sweep
+			p.Warn(key, "its request cannot be read: "+err.Error())
+		}
+		if err != nil || review.Request.Number == 0 {
+			continue
+		}
+		review.Key, review.Reason, review.At = key, tracker.AskedFor, later(review.At, a.At)
+		n := slices.IndexFunc(list, func(f tracker.FollowUp) bool { return f.Key == key })
+		if n < 0 {
+			list = append(list, review)
+			continue
+		}
+		f := &list[n]
+		if len(f.Threads) == 0 {
+			f.Feedback, f.Threads = f.Feedback+"\n"+review.Feedback, review.Threads
+		}
+		f.At = later(f.At, review.At)
+	}
+	return list, nil
+}
+
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }

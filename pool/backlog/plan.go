@@ -1,0 +1,335 @@
+// Package backlog says what of a backlog may be worked now, in which order, and of every other open issue why not. It reads the
+// tracker, the claims and the journal, and changes nothing.
+package backlog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/admission"
+	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/review"
+	"github.com/ralph-pool/ralph/pool/run/config"
+	"github.com/ralph-pool/ralph/pool/schedule"
+	"github.com/ralph-pool/ralph/pool/tally"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Planner makes plans for the sweeps of one pool. Its methods are safe for concurrent use. Require has at least one label.
+type Planner struct {
+	Run    config.Config // with its defaults
+	Claims func(ctx context.Context) (map[string]worktree.ClaimState, error)
+	Index  *schedule.Index
+	Full   func(ctx context.Context) error // a cap of the project that is reached
+	Warn   func(key, text string)          // of an issue whose request cannot be read
+
+	Require, Exclude []string // labels that an issue must all have, and of which it may have none
+	BranchPrefix     string
+	MaxOpen          int // see pool.Config
+	ByLabel          schedule.Limits
+	AllowOverlap     bool
+}
+
+// Query is what to plan for.
+type Query struct {
+	Base   worktree.Base
+	Keys   []string        // only these, which a person has named; empty: all
+	Merged []tracker.Issue // issues that count as closed
+	On     map[string]bool // issues that the sweep has started, and whose runs have not ended
+	Over   map[string]bool // those whose runs have ended; they are not worked again in this sweep
+}
+
+// Plan is what a sweep would do now.
+type Plan struct {
+	Work     []tracker.Issue   // in the order of their start, after the follow-ups
+	FollowUp []FollowUp        // ralph's own open requests that need another run
+	HandOver []FollowUp        // requests that have used up their rounds; a sweep hands them to a person
+	After    []Skipped         // issues that wait for runs with the same files or label
+	Later    []Skipped         // issues of Work that lost their place in the order to unmerged changes of the same files
+	Skipped  []Skipped         // every other open issue
+	Problems []tracker.Problem // parts of the backlog that could not be read
+	Cycles   []tracker.Cycle   // open issues that wait for each other
+	Merged   []tracker.Issue   // issues in review that a person has merged; a sweep closes them first; set by Preview only
+}
+
+// Skipped is an issue that is not worked, and why.
+type Skipped struct {
+	Issue tracker.Issue
+	Skip  journal.Skip
+}
+
+// FollowUp is an open request of ralph's that needs another run, and its issue.
+type FollowUp struct {
+	tracker.FollowUp
+	Issue  tracker.Issue
+	Rounds int // runs that the request has had, on all machines
+
+	Mark string // of the issue's report
+}
+
+// UnknownKeyError is a key from the caller that is no issue of the backlog. It is a tracker.ErrNotFound.
+type UnknownKeyError struct {
+	Key     string
+	Nearest string // a similar key; may be empty
+}
+
+// Unwrap makes errors.Is(err, tracker.ErrNotFound) true.
+func (*UnknownKeyError) Unwrap() error { return tracker.ErrNotFound }
+
+func (e *UnknownKeyError) Error() string { return fmt.Sprintf("no issue %q in the backlog", e.Key) }
+
+// Plan lists the backlog and plans.
+func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
+	listing, err := p.Run.Tracker.List(ctx, tracker.Query{Labels: p.Require, Unworked: p.unworked(q.Keys)})
+	if err != nil {
+		return Plan{}, fmt.Errorf("list backlog: %w", err)
+	}
+	unlisted, err := p.unlisted(ctx, listing, q.Keys)
+	if err != nil {
+		return Plan{}, err
+	}
+	v, err := p.view(ctx, q.Keys, listing.Issues)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Problems: listing.Problems, Skipped: unlisted, Cycles: tracker.Cycles(listing.Issues), Merged: q.Merged}
+	for _, issue := range listing.Issues {
+		if !issue.Open || !v.wanted(issue.Key) {
+			continue
+		}
+		if v.needsText(issue) {
+			full, err := p.Run.Tracker.Get(ctx, issue.Key)
+			if err != nil && !errors.Is(err, tracker.ErrNotFound) {
+				return Plan{}, fmt.Errorf("read issue %s: %w", issue.Key, err)
+			}
+			if err == nil {
+				issue = full
+			}
+		}
+		if issue = review.Closed(issue, q.Merged); !issue.Open {
+			continue
+		}
+		if skip := v.whyNot(issue); skip != nil {
+			plan.Skipped = append(plan.Skipped, Skipped{issue, *skip})
+		} else {
+			plan.Work = append(plan.Work, issue)
+		}
+	}
+	slices.SortFunc(plan.Work, tracker.Before)
+	if plan.FollowUp, plan.HandOver, err = p.followUps(ctx, v); err != nil {
+		return plan, err
+	}
+	return plan, p.apart(ctx, v, q, listing.Issues, &plan)
+}
+
+// view is the state besides the issue itself that decides whether it may be worked.
+type view struct {
+	p      *Planner
+	keys   []string // from the caller; empty: all
+	claims map[string]worktree.ClaimState
+	done   map[string]worktree.Record // finished
+	here   map[string]bool            // those of done that this host has reported
+	last   map[string]journal.Record
+	tally  map[string]journal.Tally // counts over all machines
+	capped *journal.Skip            // a cap of the project is reached
+	now    time.Time
+}
+
+func (p *Planner) newView(keys []string) view {
+	return view{
+		p: p, keys: keys, now: time.Now(), done: map[string]worktree.Record{}, here: map[string]bool{},
+		last: map[string]journal.Record{}, tally: map[string]journal.Tally{},
+	}
+}
+
+// view makes a view that has the issues, and those for which people have commanded another run.
+func (p *Planner) view(ctx context.Context, keys []string, issues []tracker.Issue) (view, error) {
+	v := p.newView(keys)
+	v.capped = admission.Skip(p.Full(ctx))
+	var err error
+	if v.claims, err = p.Claims(ctx); err != nil {
+		return v, err
+	}
+	var read []string
+	for _, i := range issues {
+		read = append(read, i.Key)
+	}
+	for key, c := range v.claims {
+		if c.Err == nil && len(c.Record.Asked) > 0 {
+			read = append(read, key)
+		}
+	}
+	return v, v.read(ctx, read)
+}
+
+// read adds issues: the journal may have many more than a sweep looks at.
+func (v view) read(ctx context.Context, keys []string) error {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+		_, known := v.tally[key]
+		return known || !v.wanted(key)
+	})
+	if len(keys) == 0 {
+		return nil
+	}
+	runs, err := v.p.Run.Store.Find(ctx, journal.Query{Pool: v.p.Run.Name, Keys: keys, Kind: journal.KindIssue, Latest: true})
+	for _, r := range runs {
+		v.last[r.Key] = r
+		v.tally[r.Key] = tally.Newest(r, worktree.Record{})
+	}
+	for _, key := range keys {
+		c, claimed := v.claims[key]
+		if claimed && c.Err == nil {
+			v.tally[key] = tally.Newest(v.last[key], c.Record)
+		}
+		if c.Finished != nil {
+			err = errors.Join(err, v.note(ctx, key, *c.Finished))
+		}
+	}
+	return err
+}
+
+// note adds the record of a finished run.
+func (v view) note(ctx context.Context, key string, d worktree.Record) error {
+	known, err := journal.Lookup(ctx, v.p.Run.Store, v.p.Run.Name, d.Run)
+	v.done[key], v.here[key] = d, known != nil && !known.Elsewhere
+	return err
+}
+
+// needsText reports that the decision depends on whether the issue's text has changed. A listing may lack parts of the text, such
+// as comments.
+func (v view) needsText(issue tracker.Issue) bool {
+	last := v.last[issue.Key]
+	_, done := v.done[issue.Key]
+	labels := v.p.Run.Labels
+	return issue.Unfit(v.p.Require, v.p.Exclude).Code == "" && !issue.HasLabel(labels.NeedsHuman) &&
+		(done && !v.here[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waits(issue.Key))
+}
+
+// waits reports that the issue's retry time has not come yet.
+func (v view) waits(key string) bool {
+	t := v.tally[key]
+	return t.Waits(v.now, v.p.Run.Chain(t.Attempts+1).Choices())
+}
+
+func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }
+
+// whyNot is nil for an issue that may be worked. Keys named by a person need no retry time, and may be done or handed over.
+func (v view) whyNot(issue tracker.Issue) *journal.Skip {
+	if skip := decide.Unfit(v.p.Run.Labels, v.p.Require, v.p.Exclude, issue); skip != nil {
+		return skip
+	}
+	if c, ok := v.claims[issue.Key]; ok {
+		switch {
+		case c.Err != nil:
+			return &journal.Skip{Code: journal.SkipBadClaim, Detail: c.Err.Error()}
+		case c.Record.Pending != nil:
+			return &journal.Skip{Code: journal.SkipUnreported, Run: c.Record.Run}
+		case tally.Held(c):
+			return &journal.Skip{Code: journal.SkipClaimed, Run: c.Holder.Run, Host: c.Holder.Host}
+		}
+	}
+	if len(v.keys) > 0 {
+		return v.capped
+	}
+	labels, last, t := v.p.Run.Labels, v.last[issue.Key], v.tally[issue.Key]
+	edited := t.Hash != "" && t.Hash != issue.Hash()
+	d, done := v.done[issue.Key]
+	switch {
+	case issue.HasLabel(labels.NeedsHuman):
+		return &journal.Skip{Code: journal.SkipHuman, Detail: labels.NeedsHuman}
+	case issue.HasLabel(labels.NeedsInfo) && (!edited || t.Outcome != journal.NeedsInfo):
+		return &journal.Skip{Code: journal.SkipAnswer, Detail: labels.NeedsInfo}
+	case last.Unlabelled != "" && last.Verdict.Final && !edited && t.Asked == nil:
+		return &journal.Skip{Code: journal.SkipLabels, Detail: v.p.Require[0], Run: last.ID, Outcome: last.Verdict.Outcome}
+	case v.waits(issue.Key) && !edited:
+		return &journal.Skip{Code: journal.SkipRetry, Until: t.RetryAt, Attempt: t.Attempts, Outcome: t.Outcome}
+	case done && (!v.here[issue.Key] || tracker.IsReadOnly(v.p.Run.Tracker) || issue.Reported != nil && *issue.Reported < d.Run) && d.Hash == issue.Hash(): // an older state of the backlog
+		return &journal.Skip{Code: journal.SkipDone, Run: d.Run, Host: d.Host, Outcome: journal.Outcome(d.Outcome)}
+	}
+	return v.capped
+}
+
+// unworked are labels of issues that are never worked: their blockers need not be read.
+func (p *Planner) unworked(keys []string) []string {
+	if len(keys) > 0 { // then a hand-over to a person does not count
+		return p.Exclude
+	}
+	return append(slices.Clone(p.Exclude), p.Run.Labels.NeedsHuman)
+}
+
+// unlisted reads the named issues that the listing lacks. A name that is no issue is an error.
+func (p *Planner) unlisted(ctx context.Context, l tracker.Listing, keys []string) ([]Skipped, error) {
+	var out []Skipped
+	for _, key := range keys {
+		if slices.ContainsFunc(l.Issues, func(i tracker.Issue) bool { return i.Key == key }) {
+			continue
+		}
+		issue, err := p.Named(ctx, key)
+		if unknown, ok := errors.AsType[*UnknownKeyError](err); ok {
+			unknown.Nearest = l.Nearest(key)
+		}
+		if err != nil {
+			return nil, err
+		}
+		skip := journal.Skip{Code: journal.SkipUnlisted}
+		out = append(out, Skipped{issue, *cmp.Or(decide.Unfit(p.Run.Labels, p.Require, p.Exclude, issue), &skip)})
+	}
+	return out, nil
+}
+
+// Named reads the issue with a key from the caller. One that does not exist is an UnknownKeyError.
+func (p *Planner) Named(ctx context.Context, key string) (tracker.Issue, error) {
+	issue, err := p.Run.Tracker.Get(ctx, key)
+	if errors.Is(err, tracker.ErrNotFound) {
+		err = &UnknownKeyError{Key: key}
+	} else if err != nil {
+		err = fmt.Errorf("read issue %s: %w", key, err)
+	}
+	return issue, err
+}
+
+// Past is what is known of the runs of an issue that the caller has claimed.
+type Past struct {
+	Tally    journal.Tally
+	Last     journal.Record  // the latest that has ended; zero if none has
+	Finished worktree.Record // the claim's record, if it says so
+}
+
+// WhyNot is nil if a claimed issue may still be worked.
+func (p *Planner) WhyNot(ctx context.Context, issue tracker.Issue, past Past, keys []string) (*journal.Skip, error) {
+	v := p.newView(keys)
+	v.tally[issue.Key], v.last[issue.Key] = past.Tally, past.Last
+	if past.Finished.Finished {
+		if err := v.note(ctx, issue.Key, past.Finished); err != nil {
+			return nil, err
+		}
+	}
+	return v.whyNot(issue), nil
+}
+
+// Reviewed is the part of the backlog in review, for these keys or all.
+func (p *Planner) Reviewed(keys []string) review.Backlog {
+	return review.Backlog{
+		Repo: p.Run.Repo, Tracker: p.Run.Tracker, Store: p.Run.Store, Pool: p.Run.Name, Labels: p.Run.Labels, Claims: p.Claims, Keys: keys,
+		PickUp: p.Require[0],
+	}
+}
+
+// Unmerged returns the keys of open issues in review whose branches have commits that the base lacks.
+func (p *Planner) Unmerged(ctx context.Context) ([]string, error) {
+	base, err := p.Run.Repo.Base(ctx, p.Run.Base)
+	if err != nil {
+		return nil, err
+	}
+	look, err := p.Index.Look(ctx, base.Commit)
+	if err != nil {
+		return nil, err
+	}
+	return p.Reviewed(nil).Unmerged(ctx, base, look.Tips)
+}

@@ -1,0 +1,91 @@
+package backlog
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/run/config"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// TestWhyNot goes through each reason for which an issue is not worked. Where several hold, the first of them is told.
+func TestWhyNot(t *testing.T) {
+	t.Parallel()
+	const key = "1"
+	now := time.Now()
+	issue := func(labels ...string) tracker.Issue {
+		return tracker.Issue{Key: key, Title: "Do it", Open: true, Labels: append([]string{"auto"}, labels...)}
+	}
+	claimed := func(c worktree.ClaimState) func(*view) {
+		return func(v *view) { v.claims = map[string]worktree.ClaimState{key: c} }
+	}
+	worked := func(r journal.Tally) func(*view) { return func(v *view) { v.tally[key] = r } }
+	finished := func(hash string, here bool) func(*view) {
+		return func(v *view) {
+			v.done[key], v.here[key] = worktree.Record{Run: "r", Hash: hash, Outcome: string(journal.Succeeded)}, here
+		}
+	}
+	unlabelled := func(v *view) {
+		v.last[key] = journal.Record{State: journal.State{Unlabelled: "refused", Verdict: journal.Verdict{Outcome: journal.Succeeded, Final: true}}}
+	}
+	held := worktree.ClaimState{Holder: worktree.Holder{Run: "r", Host: "elsewhere"}}
+	hash := issue().Hash()
+	for name, test := range map[string]struct {
+		issue tracker.Issue
+		state func(*view)
+		named bool // by a person
+		want  journal.SkipCode
+	}{
+		"free":                                               {issue: issue()},
+		"lacks the pick-up label":                            {issue: tracker.Issue{Key: key, Open: true}, want: journal.SkipUnfit},
+		"has an excluded label":                              {issue: issue("wip"), want: journal.SkipUnfit},
+		"in review":                                          {issue: tracker.Issue{Key: key, Open: true, Labels: []string{"in-review"}}, want: journal.SkipReview},
+		"claimed":                                            {issue: issue(), state: claimed(held), want: journal.SkipClaimed},
+		"claimed and named":                                  {issue: issue(), state: claimed(held), named: true, want: journal.SkipClaimed},
+		"the claim's process is gone":                        {issue: issue(), state: claimed(worktree.ClaimState{Holder: held.Holder, Gone: true})},
+		"an unreadable claim":                                {issue: issue(), state: claimed(worktree.ClaimState{Err: errors.New("garbled")}), want: journal.SkipBadClaim},
+		"a report that is missing":                           {issue: issue(), state: claimed(worktree.ClaimState{Record: worktree.Record{Pending: json.RawMessage(`{}`)}}), want: journal.SkipUnreported},
+		"handed over":                                        {issue: issue("needs-human"), want: journal.SkipHuman},
+		"handed over and named":                              {issue: issue("needs-human"), named: true},
+		"waits for an answer":                                {issue: issue("needs-info"), want: journal.SkipAnswer},
+		"waits for an answer, and is edited":                 {issue: issue("needs-info"), state: worked(journal.Tally{Hash: "old", Outcome: journal.NeedsInfo}), want: ""},
+		"edited, but the label is a person's":                {issue: issue("needs-info"), state: worked(journal.Tally{Hash: "old", Outcome: journal.Failed}), want: journal.SkipAnswer},
+		"its labels could not be changed":                    {issue: issue(), state: unlabelled, want: journal.SkipLabels},
+		"waits for its next attempt":                         {issue: issue(), state: worked(journal.Tally{Hash: hash, RetryAt: now.Add(time.Hour)}), want: journal.SkipRetry},
+		"has waited for its next attempt":                    {issue: issue(), state: worked(journal.Tally{Hash: hash, RetryAt: now.Add(-time.Hour)})},
+		"waits, and is edited":                               {issue: issue(), state: worked(journal.Tally{Hash: "old", RetryAt: now.Add(time.Hour)})},
+		"waits, and is named":                                {issue: issue(), state: worked(journal.Tally{Hash: hash, RetryAt: now.Add(time.Hour)}), named: true},
+		"another host has finished it":                       {issue: issue(), state: finished(hash, false), want: journal.SkipDone},
+		"another host has finished another text":             {issue: issue(), state: finished("old", false)},
+		"this host has finished it, and a person wants more": {issue: issue(), state: finished(hash, true)},
+		"a cap is reached":                                   {issue: issue(), state: func(v *view) { v.capped = &journal.Skip{Code: journal.SkipCap} }, want: journal.SkipCap},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &Planner{
+				Run:     config.Config{Labels: decide.Labels{NeedsHuman: "needs-human", NeedsInfo: "needs-info", InReview: "in-review"}},
+				Require: []string{"auto"}, Exclude: []string{"wip"},
+			}
+			var keys []string
+			if test.named {
+				keys = []string{key}
+			}
+			v := p.newView(keys)
+			if test.state != nil {
+				test.state(&v)
+			}
+			var got journal.SkipCode
+			if skip := v.whyNot(test.issue); skip != nil {
+				got = skip.Code
+			}
+			if got != test.want {
+				t.Errorf("the reason is %q, not %q", got, test.want)
+			}
+		})
+	}
+}
