@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -201,4 +202,32 @@ func TestLocksOfAKilledGit(t *testing.T) {
 		t.Errorf("imported %+v", got)
 	}
 	f.remove(in.tree)
+}
+
+// A worktree whose files are all committed costs one look at them. git add would store the files again that are as old as the index:
+// the repository borrows them from folders in which it cannot write.
+func TestCommittedFilesAreNotStoredAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.workIn("k", "r1", true, "echo new >new; git add new; git commit -qm new")
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	script := "#!/bin/sh\necho \"$*\" >>" + bin + "/log\nexec " + git + ` "$@"`
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	got, err := tree.Import(t.Context(), func(ctx context.Context, c Command) (int, error) {
+		c.Env = append(c.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+		return boxed(tree)(ctx, c)
+	})
+	if err != nil || got.New != 1 || got.WIP != "" {
+		t.Errorf("imported %+v, error %v", got, err)
+	}
+	log, err := os.ReadFile(filepath.Join(bin, "log"))
+	if text := string(log); err != nil || strings.Count(text, " status ") != 1 || strings.Contains(text, "add -") || strings.Count(text, "\n") > 4 {
+		t.Errorf("git was started as\n%s(%v)", text, err)
+	}
 }

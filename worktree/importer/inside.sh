@@ -31,7 +31,7 @@ if ! folders; then
 	folders
 fi
 trap 'rm -rf "${parent:-$temp}"' EXIT
-export GIT_DIR="$temp/git" GIT_WORK_TREE="$PWD"
+export GIT_DIR="$temp/git" GIT_WORK_TREE="$PWD" GIT_INDEX_FILE="$temp/git/info/index"
 # All that git has not made is there, under the same names.
 changes=${RALPH_CHANGES:-.}
 printf 'ref: refs/heads/%s\n' "$branch" >"$GIT_DIR/HEAD"
@@ -50,40 +50,51 @@ note() { printf 'note %s\n' "$2" >>"$temp/$1"; }
 : >"$temp/notes"
 : >"$temp/missed"
 
-# Git would wait for ever at a pipe that has the name of a file it reads. With the locks of a git that was killed with the agent,
-# each later git would fail.
-find "$private" -maxdepth "$depth" \( -type p -o -type f -path '*/refs/*.lock' \) -exec rm -f {} +
-rm -f "$private/index.lock" "$private/HEAD.lock" "$private/config.lock" 2>/dev/null
-# The files: pipes, files that are too big, and repositories inside the repository. Not every find can look for more at once. The
-# host refuses a commit with folders deeper than some.
+# With the locks of a git that was killed with the agent, each later git would fail.
+for file in index HEAD config; do
+	if [ -e "$private/$file.lock" ] || [ -L "$private/$file.lock" ]; then rm -f "$private/$file.lock" 2>/dev/null; fi
+done
+
+# The agent's repository: pipes, at which git would wait for ever if it reads them as a file, and more locks. The files: pipes, files
+# that are too big, and repositories inside the repository. The host refuses a commit with folders deeper than some: their
+# paths are long, and only where there are such paths find looks again.
+long=?
+while [ "${#long}" -lt "$depth" ]; do long=$long$long; done
 search() {
-	find . -maxdepth "$depth" -path ./.git -prune -o \
+	find "$private" . -maxdepth "$depth" -path '/*' \( -type p -o -type f -path '*/refs/*.lock' \) -exec rm -f {} + -o \
+		-path '/*' -o -path ./.git -prune -o \
 		-type p \( -iname .git -o -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) \
 		-exec sh -c 'cd "$GIT_WORK_TREE" && rm -f "$@"' sh {} + -o \
 		-type f \( -iname .gitignore -o -iname .gitattributes -o -iname .gitmodules \) -size +16384k \
 		-exec sh -c 'cd "$GIT_WORK_TREE" && for f; do mv "$f" "$f.too-big-for-git"; printf "%s\n" "$f.too-big-for-git" >>"$0/big"; done' "$temp/lists" {} + -o \
 		-name .git -exec sh -c 'printf "%s\n" "$@" >>"$0/nested"' "$temp/lists" {} + -prune -o \
-		-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} +
-	find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"
+		-type f -size "+${limit}c" -exec sh -c 'printf "%s\n" "$@" >>"$0/big"' "$temp/lists" {} + -o \
+		-type d -path "$long*" -exec sh -c ': >"$0/long"' "$temp/lists" {} +
+	[ ! -e "$temp/lists/long" ] || find . -mindepth "$((depth - 1))" -maxdepth "$((depth - 1))" -type d >"$temp/lists/deep"
 }
 if ! (cd "$changes" 2>/dev/null && { search || :; }); then search; fi
 
 printf '%s\n' "$private/objects" >>"$GIT_DIR/objects/info/alternates"
-if [ -d "$private/refs" ]; then ln -s "$private/refs" "$GIT_DIR/refs"; else mkdir "$GIT_DIR/refs"; fi
-# copy copies those of the repository's files that are there to a folder.
+# link shows git the agent's refs.
+link() {
+	set --
+	[ ! -d "$private/refs" ] || set -- "$private/refs"
+	[ ! -f "$private/packed-refs" ] || set -- "$@" "$private/packed-refs"
+	[ $# = 0 ] || ln -s "$@" "$GIT_DIR"
+	[ -d "$GIT_DIR/refs" ] || mkdir "$GIT_DIR/refs"
+}
+link
+# copy copies those of the repository's files that are there.
 copy() {
-	to=$1
-	shift
 	for file; do
 		if [ -f "$private/$file" ]; then set -- "$@" "$private/$file"; fi
 		shift
 	done
-	[ $# = 0 ] || cp -p "$@" "$to"
+	[ $# = 0 ] || cp -p "$@" "$GIT_DIR/info"
 }
-copy "$GIT_DIR" packed-refs index
-copy "$GIT_DIR/info" info/exclude info/attributes info/sparse-checkout
+copy index info/exclude info/attributes info/sparse-checkout
 if [ "$sparse" != yes ] && git ls-files -v | grep -q '^[a-zS]'; then
-	rm -f "$GIT_DIR/index" # entries that hide changes
+	rm -f "$GIT_INDEX_FILE" # entries that hide changes
 fi
 
 escaped() { sed 's/[][*?!#\\ ]/\\&/g; s/^\.//' >>"$GIT_DIR/info/exclude"; }
@@ -270,6 +281,18 @@ unseen() {
 	fi
 }
 
+# clean reports that the branch is checked out, and that all files are as in its commit. It is one process, and stores no files:
+# git add stores those again that are as old as the index.
+clean() {
+	case "$at $pass $head $what" in
+	"head first refs/heads/$branch all" | "head first refs/heads/$branch branch") ;;
+	*) return 1 ;;
+	esac
+	[ -z "$refused" ] && [ -f "$GIT_INDEX_FILE" ] && [ ! -s "$temp/inner" ] && [ ! -s "$temp/modules" ] || return
+	git -c status.renames=false status --porcelain=v2 --branch --untracked-files=normal --ignore-submodules=dirty >"$temp/status" 2>&1 || return
+	{ read -r mark key commit && [ "$mark $key" = "# branch.oid" ] && read -r mark key line && [ "$mark $key" = "# branch.head" ] && ! read -r line; } <"$temp/status"
+}
+
 # try sends the first commit that can be packed of HEAD, its log, the branch and the last imported one. The first time it
 # stops at a commit that is missing.
 try() {
@@ -286,6 +309,7 @@ try() {
 			;;
 		esac
 		[ -n "$name" ] || continue
+		if clean; then send "$commit" ""; fi
 		if both=$(git rev-parse "$name^{commit}" "$name^{tree}" 2>/dev/null); then
 			commit=${both%%[!0-9a-f]*} tree=${both##*[!0-9a-f]}
 		else
@@ -296,8 +320,8 @@ try() {
 			[ $pass = first ] && return
 			continue
 		fi
-		[ -f "$GIT_DIR/index" ] || git read-tree "$commit"
-		files=$(snapshot) || { ! full && rm -f "$GIT_DIR/index" && git read-tree "$commit" && files=$(snapshot); } || unseen
+		[ -f "$GIT_INDEX_FILE" ] || git read-tree "$commit"
+		files=$(snapshot) || { ! full && rm -f "$GIT_INDEX_FILE" && git read-tree "$commit" && files=$(snapshot); } || unseen
 		[ "$files" = "$tree" ] && files=
 		send "$commit" "$files"
 		if full; then
@@ -307,7 +331,7 @@ try() {
 			printf 'no space is left for the commits: %s\n' "$(printf '%s\n' "$why" | tail -n 1)" >&2
 			exit 1
 		fi
-		[ -n "$files" ] && [ "$commit" != "$last" ] && { rm -f "$GIT_DIR/index"; git read-tree "$commit" && files=$(snapshot) && send "$commit" "$files"; }
+		[ -n "$files" ] && [ "$commit" != "$last" ] && { rm -f "$GIT_INDEX_FILE"; git read-tree "$commit" && files=$(snapshot) && send "$commit" "$files"; }
 		lost=${lost:-$commit} moved=yes
 		[ $pass = first ] && return
 	done
@@ -333,15 +357,15 @@ for pack in "$private"/objects/pack/*.pack; do
 done
 try
 # Nothing in the agent's repository can be used. The files still can.
-[ "$what" = files ] || rm -f "$GIT_DIR/index"
+[ "$what" = files ] || rm -f "$GIT_INDEX_FILE"
 rm -rf "$GIT_DIR"/objects/?? "$GIT_DIR"/objects/pack/*
 was=$lost
 for commit in "" "$last" "$@"; do
 	if [ -n "$commit" ]; then
-		rm -f "$GIT_DIR/index"
+		rm -f "$GIT_INDEX_FILE"
 		git read-tree "$commit" || continue
 	else
-		[ -f "$GIT_DIR/index" ] || continue
+		[ -f "$GIT_INDEX_FILE" ] || continue
 	fi
 	files=$(snapshot) || continue
 	[ "$files" = "$(git rev-parse "$last^{tree}")" ] && files=
