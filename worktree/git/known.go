@@ -1,8 +1,8 @@
 package git
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +24,6 @@ type known struct {
 type kept struct {
 	settings []Located
 	files    map[string]os.FileInfo // that can have a part in it; nil: there is none
-	idents   map[string]bool        // roles, and whether git knows a name for them; guarded by known.mu
 }
 
 const (
@@ -58,16 +57,22 @@ func (g Runner) configKey() string {
 	return strings.Join(key, "\x00")
 }
 
-// configFiles are the files that git reads the configuration from, if they exist, without those that other settings name.
-func (g Runner) configFiles() map[string]os.FileInfo {
-	if g.known == nil || g.common == "" {
-		return nil
-	}
+// variables is the environment of the runner's commands.
+func (g Runner) variables() map[string]string {
 	env := map[string]string{}
 	for _, kv := range g.env {
 		name, value, _ := strings.Cut(kv, "=")
 		env[name] = value
 	}
+	return env
+}
+
+// configFiles are the files that git reads the configuration from, if they exist, without those that other settings name.
+func (g Runner) configFiles() map[string]os.FileInfo {
+	if g.known == nil || g.common == "" {
+		return nil
+	}
+	env := g.variables()
 	paths := []string{filepath.Join(g.common, "config"), "/etc/gitconfig"}
 	if system, ok := env["GIT_CONFIG_SYSTEM"]; ok {
 		paths[1] = system
@@ -110,7 +115,7 @@ func (k *known) keep(g Runner, settings []Located, files map[string]os.FileInfo)
 	if len(k.kept) >= mostKept {
 		clear(k.kept)
 	}
-	k.kept[g.configKey()] = &kept{settings: settings, files: files, idents: map[string]bool{}}
+	k.kept[g.configKey()] = &kept{settings: settings, files: files}
 }
 
 // of is what is kept for the runner and still holds; nil: nothing.
@@ -136,12 +141,12 @@ func (k *known) of(g Runner) *kept {
 
 // WithIdent makes sure that git knows a name for commits: the user's own, or ralph's where none is configured.
 func (g Runner) WithIdent(ctx context.Context) (Runner, error) {
+	config, err := g.Config(ctx)
+	if err != nil {
+		return g, err
+	}
 	for _, role := range []string{"AUTHOR", "COMMITTER"} {
-		known, err := g.knowsIdent(ctx, role)
-		if err != nil {
-			return g, err
-		}
-		if !known {
+		if !g.told(config, role) {
 			g = g.With("GIT_"+role+"_NAME="+selfName, "GIT_"+role+"_EMAIL="+selfEmail)
 		}
 	}
@@ -150,42 +155,21 @@ func (g Runner) WithIdent(ctx context.Context) (Runner, error) {
 
 // KnowsIdent reports whether the user has told git a name and an address for commits. What git would guess does not count.
 func (g Runner) KnowsIdent(ctx context.Context) (bool, error) {
-	author, err := g.knowsIdent(ctx, "AUTHOR")
-	if err != nil || !author {
-		return false, err
-	}
-	return g.knowsIdent(ctx, "COMMITTER")
+	config, err := g.Config(ctx)
+	return err == nil && g.told(config, "AUTHOR") && g.told(config, "COMMITTER"), err
 }
 
-func (g Runner) knowsIdent(ctx context.Context, role string) (bool, error) {
-	kept := g.known.of(g)
-	if known, ok := g.known.ident(kept, role); ok {
-		return known, nil
+// told reports whether environment or configuration name the author or committer: with more than what git leaves out of names.
+func (g Runner) told(config Config, role string) bool {
+	env := g.variables()
+	for _, what := range []string{"name", "email"} {
+		value, set := env["GIT_"+role+"_"+strings.ToUpper(what)]
+		if !set {
+			value = cmp.Or(config.Get(strings.ToLower(role)+"."+what), config.Get("user."+what))
+		}
+		if !strings.ContainsFunc(value, func(r rune) bool { return r > ' ' && !strings.ContainsRune(`.,:;<>"\'`, r) }) {
+			return false
+		}
 	}
-	strict := g.With("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.useConfigOnly", "GIT_CONFIG_VALUE_0=true")
-	_, err := strict.Out(ctx, "var", "GIT_"+role+"_IDENT")
-	if err != nil && !Failed(err) {
-		return false, fmt.Errorf("find the name for commits: %w", err)
-	}
-	g.known.noteIdent(kept, role, err == nil)
-	return err == nil, nil
-}
-
-func (k *known) ident(kept *kept, role string) (known, ok bool) {
-	if kept == nil {
-		return false, false
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	known, ok = kept.idents[role]
-	return known, ok
-}
-
-func (k *known) noteIdent(kept *kept, role string, known bool) {
-	if kept == nil {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	kept.idents[role] = known
+	return true
 }

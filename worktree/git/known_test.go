@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,10 +68,10 @@ func TestConfigIsReadOnce(t *testing.T) {
 			t.Fatal(known, err)
 		}
 	}
-	if n := processes(); n != 2 { // config, var
+	if n := processes(); n != 1 {
 		t.Errorf("%d processes", n)
 	}
-	if _, err := g.With("GIT_CONFIG_GLOBAL=/dev/null").Config(t.Context()); err != nil || processes() != 3 {
+	if _, err := g.With("GIT_CONFIG_GLOBAL=/dev/null").Config(t.Context()); err != nil || processes() != 2 {
 		t.Errorf("another environment was given the same configuration; %v", err)
 	}
 }
@@ -136,5 +137,38 @@ func TestConfigIsNotKept(t *testing.T) {
 				t.Errorf("%v, %v", config, err)
 			}
 		})
+	}
+}
+
+// A name counts if the environment or the configuration tells both parts of it, for author and committer.
+func TestKnownIdent(t *testing.T) {
+	t.Parallel()
+	g, dir, _ := counted(t)
+	author, committer := []string{"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@b.example"}, []string{"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@b.example"}
+	for _, tt := range []struct {
+		config string
+		env    []string
+		want   bool
+	}{
+		{"", author, false},
+		{"", slices.Concat(author, committer), true},
+		{"[user]\nname = 李明\nemail = a@b.example\n", nil, true},
+		{"[user]\nname = A\n", nil, false},
+		{"[user]\nname = .\nemail = a@b.example\n", nil, false},
+		{"[user]\nname = A\nemail = a@b.example\n", []string{"GIT_AUTHOR_NAME="}, false},
+		{"[committer]\nname = A\nemail = a@b.example\n", author, true},
+		{"[committer]\nname = A\nemail = a@b.example\n", nil, false},
+	} {
+		write(t, filepath.Join(dir, ".gitconfig"), tt.config)
+		known, err := g.With(tt.env...).KnowsIdent(t.Context())
+		failed := false // git says the same
+		for _, role := range []string{"AUTHOR", "COMMITTER"} {
+			strict := g.With(append(tt.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.useConfigOnly", "GIT_CONFIG_VALUE_0=true")...)
+			_, err := strict.Out(t.Context(), "var", "GIT_"+role+"_IDENT")
+			failed = failed || err != nil
+		}
+		if err != nil || known != tt.want || known == failed {
+			t.Errorf("%q, %q: known %v, git fails %v, %v", tt.config, tt.env, known, failed, err)
+		}
 	}
 }
