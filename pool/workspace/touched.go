@@ -24,15 +24,18 @@ const (
 )
 
 // differing prints the tracked files that are not as in the listing of a commit on standard input. It runs in the sandbox, where
-// code of the commit has run: git directory, index and configuration are new ones. Files that a checkout converts differ always.
+// code of the commit has run: git directory, index and configuration are new ones, made without git. Files that a checkout converts
+// differ always.
 const differing = `unset GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_PREFIX
-d=$(mktemp -d) || exit 1
-export GIT_DIR="$d/git" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
-git init -q --bare --template= --object-format="$1" "$d/git" && mkdir -p "$d/git/info" &&
-echo '* -ident -working-tree-encoding' >"$d/git/info/attributes" && git update-index -z --index-info &&
-{ git --work-tree=. -c core.bare=false update-index -q --refresh >/dev/null
-git --work-tree=. -c core.bare=false diff-files -z --name-only --ignore-submodules=all; }
-s=$?; rm -rf "$d"; exit $s`
+umask 077
+export GIT_DIR="${TMPDIR:-/tmp}/ralph-differing.$$" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+mkdir "$GIT_DIR" "$GIT_DIR/objects" "$GIT_DIR/refs" "$GIT_DIR/info" || exit 1
+echo 'ref: refs/heads/none' >"$GIT_DIR/HEAD" && echo '* -ident -working-tree-encoding' >"$GIT_DIR/info/attributes" &&
+printf '[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = %s\n' "$1" >"$GIT_DIR/config" &&
+git update-index -z --index-info &&
+{ git update-index -q --refresh >/dev/null
+git diff-files -z --name-only --ignore-submodules=all; }
+s=$?; rm -rf "$GIT_DIR"; exit $s`
 
 // beginning is the last moment at which nothing had run in a checkout.
 type beginning struct {
