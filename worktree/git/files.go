@@ -52,33 +52,48 @@ func (f refFiles) read(names []string) (refs map[string]string, ok bool) {
 		if !ValidRef(strings.TrimSuffix(name, "/")) {
 			return nil, false
 		}
-		sha, known := f.loose(name)
-		switch {
-		case !known:
+		found, known := f.loose(name, refs)
+		if !known {
 			return nil, false
-		case sha == "":
+		}
+		if !found {
 			missing = append(missing, name)
-		default:
-			refs[name] = sha
 		}
 	}
 	// In this order: git packs a ref before it deletes its file.
 	return refs, len(missing) == 0 || f.nonePacked(missing)
 }
 
-// loose reads a ref's own file; empty when there is none. A folder that exists is left to git.
-func (f refFiles) loose(name string) (sha string, known bool) {
+// loose adds a ref that has a file of its own, or all below a folder that have one. found says that the name can be in no other file.
+func (f refFiles) loose(name string, refs map[string]string) (found, known bool) {
 	path := filepath.Join(f.common, filepath.FromSlash(name))
 	if strings.HasSuffix(name, "/") {
-		_, err := os.Lstat(path)
-		return "", absent(err)
+		entries, err := os.ReadDir(path)
+		for _, e := range entries {
+			below := name + e.Name()
+			if strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(below, ".lock") {
+				continue
+			}
+			if !ValidRef(below) {
+				return false, false
+			}
+			if e.IsDir() {
+				below += "/"
+			}
+			if _, known := f.loose(below, refs); !known {
+				return false, false
+			}
+		}
+		return false, err == nil || absent(err)
 	}
 	content, _, err := ReadRegular(path)
 	if err != nil {
-		return "", absent(err)
+		info, errStat := os.Lstat(path)
+		return false, absent(err) || errStat == nil && info.IsDir()
 	}
 	sha, whole := strings.CutSuffix(string(content), "\n")
-	return sha, whole && IsObject(sha)
+	refs[name] = sha
+	return true, whole && IsObject(sha)
 }
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
