@@ -14,7 +14,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
@@ -69,11 +68,9 @@ func (w *Watcher) Read(ctx context.Context, base, tip string, must journal.Check
 // checks.
 func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Checks, out *journal.Watch) (fork string, files []diff.File, undo []diff.Edit, err error) {
 	g := w.Spaces.Repo.Git()
-	fork, err = g.Out(ctx, "merge-base", "--end-of-options", base, tip)
-	if err != nil {
+	if fork, err = w.Spaces.Repo.Spans().Fork(ctx, base, tip); err != nil {
 		return "", nil, nil, fmt.Errorf("compare with the base: %w", err)
 	}
-	fork = strings.TrimSpace(fork)
 	if files, err = diff.Files(ctx, g, fork, tip); err != nil {
 		return "", nil, nil, err
 	}

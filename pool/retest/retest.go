@@ -83,12 +83,12 @@ func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (told, err 
 // identify names what is tested.
 func (t *Tester) identify(ctx context.Context, base, tip string) (*journal.Retest, error) {
 	g, r := t.Spaces.Repo.Git(), &journal.Retest{Tip: tip}
-	fork, err := g.Out(ctx, "merge-base", "--end-of-options", base, tip)
+	fork, err := t.Spaces.Repo.Spans().Fork(ctx, base, tip)
 	if err != nil {
 		return nil, fmt.Errorf("compare with the base: %w", err)
 	}
 	tree, err := g.Out(ctx, "rev-parse", "--verify", "--end-of-options", tip+"^{tree}")
-	r.Base, r.Tree = strings.TrimSpace(fork), strings.TrimSpace(tree)
+	r.Base, r.Tree = fork, strings.TrimSpace(tree)
 	return r, err
 }
 

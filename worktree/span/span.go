@@ -129,6 +129,15 @@ func (r *Reader) Related(ctx context.Context, a, b string) (bool, error) {
 	return r.Git.Yes(ctx, "merge-base", "--end-of-options", a, b)
 }
 
+// Fork is the commit at which tip left base.
+func (r *Reader) Fork(ctx context.Context, base, tip string) (string, error) {
+	if s, ok := r.known(base, tip); ok && s.trees[base] != "" {
+		return base, nil
+	}
+	fork, err := r.Git.Out(ctx, "merge-base", "--end-of-options", base, tip)
+	return strings.TrimSpace(fork), err
+}
+
 // Unchanged reports whether the files of tip are those of the commit at which it left base. The error is git's, with another exit
 // status than 0 and 1, where they have no history in common.
 func (r *Reader) Unchanged(ctx context.Context, base, tip string) (bool, error) {

@@ -86,6 +86,10 @@ func TestAnswersOfSpan(t *testing.T) {
 				if related, err := r.Related(t.Context(), base, tip); err != nil || related != c.related {
 					t.Errorf("related %v, %v", related, err)
 				}
+				fork, err := r.Fork(t.Context(), base, tip)
+				if want, _ := r.Git.Out(t.Context(), "merge-base", base, tip); fork != want || (err != nil) == c.related {
+					t.Errorf("fork %s, %v", fork, err)
+				}
 				if _, err := r.Read(t.Context(), base, tip); err != nil {
 					t.Fatal(err)
 				}
