@@ -128,8 +128,8 @@ func (p Process) start(files ...*os.File) (*os.Process, error) {
 	return os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{Dir: "/", Env: Env(), Files: files, Sys: attr})
 }
 
-// Env is the environment of a supervisor. It needs few threads.
-func Env() []string { return []string{"GOMAXPROCS=2", "GOTRACEBACK=none"} }
+// Env is the environment of a supervisor. It passes on what others do: with a second thread that runs Go it would mostly wake and wait.
+func Env() []string { return []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} }
 
 // guard starts the process and waits for it, on one thread: the kernel kills the process when the thread that started it
 // ends.
