@@ -172,11 +172,12 @@ func (p *planning) look(ctx context.Context) error {
 
 // tasks are what a plan has for rows, in its order.
 func tasks(plan backlog.Plan) (out []task) {
+	follows := map[string]bool{}
 	for _, f := range plan.FollowUp {
-		out = append(out, task{f.Key, true})
+		follows[f.Key], out = true, append(out, task{f.Key, true})
 	}
 	for _, i := range plan.Work {
-		if !slices.ContainsFunc(out, func(t task) bool { return t.key == i.Key }) {
+		if !follows[i.Key] {
 			out = append(out, task{i.Key, false})
 		}
 	}
