@@ -17,16 +17,21 @@ import (
 // that nothing else changed. A file that needs no change is returned as it is; a value that cannot be edited safely is
 // refused with its line.
 func applyChange(raw []byte, c tracker.Change) ([]byte, error) {
+	before, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return change(before, c)
+}
+
+// change is applyChange for a file that is read already.
+func change(before file, c tracker.Change) ([]byte, error) {
 	for _, l := range c.AddLabels {
 		if strings.TrimSpace(l) == "" || strings.ContainsFunc(l, unicode.IsControl) {
 			return nil, fmt.Errorf("label %q is empty or not one line", l)
 		}
 	}
-	before, err := parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	want := before.header
+	raw, want := before.doc.raw, before.header
 	now := before
 	step := func(edit func(file) ([]byte, error)) error {
 		next, err := edit(now)

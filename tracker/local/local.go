@@ -25,6 +25,7 @@ package local
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,6 +35,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -69,6 +71,8 @@ type Tracker struct {
 	cfg  Config
 	dir  string // absolute
 	gate chan struct{}
+	// tried are the files of the last listing whose labels can be edited: to try takes longer than to read them.
+	tried atomic.Pointer[map[[sha256.Size]byte]bool]
 }
 
 var _ tracker.Tracker = (*Tracker)(nil)
@@ -100,8 +104,9 @@ type entry struct {
 	key     string
 	file    file
 	updated time.Time
-	err     error // not nil: a problem
-	gone    bool  // removed while the folder was read
+	err     error              // not nil: a problem
+	gone    bool               // removed while the folder was read
+	tried   *[sha256.Size]byte // of the file and the labels, if they can be edited; nil: not tried
 }
 
 // List reads every issue file, and returns all open ones in the order of their file names: they cost nothing more,
@@ -203,6 +208,10 @@ func (e entry) blocks() blockerState {
 // key the first is the issue.
 func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q tracker.Query) ([]entry, error) {
 	all := make([]entry, len(files))
+	var known map[[sha256.Size]byte]bool
+	if last := t.tried.Load(); last != nil {
+		known = *last
+	}
 	var group errgroup.Group
 	workers := min(max(runtime.GOMAXPROCS(0), 2), 16)
 	for w := range workers {
@@ -212,7 +221,7 @@ func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q 
 					return context.Cause(ctx)
 				}
 				all[i] = t.read(root, files[i])
-				all[i].tryLabels(q)
+				all[i].tryLabels(q, known)
 			}
 			return nil
 		})
@@ -220,6 +229,13 @@ func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q 
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("list %s: %w", t.cfg.Dir, err)
 	}
+	tried := make(map[[sha256.Size]byte]bool, len(all))
+	for _, e := range all {
+		if e.tried != nil {
+			tried[*e.tried] = true
+		}
+	}
+	t.tried.Store(&tried)
 	kept := all[:0]
 	first := make(map[string]string, len(all))
 	for _, e := range all {
@@ -259,13 +275,19 @@ func (t *Tracker) read(root *os.Root, name string) entry {
 }
 
 // tryLabels makes an issue that the query looks for a problem where its labels could not be written once it was worked: that
-// would be found out after the work was paid for.
-func (e *entry) tryLabels(q tracker.Query) {
+// would be found out after the work was paid for. Files that are known can be edited.
+func (e *entry) tryLabels(q tracker.Query, known map[[sha256.Size]byte]bool) {
 	lacks := func(l string) bool { return indexLabel(e.file.labels, l) < 0 }
 	if e.gone || e.err != nil || !e.file.open || len(q.Labels) == 0 || slices.ContainsFunc(q.Labels, lacks) || !q.NeedsBlockers(e.file.labels) {
 		return
 	}
-	_, e.err = applyChange(e.file.doc.raw, tracker.Change{RemoveLabels: q.Labels, AddLabels: []string{"ralph-tries-a-label"}})
+	sum := sha256.Sum256(append([]byte(strings.Join(q.Labels, "\x00")+"\x00"), e.file.doc.raw...))
+	if !known[sum] {
+		_, e.err = change(e.file, tracker.Change{RemoveLabels: q.Labels, AddLabels: []string{"ralph-tries-a-label"}})
+	}
+	if e.err == nil {
+		e.tried = &sum
+	}
 }
 
 func (t *Tracker) issue(e entry, state func(key string) blockerState) tracker.Issue {
