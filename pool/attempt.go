@@ -27,6 +27,7 @@ type attempt struct {
 	claim       *worktree.Claim
 	follow      *tracker.FollowUp
 	base        worktree.Base
+	there       map[string]string // see task
 	feedback    string
 	unpublished *journal.Record // an earlier run whose commits are not published yet
 	tip         string          // the branch's tip, for a merge

@@ -181,24 +181,25 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 	if err != nil {
 		return Result{}, err
 	}
-	findBase := w.newBase
+	findBase, branch := w.newBase, w.c.BranchPrefix+key
 	if t.merge { // an earlier merge may be unfinished
 		if r, err := w.leftMerge(ctx, hard, issue); r.Skip != nil || err != nil {
 			return r, err
 		}
-		findBase = func(ctx context.Context) (worktree.Base, error) {
-			base, _, err := publish.MergeBase(ctx, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+key)
-			return base, err
+		findBase = func(ctx context.Context, _ ...string) (worktree.Base, map[string]string, error) {
+			base, _, err := publish.MergeBase(ctx, w.c.Run.Repo, w.c.Run.Base, branch)
+			return base, nil, err
 		}
 	}
-	base, err := findBase(hard)
+	base, there, err := findBase(hard, branch)
 	if err == nil {
 		err = w.runner.CheckIdentity(hard, true)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	r := w.work(ctx, hard, task{issue: issue, follow: t.follow, merge: t.merge}, keys, base)
+	t.issue, t.there = issue, there
+	r := w.work(ctx, hard, t, keys, base)
 	return r, errors.Join(r.Err, r.Deferred)
 }
 
@@ -210,17 +211,18 @@ func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
 	return w.planner.Named(ctx, key)
 }
 
-// newBase is the base of new runs.
-func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
-	b, err := w.runner.Base(ctx)
-	return b, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
+// newBase is the base of new runs, and where other branches are on the remote; see run.Runner.BaseBeside.
+func (w *Worker) newBase(ctx context.Context, others ...string) (worktree.Base, map[string]string, error) {
+	b, there, err := w.runner.BaseBeside(ctx, others...)
+	return b, there, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
 
 // task is an issue to work, and the request to follow up if that is why.
 type task struct {
 	issue  tracker.Issue
 	follow *tracker.FollowUp
-	merge  bool // publish the commits on the branch; see Merge
+	merge  bool              // publish the commits on the branch; see Merge
+	there  map[string]string // branches on the remote, before the claim; nil: not known
 }
 
 // work works one issue. soft ends when no new run may start, hard when all runs have to end.
@@ -234,7 +236,7 @@ func (w *Worker) work(soft, hard context.Context, t task, keys []string, base wo
 
 // begin claims an issue and freezes it. Without an attempt the result says why not.
 func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base worktree.Base) (*attempt, Result) {
-	a := &attempt{w: w, issue: t.issue, follow: t.follow, base: base, rec: w.newRecord(t.issue)}
+	a := &attempt{w: w, issue: t.issue, follow: t.follow, there: t.there, base: base, rec: w.newRecord(t.issue)}
 	a.rec.Base = base.Name
 	if soft.Err() != nil {
 		return nil, a.skipped(journal.Skip{Code: journal.SkipStopped})
@@ -282,13 +284,10 @@ func (a *attempt) do(soft, hard context.Context) Result {
 		rec = *a.stored
 	}
 	res := w.runner.Do(hard, run.Task{
-		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, Soft: soft,
+		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, There: a.there, Soft: soft,
 		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed, Urgent: urgent,
 	})
-	return Result{
-		Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred,
-		Finished: a.finished,
-	}
+	return Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}
 }
 
 // newRecord is the record of a new run of the issue.

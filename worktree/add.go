@@ -24,10 +24,10 @@ func (r *Repo) Add(ctx context.Context, s Spec) (*Tree, error) {
 		return nil, fmt.Errorf("add worktree for %s: %w", s.Key, err)
 	}
 	defer unlock()
-	if err := r.clearRemains(ctx, s); err != nil {
-		return nil, fmt.Errorf("add worktree for %s: %w", s.Key, err)
+	var t *Tree
+	if err = r.clearRemains(ctx, s); err == nil {
+		t, err = r.add(ctx, s)
 	}
-	t, err := r.add(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("add worktree for %s: %w", s.Key, err)
 	}
@@ -110,10 +110,14 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 // choose decides where the run starts, and how the refs have to move for that.
 func (t *Tree) choose(ctx context.Context) ([]git.Edit, error) {
 	r, s := t.repo, t.rec.Spec
-	remote, err := r.RemoteBranch(ctx, s.Branch)
+	there, err := s.There, error(nil)
+	if there == nil {
+		there, err = r.RemoteTips(ctx, s.Branch)
+	}
 	if err != nil {
 		return nil, err
 	}
+	remote := there[s.Branch]
 	if _, err := r.dropBroken(ctx, s); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,11 +56,7 @@ func (r *Repo) Drop(ctx context.Context, key, tip string) (err error) {
 	if err != nil {
 		return err
 	}
-	at := refs[ref]
-	if at == "" {
-		at = refs[r.names.Work(key)]
-	}
-	if at != tip {
+	if at := cmp.Or(refs[ref], refs[r.names.Work(key)]); at != tip {
 		return fmt.Errorf("%w: it is at %s, expected %s", ErrMoved, git.OrNothing(at), git.OrNothing(tip))
 	}
 	all, err := r.checkouts(ctx)

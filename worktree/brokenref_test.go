@@ -50,13 +50,13 @@ func TestBrokenRef(t *testing.T) {
 			f.commit(other, "new", "x", "new")
 			f.sh(other, "git", "push", "-q", "origin", "HEAD:refs/heads/new")
 			breakRef(filepath.Join(f.dir, ".git"))
-			_, err = repo.RemoteBranch(t.Context(), "new")
+			_, err = repo.RemoteTips(t.Context(), "new")
 			if err == nil || errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "in this repository, the ref refs/heads/bad is broken") {
 				t.Fatal(err)
 			}
 			fix(f.dir, err)
-			if tip, err := repo.RemoteBranch(t.Context(), "new"); err != nil || tip == "" {
-				t.Errorf("%q, %v", tip, err)
+			if tips, err := repo.RemoteTips(t.Context(), "new"); err != nil || tips["new"] == "" {
+				t.Errorf("%q, %v", tips, err)
 			}
 		})
 	}

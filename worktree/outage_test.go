@@ -71,8 +71,8 @@ func TestRemoteFaultsPass(t *testing.T) {
 		t.Errorf("Claims: %v, %v", claims, err)
 	}
 	fault()
-	if tip, err := repo.RemoteBranch(ctx, "main"); err != nil || tip != f.base().Commit {
-		t.Errorf("RemoteBranch: %s, %v", tip, err)
+	if tips, err := repo.RemoteTips(ctx, "main"); err != nil || tips["main"] != f.base().Commit {
+		t.Errorf("RemoteTips: %v, %v", tips, err)
 	}
 	tip := f.commit(f.dir, "b.txt", "two\n", "second")
 	fault()
@@ -93,7 +93,7 @@ func TestRemoteOutage(t *testing.T) {
 	s.faults.Store(-1)
 	s.asked.Store(0)
 	for _, requests := range []int32{4, 5, 6} {
-		_, err := repo.RemoteBranch(t.Context(), "main")
+		_, err := repo.RemoteTips(t.Context(), "main")
 		if !errors.Is(err, ErrAway) || !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "503") {
 			t.Errorf("RemoteBranch: %v", err)
 		}
@@ -102,7 +102,7 @@ func TestRemoteOutage(t *testing.T) {
 		}
 	}
 	f.git("remote", "set-url", "origin", filepath.Join(f.dir, "nowhere"))
-	if _, err := repo.RemoteBranch(t.Context(), "main"); errors.Is(err, ErrAway) || !errors.Is(err, ErrRemote) {
+	if _, err := repo.RemoteTips(t.Context(), "main"); errors.Is(err, ErrAway) || !errors.Is(err, ErrRemote) {
 		t.Errorf("a wrong address: %v", err)
 	}
 }

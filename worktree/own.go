@@ -127,5 +127,6 @@ func (t *Tree) remoteBase(ctx context.Context) (string, error) {
 	if err != nil || now != rec.RemoteConfig {
 		return "", err
 	}
-	return t.repo.RemoteBranch(ctx, branch)
+	tips, err := t.repo.RemoteTips(ctx, branch)
+	return tips[branch], err
 }

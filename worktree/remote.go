@@ -18,9 +18,9 @@ func (r *Repo) Notes() note.Store {
 	return note.Store{Git: r.git, Objects: r.objects, Talk: r.remote.Talk, Remote: r.opts.Remote}
 }
 
-// RemoteBranch is where the branch is on the remote, with its commits fetched; empty when the remote has none.
-func (r *Repo) RemoteBranch(ctx context.Context, branch string) (string, error) {
-	return r.remote.Branch(ctx, branch)
+// RemoteTips are where branches are on the remote, by name, with their commits fetched. A branch that the remote lacks is left out.
+func (r *Repo) RemoteTips(ctx context.Context, branches ...string) (map[string]string, error) {
+	return r.remote.Tips(ctx, branches...)
 }
 
 // RemoteBranches are where the remote's branches are whose names begin with the prefix, by their refs.

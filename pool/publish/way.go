@@ -30,10 +30,11 @@ func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (b
 	if base, err = repo.Base(ctx, onto); err != nil {
 		return base, "", err
 	}
-	remote, err := repo.RemoteBranch(ctx, branch)
+	there, err := repo.RemoteTips(ctx, branch)
 	if err != nil {
 		return base, "", err
 	}
+	remote := there[branch]
 	refs, err := repo.Git().Refs(ctx, "refs/heads/"+branch)
 	if err != nil {
 		return base, "", err

@@ -41,9 +41,11 @@ func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, ti
 			if tips[key] = here[i]; here[i] != "" {
 				continue
 			}
-			if tips[key], err = b.Repo.RemoteBranch(ctx, prefix+key); err != nil { // it was never fetched
+			there, err := b.Repo.RemoteTips(ctx, prefix+key) // it was never fetched
+			if err != nil {
 				return nil, fmt.Errorf("look for %s: %w", prefix+key, err)
 			}
+			tips[key] = there[prefix+key]
 		}
 	}
 	keys, err := b.Unmerged(ctx, base, tips, others...)

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -27,7 +29,16 @@ type Remote struct {
 	Talk git.Runner // may talk to it
 	here git.Runner
 	name string
+	seen atomic.Pointer[seen]
 }
+
+// seen is a commit that was here at some time. git keeps what nothing refers to for two weeks.
+type seen struct {
+	commit string
+	at     time.Time
+}
+
+const seenTime = 10 * time.Minute
 
 // Open makes a Remote of the clone that here works on. It runs in the checkout at top, because a remote's relative path starts there.
 func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote, error) {
@@ -62,29 +73,58 @@ func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote,
 // fetchTries bounds how often a branch that keeps moving is fetched again.
 const fetchTries = 5
 
-// Branch is where the branch is on the remote, with its commits fetched; empty when the remote has none.
-func (r *Remote) Branch(ctx context.Context, branch string) (string, error) {
+// Tips are where branches are on the remote, by name, with their commits fetched. A branch that the remote lacks is left out.
+func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]string, error) {
 	if r.name == "" {
-		return "", nil
+		return nil, nil
 	}
-	ref := refname.Branch(branch)
+	var names []string
+	for _, b := range branches {
+		names = append(names, refname.Branch(b))
+	}
 	for range fetchTries {
-		refs, err := r.Talk.RemoteRefs(ctx, r.name, ref)
-		if err != nil || refs[ref] == "" {
-			return "", err
+		refs, err := r.Talk.RemoteRefs(ctx, r.name, names...)
+		if err != nil {
+			return nil, err
 		}
-		here, err := r.here.Yes(ctx, "cat-file", "-e", refs[ref]+"^{commit}")
-		if err != nil && !git.Failed(err) {
-			return "", err
+		tips, missing := map[string]string{}, []string(nil)
+		for i, b := range branches {
+			tip := refs[names[i]]
+			if tip == "" {
+				continue
+			}
+			tips[b] = tip
+			here, err := r.has(ctx, tip)
+			if err != nil {
+				return nil, err
+			}
+			if !here {
+				missing = append(missing, names[i])
+			}
 		}
-		if here {
-			return refs[ref], nil
+		if len(missing) == 0 {
+			return tips, nil
 		}
-		if err := r.Talk.Fetch(ctx, r.name, ref); err != nil {
-			return "", err
+		if err := r.Talk.Fetch(ctx, r.name, missing...); err != nil {
+			return nil, err
 		}
 	}
-	return "", fmt.Errorf("%w: branch %s changes faster than it can be fetched", git.ErrRemote, branch)
+	return nil, fmt.Errorf("%w: %s changes faster than it can be fetched", git.ErrRemote, strings.Join(branches, " or "))
+}
+
+// has reports that a commit is here. That of the base is asked for again and again, and does not go away within minutes.
+func (r *Remote) has(ctx context.Context, commit string) (bool, error) {
+	if s := r.seen.Load(); s != nil && s.commit == commit && time.Since(s.at) < seenTime {
+		return true, nil
+	}
+	here, err := r.here.Yes(ctx, "cat-file", "-e", commit+"^{commit}")
+	if err != nil && !git.Failed(err) {
+		return false, err
+	}
+	if here {
+		r.seen.Store(&seen{commit, time.Now()})
+	}
+	return here, nil
 }
 
 // Branches are where the remote's branches are whose names begin with the prefix, by their refs.

@@ -99,7 +99,7 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 	}
 	if p.Repo.Remote() != "" {
 		parts.Fetch = func(ctx context.Context, branch string) error {
-			_, err := p.Repo.RemoteBranch(ctx, branch)
+			_, err := p.Repo.RemoteTips(ctx, branch)
 			return err
 		}
 	}
