@@ -13,16 +13,19 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // what libraries log may hold what a server has sent, unredacted
-	collectLate()
+	collectLate(func() {})
 	os.Exit(cli.Main())
 }
 
 // collectLate has the first garbage collection come at 16 MB and not at 4 MB, unless the user has said when. It ends there: a process that
-// needs more memory takes as much as ever, and one that does not is spared several collections.
-func collectLate() {
+// needs more memory takes as much as ever, and one that does not is spared several collections. ended is called then.
+func collectLate(ended func()) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	usual := debug.SetGCPercent(400)
-	runtime.AddCleanup(new([64]byte), func(usual int) { debug.SetGCPercent(usual) }, usual)
+	runtime.AddCleanup(new([64]byte), func(usual int) {
+		debug.SetGCPercent(usual)
+		ended()
+	}, usual)
 }

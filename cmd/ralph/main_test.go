@@ -4,27 +4,31 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
-	"time"
 )
 
 // The first collection ends what collectLate has set.
 func TestCollectLate(t *testing.T) {
-	t.Setenv("GOGC", "50")
-	collectLate()
 	usual := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(usual)
+	now := func() int {
+		percent := debug.SetGCPercent(100)
+		debug.SetGCPercent(percent)
+		return percent
+	}
+	t.Setenv("GOGC", "50")
+	collectLate(func() {})
+	if now() != 100 {
+		t.Errorf("%d, although the user has said otherwise", now())
+	}
 	t.Setenv("GOGC", "")
-	collectLate()
-	if now := debug.SetGCPercent(400); now != 400 {
-		t.Errorf("at first %d", now)
+	ended := make(chan struct{})
+	collectLate(func() { close(ended) })
+	if now() != 400 {
+		t.Errorf("at first %d", now())
 	}
-	for range 200 {
-		runtime.GC()
-		now := debug.SetGCPercent(400)
-		if debug.SetGCPercent(now); now == 100 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	runtime.GC()
+	<-ended
+	if now() != 100 {
+		t.Errorf("afterwards %d", now())
 	}
-	t.Error("it does not end")
 }
