@@ -30,7 +30,7 @@ func TestBadFile(t *testing.T) {
 		{"no amount", "budget-usd: .nan\n", `F:1: budget-usd: ".nan" is not a number`},
 		{"choice", "publish: brnch\n", `F:1: publish: "brnch" is not one of auto, auto-merge, branch, merge, pr, none; did you mean branch?`},
 		{"registered choice", "agent: cdex\n", `F:1: agent: "cdex" is not one of claude-code, codex, command; did you mean codex?`},
-		{"sandbox that is none", "sandbox: chroot\n", `F:1: sandbox: "chroot" is not one of auto, native, docker, sbx, landlock, later, none`},
+		{"sandbox that is none", "sandbox: chroot\n", `F:1: sandbox: "chroot" is not one of auto, native, docker, sbx, landlock, later, none, podman`},
 		{"list for one", "agent: [codex]\n", `F:1: agent: a text is wanted, not a list`},
 		{"map for one", "agent: {a: b}\n", `F:1: agent: a text is wanted`},
 		{"map for lines", "gate: {a: b}\n", `F:1: gate: a text or a list of texts is wanted`},

@@ -47,9 +47,10 @@ const exampleHead = `# Every key of ralph's configuration, with its default. Cop
 # of a key has its name (--run-timeout; lists take one item each: --label, --gate, --agent-arg), the variable too
 # (RALPH_RUN_TIMEOUT).
 #
-# [guarded]: such a value acts outside the sandbox. In a repository's file it counts once you have accepted it (ralph trust);
-# in your own file, in variables and in flags it always counts. [guarded above your own]: the repository needs your consent
-# only for more than your own file says. [yours alone]: a repository's file may not have the key.
+# [guarded]: other values than this act outside the sandbox. In a repository's file they count once you have accepted them
+# (ralph trust); in your own file, in variables and in flags they always count. [guarded above your own]: the repository needs
+# your consent only for more than your own file says. [yours alone]: a repository's file may not have the key.
+# Of every key that your own file has, the repository needs your consent for each other value that is not stricter.
 `
 
 // YAML writes a value of Config as it stands in a file.

@@ -12,80 +12,62 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Guard says which values a repository's file may give a key only when the user trusts them. A key is ordinary when it acts
-// inside the sandbox or restricts. It is guarded when it runs something on the host, weakens the sandbox, opens network or
-// files, directs credentials, acts in somebody's name, or loosens a limit that the user's own file sets.
+// Guard says what loosens a key. The rule for all of them: what the user's own file says, a repository's file may only make
+// stricter, and where that file does not have the key, the repository may set what acts inside the sandbox or restricts. It
+// may not run something on the host, weaken the sandbox, open network or files, direct credentials or act in somebody's name:
+// of such a key the default counts as the user's own value, too.
 type Guard string
 
-// The guards. A key without one is as Changed.
+// The guards: what is no stricter than the value it is compared with. A key without one is as Changed.
 const (
-	Ordinary Guard = "ordinary" // none
-	Changed  Guard = "changed"  // any but the default
-	Listed   Guard = "listed"   // a list that is not empty
-	Fewer    Guard = "fewer"    // a list without one of the default's items
-	Outside  Guard = "outside"  // a path out of the repository, or into its git directory
-	Weaker   Guard = "weaker"   // one that is weaker than the default; see Key.Levels
-	Own      Guard = "own"      // none: a repository may not set it at all
+	Ordinary Guard = "ordinary" // another value; without one of the user's own every value is free
+	Changed  Guard = "changed"  // another value, also than the default
+	Listed   Guard = "listed"   // a list with another item, also than the default's
+	Outside  Guard = "outside"  // another path, and without one of the user's own one out of the repository or in its git directory
+	Above    Guard = "above"    // a larger number; see Key.amount
+	Below    Guard = "below"    // a smaller number
+	Lacking  Guard = "lacking"  // a list without one of its items
+	Beyond   Guard = "beyond"   // a filter with another item, or an empty one, which admits all
+	Looser   Guard = "looser"   // one that is not on a stronger level; see Key.Levels
+	Own      Guard = "own"      // a repository may not set it at all
 )
 
-// The guards of limits. They compare with the user's own file, and where it does not set the key every value is ordinary.
-const (
-	Above   Guard = "above"   // a larger number; see Key.amount
-	Below   Guard = "below"   // a smaller number
-	Lacking Guard = "lacking" // a list without one of its items
-	Beyond  Guard = "beyond"  // a list with another item, or an empty one, which admits all
-	Other   Guard = "other"   // another text
-	Looser  Guard = "looser"  // one that is weaker; see Key.Levels
-)
-
-// limit reports a guard of limits.
-func (g Guard) limit() bool {
-	return slices.Contains([]Guard{Above, Below, Lacking, Beyond, Other, Looser}, g)
+// bound reports whether the default counts as the user's own value.
+func (k Key) bound() bool {
+	return k.Bound || !slices.Contains([]Guard{Ordinary, Outside, Above, Below, Lacking, Beyond, Looser}, k.Guard)
 }
 
 // guarded reports whether the repository's value needs trust. own is the value of the user's own file, nil when it has none:
 // what it says is no more weakened than the default.
 func (k Key) guarded(v, own any, repo string) bool {
-	if own == nil {
-		if k.Guard.limit() {
-			return false
-		}
-		own = k.Default
+	if own != nil && (k.loosens(v, own) || k.Levels != nil && v != own && k.level(v) == k.level(own)) {
+		return true
 	}
-	items, _ := v.([]string)
+	if path, _ := v.(string); k.Guard == Outside {
+		return path != "" && !inside(resolve(path, repo, ""), repo)
+	}
+	return k.bound() && k.loosens(v, k.Default)
+}
+
+// loosens reports whether a value is looser than another one.
+func (k Key) loosens(v, than any) bool {
+	items, others := listOf(v), listOf(than)
 	switch k.Guard {
 	case Above:
-		return k.amount(v) > k.amount(own)
+		return k.amount(v) > k.amount(than)
 	case Below:
-		return k.amount(v) < k.amount(own)
+		return k.amount(v) < k.amount(than)
 	case Lacking:
-		return !contains(items, own)
-	case Beyond:
-		mine, _ := own.([]string)
-		return len(mine) > 0 && (len(items) == 0 || !contains(mine, v))
-	case Other:
-		return v != own && own != ""
-	case Looser:
-		return k.level(v) > k.level(own)
-	case Ordinary:
-		return false
+		return !contains(items, others)
 	case Listed:
-		return len(items) > 0
-	case Fewer:
-		return !contains(items, k.Default) || !contains(items, own)
-	case Outside:
-		if path, ok := v.(string); ok {
-			items = nil
-			if path != "" {
-				items = []string{path}
-			}
-		}
-		return slices.ContainsFunc(items, func(path string) bool { return !inside(resolve(path, repo, ""), repo) })
-	case Weaker:
-		return k.level(v) > min(k.level(k.Default), k.level(own))
-	case Changed, Own:
+		return !contains(others, items)
+	case Beyond:
+		return len(others) > 0 && (len(items) == 0 || !contains(others, items))
+	case Looser:
+		return k.level(v) > k.level(than)
+	case Ordinary, Changed, Outside, Own:
 	}
-	return YAML(v) != YAML(k.Default) || YAML(v) != YAML(own)
+	return YAML(v) != YAML(than)
 }
 
 // amount is a number or duration. A negative one is no limit, and so is 0 where it is the default, or where negative ones are
@@ -118,35 +100,45 @@ func (k Key) level(v any) int {
 	return len(k.Levels)
 }
 
-// note says in the example which values need trust; empty: none.
+// note says in the example which values need trust; empty: none where the user's own file does not have the key.
 func (k Key) note() string {
-	if k.Guard == Weaker {
+	if k.Guard == Looser && k.Bound {
 		if free := slices.Concat(k.Levels[:k.level(k.Default)+1]...); len(free) > 1 {
 			return "guarded but for " + strings.Join(free, ", ")
 		}
+		return "guarded"
 	}
 	note, special := map[Guard]string{
 		Ordinary: "",
 		Outside:  "guarded outside the repository",
-		Fewer:    "guarded where it lacks one of these",
 		Above:    "guarded above your own",
 		Below:    "guarded below your own",
 		Lacking:  "guarded where it lacks some of your own",
 		Beyond:   "guarded where it admits more than your own",
-		Other:    "guarded where it is not your own",
 		Looser:   "guarded where it is looser than your own",
 		Own:      "yours alone",
 	}[k.Guard]
 	if !special {
 		return "guarded"
 	}
+	if k.Bound {
+		note = strings.Replace(note, "your own", "this", 1)
+	}
 	return note
 }
 
-// contains reports whether items has all those of the other list.
-func contains(items []string, of any) bool {
-	all, _ := of.([]string)
-	return !slices.ContainsFunc(all, func(item string) bool { return !slices.Contains(items, item) })
+// listOf is a list; a text is one of a single item, or of none.
+func listOf(v any) []string {
+	items, _ := v.([]string)
+	if text, _ := v.(string); text != "" {
+		items = []string{text}
+	}
+	return items
+}
+
+// contains reports whether items has all the others.
+func contains(items, others []string) bool {
+	return !slices.ContainsFunc(others, func(item string) bool { return !slices.Contains(items, item) })
 }
 
 // guardedIn are the values of the repository's layer that need trust.
@@ -157,9 +149,17 @@ func guardedIn(repository, user *layer, repo string) trust.Values {
 		if !set {
 			continue
 		}
-		if k.guarded(v, user.values[k.Name], repo) {
+		own, said := user.values[k.Name]
+		if !said && slices.ContainsFunc(k.Beside, user.has) {
+			own = k.Default
+		}
+		if k.guarded(v, own, repo) {
 			written := repository.written[k.Name]
-			values = append(values, trust.Of(k.Name, YAML(k.show(written)), YAML(written)))
+			shown := YAML(k.show(written))
+			if said {
+				shown += ", and your own file says " + YAML(k.show(own))
+			}
+			values = append(values, trust.Of(k.Name, shown, YAML(written)))
 		}
 	}
 	slices.SortFunc(values, func(a, b trust.Value) int { return strings.Compare(a.Key, b.Key) })

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,18 +20,18 @@ func nobody() (trust.Values, error) { return nil, nil }
 // TestEveryKeyIsJudged: a new key says whether a repository may set it.
 func TestEveryKeyIsJudged(t *testing.T) {
 	t.Parallel()
-	guards := []Guard{Ordinary, Changed, Listed, Fewer, Outside, Weaker, Own, Above, Below, Lacking, Beyond, Other, Looser}
+	guards := []Guard{Ordinary, Changed, Listed, Outside, Own, Above, Below, Lacking, Beyond, Looser}
 	for _, k := range Keys() {
 		if !slices.Contains(guards, k.Guard) {
 			t.Errorf("%s: nobody has judged whether a repository may set it; give it a Guard (%q)", k.Name, guards)
 		}
-		if (k.Guard == Weaker || k.Guard == Looser) != (len(k.Levels) > 0) {
+		if (k.Guard == Looser) != (len(k.Levels) > 0) {
 			t.Errorf("%s: Guard %q with the levels %v", k.Name, k.Guard, k.Levels)
 		}
 		if len(k.Levels) > 0 && k.level(k.Default) == len(k.Levels) {
 			t.Errorf("%s: its default is on no level", k.Name)
 		}
-		if slices.Contains([]Guard{Listed, Fewer, Lacking, Beyond}, k.Guard) && !k.List() {
+		if slices.Contains([]Guard{Listed, Lacking}, k.Guard) && !k.List() {
 			t.Errorf("%s: Guard %q is for lists", k.Name, k.Guard)
 		}
 	}
@@ -112,8 +113,29 @@ func TestUntrusted(t *testing.T) {
 		{file: "tracker: local\n"},
 		{file: "trusted-bots: ['7']\n", keys: "trusted-bots"},
 		// Ordinary.
-		{file: "labels: [x]\ngate: [make test]\nsetup: [npm ci]\nimage: a/b\nmemory-mb: 512\npublish: merge\nmodel: m\n"},
-		{file: "budget-usd: 100\nmax-attempts: 99\nmin-free-mb: 0\ngate-on: worktree\ngate-files: report\ngate-canary: false\nparallel: 64\n"},
+		{file: "labels: [x]\ngate: [make test]\nsetup: [npm ci]\nimage: a/b\nmemory-mb: 512\npublish: branch\nmodel: m\n"},
+		{file: "budget-usd: 100\nmax-attempts: 99\nmin-free-mb: 1025\ngate-on: worktree\ngate-files: report\ngate-canary: false\nparallel: 64\n"},
+		{file: "agent: codex\nattempts: [codex]\nfallback: [codex]\nreview: codex\n"},
+		// What acts in somebody's name.
+		{file: "publish: auto-merge\n", keys: "publish"},
+		{file: "publish: merge\n", keys: "publish"},
+		{file: "request-target: production\n", keys: "request-target"},
+		// What is this host's, or counts for its limits.
+		{file: "write-spacing: 0s\nestimate-tokens: 1\nestimate-usd: 0.01\nmin-free-mb: 0\nkeep-runs: 1\nlayer-max-mb: 9999\nlog-level: error\n",
+			keys: "estimate-tokens, estimate-usd, keep-runs, layer-max-mb, log-level, min-free-mb, write-spacing"},
+		// Another value than the user's own.
+		{user: "sandbox: docker\nimage: mine@sha256:1\n", file: "image: other\n", keys: "image"},
+		{user: "sandbox: podman\n", file: "sandbox: docker\n", keys: "sandbox"},
+		{user: "sandbox: none\n", file: "sandbox: landlock\n", keys: "sandbox"},
+		{user: "model: haiku\neffort: low\n", file: "model: opus\neffort: high\n", keys: "effort, model"},
+		{user: "model: haiku\n", file: "attempts: ['claude-code:opus']\nfallback: [codex]\nreview: codex\n", keys: "attempts, fallback, review"},
+		{user: "agent-command: [mine]\n", file: "agent: claude-code\n", keys: "agent"},
+		{user: "review: ''\nsetup: [a]\n", file: "review: codex\nsetup: [b]\n", keys: "review, setup"},
+		{user: "container-args: [--read-only]\nbefore: [a]\nagent-args: [--strict]\n", file: "container-args: []\nbefore: []\nagent-args: []\n",
+			keys: "agent-args, before, container-args"},
+		{user: "budget-agents: ['claude-code=1']\nprices: ['m=1/2']\n", file: "budget-agents: []\nprices: []\n", keys: "budget-agents, prices"},
+		{user: "prompt-file: ~/p.md\n", file: "prompt-file: docs/p.md\n", keys: "prompt-file"},
+		{user: "gate: [make test]\n", file: "gate-on: worktree\ngate-canary: false\n", keys: "gate-canary, gate-on"},
 		// What loosens the user's own limits.
 		{user: "budget-usd: 5\n", file: "budget-usd: 0\n", keys: "budget-usd"},
 		{user: "budget-usd: 5\n", file: "budget-usd: 5.5\n", keys: "budget-usd"},
@@ -145,9 +167,9 @@ func TestUntrusted(t *testing.T) {
 		{user: "assignee: ''\n", file: "assignee: me\n"},
 		{user: "publish: branch\n", file: "publish: merge\n", keys: "publish"},
 		{user: "publish: pr\n", file: "publish: auto-merge\n", keys: "publish"},
-		{user: "publish: merge\n", file: "publish: auto-merge\n"},
+		{user: "publish: merge\n", file: "publish: auto-merge\n", keys: "publish"},
 		{user: "publish: branch\n", file: "publish: auto\n", keys: "publish"},
-		{user: "publish: auto\n", file: "publish: pr\n"},
+		{user: "publish: auto\n", file: "publish: pr\n", keys: "publish"},
 		{user: "publish: merge\n", file: "publish: none\n"},
 		{user: "gate: [make real-test]\n", file: "gate: ['true']\n", keys: "gate"},
 		{user: "gate: [make test]\n", file: "gate: [make lint, make test]\n"},
@@ -281,5 +303,21 @@ func TestGuardedHidesSecrets(t *testing.T) {
 	}
 	if got, again := read("prompt-file: ../x\n"), read("prompt-file: ../x\n"); got.Hash() != again.Hash() {
 		t.Error("the hash depends on where the repository is")
+	}
+}
+
+// TestOwnValueWins: no key takes another value than the user's own from a repository without trust, unless it is stricter.
+func TestOwnValueWins(t *testing.T) {
+	t.Parallel()
+	another := map[Kind][2]any{
+		Text: {"a", "b"}, Path: {"/repo/a", "/repo/b"}, Bool: {true, false}, Duration: {time.Second, time.Minute},
+		Int: {1, 2}, Float: {1.0, 2.0}, Names: {[]string{"a"}, []string{"b"}}, Lines: {[]string{"a"}, []string{"b"}}, Words: {[]string{"a"}, []string{"b"}},
+	}
+	for _, k := range Keys() {
+		v := another[k.Kind]
+		there, back := k.guarded(v[0], v[1], "/repo"), k.guarded(v[1], v[0], "/repo")
+		if ordered := slices.Contains([]Guard{Above, Below, Looser}, k.Guard); ordered && !there && !back || !ordered && (!there || !back) {
+			t.Errorf("%s: %v against an own %v is guarded: %t, the other way round: %t", k.Name, v[0], v[1], there, back)
+		}
 	}
 }

@@ -74,7 +74,11 @@ type Key struct {
 	Use     Use    // none: only `ralph config` has its flag
 	// Guard says which values of a repository's file need the user's trust. Every key has one.
 	Guard Guard
-	// Levels order the values of a key that is guarded as Weaker or Looser, strongest first. A value on none is weaker than all.
+	// Bound says that the default counts as the user's own value, even where their file does not have the key.
+	Bound bool
+	// Beside are keys this one acts in place of: an own value of any of them stands for the default of this one, too.
+	Beside []string
+	// Levels order the values of a key that is guarded as Looser, strongest first. A value on none is weaker than all.
 	Levels [][]string
 	// Choices is the closed set of values; empty allows anything the kind and Check allow.
 	Choices []string

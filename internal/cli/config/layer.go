@@ -18,6 +18,8 @@ func newLayer(s Source) *layer {
 	return &layer{source: s, values: map[string]any{}, written: map[string]any{}, origins: map[string]Origin{}}
 }
 
+func (l *layer) has(key string) bool { _, set := l.values[key]; return set }
+
 func (l *layer) fail(where, message string) {
 	l.problems = append(l.problems, Problem{Where: where, Message: message})
 }

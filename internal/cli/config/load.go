@@ -70,6 +70,7 @@ func (s Sources) files() (r rules, user, repository *layer) {
 	user, repository = newLayer(FromUser), newLayer(FromRepository)
 	if path := UserFile(s.Environ); path != "" {
 		user = readFile(path, FromUser, r)
+		user.chooseAgent(s.Commanded) // or a repository's agent would drop the program
 	}
 	if s.Repo != "" {
 		repository = readFile(filepath.Join(s.Repo, File), FromRepository, r)

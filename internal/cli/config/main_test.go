@@ -47,8 +47,8 @@ func (s setup) load(t *testing.T) (*Loaded, string, error) {
 	sources := Sources{
 		Flags: flags, Environ: append([]string{"HOME=" + root + "/home"}, s.env...), Dir: root + "/cwd", Repo: root + "/repo",
 		Choices: map[string][]string{
-			"tracker": {"auto", "local", "gitlab"}, "agent": {"claude-code", "codex", "command"},
-			"sandbox": {"auto", "native", "docker", "sbx", "landlock", "later", "none"},
+			"tracker": {"auto", "local", "github", "gitlab"}, "agent": {"claude-code", "codex", "command"},
+			"sandbox": {"auto", "native", "docker", "sbx", "landlock", "later", "none", "podman"},
 			"effort":  {"low", "high"}, "permission-mode": {"plan", "read-only"},
 		},
 		Commanded: []string{"command"}, Trusted: s.trusted,

@@ -17,9 +17,9 @@ const configLong = `Print every setting: its effective value, and where it comes
 a line. Values that may be secret are hidden.
 
 Flags are stronger than RALPH_* variables, these than .ralph/config.yaml in the repository, that than your own file
-(~/.config/ralph/config.yaml), and that than the defaults. What the repository's file sets outside the sandbox needs your
-consent (ralph trust): without it, the values are shown as if the file did not set them. Any flag of a setting may be given,
-to see what it does.`
+(~/.config/ralph/config.yaml), and that than the defaults. What the repository's file sets outside the sandbox, or against
+your own file, needs your consent (ralph trust): without it, the values are shown as if the file did not set them. Any flag
+of a setting may be given, to see what it does.`
 
 // NewConfig makes `ralph config`.
 func NewConfig(a *compose.App) *cobra.Command {
