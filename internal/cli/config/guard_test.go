@@ -120,6 +120,11 @@ func TestUntrusted(t *testing.T) {
 		{file: "publish: auto-merge\n", keys: "publish"},
 		{file: "publish: merge\n", keys: "publish"},
 		{file: "request-target: production\n", keys: "request-target"},
+		{file: "request-labels: [automerge, safe to test]\nrequest-assignees: [mallory]\nreviewers: [mallory]\n", keys: "request-assignees, request-labels, reviewers"},
+		{file: "review-label: ship-it\nneeds-human-label: a\nneeds-info-label: b\nclaimed-label: c\nfailed-label: d\n",
+			keys: "claimed-label, failed-label, needs-human-label, needs-info-label, review-label"},
+		{user: "request-labels: [hold]\nreviewers: [ada]\nreview-label: done\n", file: "request-labels: []\nreviewers: [ada, mallory]\nreview-label: in-review\n",
+			keys: "request-labels, review-label, reviewers"},
 		// What is this host's, or counts for its limits.
 		{file: "write-spacing: 0s\nestimate-tokens: 1\nestimate-usd: 0.01\nmin-free-mb: 0\nkeep-runs: 1\nlayer-max-mb: 9999\nlog-level: error\n",
 			keys: "estimate-tokens, estimate-usd, keep-runs, layer-max-mb, log-level, min-free-mb, write-spacing"},
