@@ -21,6 +21,7 @@ func TestInitInACloneOfAProject(t *testing.T) {
 	}{
 		"github":           {"git@github.com:acme/widgets.git", nil, "", "auto", false},
 		"gitlab":           {"https://gitlab.example.com/a/b/c.git", nil, "", "auto", false},
+		"files there":      {"git@github.com:acme/widgets.git", nil, "", "local", true},
 		"another host":     {"https://git.example.com/acme/widgets.git", nil, "", "auto", true},
 		"no remote":        {"", nil, "", "auto", true},
 		"wanted":           {"git@github.com:acme/widgets.git", []string{"--tracker=local"}, "", "local", true},
@@ -34,12 +35,15 @@ func TestInitInACloneOfAProject(t *testing.T) {
 			if c.remote != "" {
 				m.remote(t, c.remote)
 			}
+			if name == "files there" {
+				m.write(t, ".ralph/backlog/example.md", "# One\n")
+			}
 			got := m.run(t, func(h *compose.Host) {
 				if c.answer != "" {
 					h.Interactive, h.Stdin = true, strings.NewReader(c.answer)
 				}
 			}, append([]string{"init", "--agent=command", "--agent-command=true", "--sandbox=none", "--gate=true"}, c.args...)...)
-			if got.status != 0 || strings.Contains(got.stdout, "backlog/example.md") != c.folder {
+			if got.status != 0 || strings.Contains(got.stdout, "backlog/example.md") != (c.folder && name != "files there") {
 				t.Errorf("got %+v", got)
 			}
 			if _, err := os.Stat(filepath.Join(m.repo, ".ralph", "backlog")); (err == nil) != c.folder {
@@ -52,18 +56,19 @@ func TestInitInACloneOfAProject(t *testing.T) {
 	}
 }
 
-// TestAutoSaysWhatItPassesOver: where there are a folder and a forge, doctor and work say which was taken, and why.
+// TestAutoSaysWhatItPassesOver: where there are a folder and a forge, the folder, which came with the repository, is not
+// taken, and doctor and work say so.
 func TestAutoSaysWhatItPassesOver(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
 	m.commit(t)
 	args := []string{"--sandbox=none", "--agent-command=true", "--project=https://github.com/acme/widgets"}
-	const want = "tracker auto: local, because ROOT/repo/.ralph/backlog exists; the issues on github are ignored"
-	if got := m.run(t, nil, append([]string{"doctor"}, args...)...); !strings.Contains(got.stdout, "warn  tracker       "+want) || !strings.Contains(got.stdout, "--tracker github") {
+	const want = "tracker auto: github, by the remote's host; the issues in ROOT/repo/.ralph/backlog are ignored"
+	if got := m.run(t, nil, append([]string{"doctor"}, args...)...); !strings.Contains(got.stdout, "warn  tracker       "+want) || !strings.Contains(got.stdout, "--tracker local") {
 		t.Errorf("doctor: %+v", got)
 	}
-	if got := m.run(t, nil, append([]string{"work", "--dry-run"}, args...)...); got.status != 0 || strings.Count(got.stderr, want) != 1 {
+	if got := m.run(t, nil, append([]string{"work", "--dry-run"}, args...)...); got.status == 0 || got.stdout != "" || strings.Count(got.stderr, want) != 1 {
 		t.Errorf("work: %+v", got)
 	}
 	for _, said := range [][]string{{"--tracker=local"}, {"--project="}} {

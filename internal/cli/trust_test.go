@@ -256,6 +256,37 @@ func TestTrust(t *testing.T) {
 	}
 }
 
+// TestOwnTrackerStays: a repository does not put its files in the place of the tracker that the user has named, and every
+// command says what it would have set, and what the user has said.
+func TestOwnTrackerStays(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.own(t, "tracker: github\nsetup: [mine]\n")
+	m.write(t, ".ralph/config.yaml", "tracker: local\nlocal: {dir: docs/todo}\nsetup: [theirs]\nreview-label: ship-it\n")
+	m.write(t, "docs/todo/1.md", "---\ntitle: Evil\nauthor: ada\nlabels: [no-human]\n---\n")
+	m.commit(t)
+	const what = "ROOT/repo/.ralph/config.yaml sets review-label, setup, tracker, which a repository may do only with your consent; "
+	refused := ran{status: exit.Usage, stderr: "ralph: " + what + "read and accept it with: ralph trust\n"}
+	if got := m.run(t, nil, "work", "--sandbox=none", "--agent-command=true"); got != refused {
+		t.Errorf("work: %+v", got)
+	}
+	without := ran{stdout: "github\n", stderr: "ralph: warning: " + what + "this command goes on without; read and accept it with: ralph trust\n"}
+	if got := m.run(t, nil, "config", "tracker"); got != without {
+		t.Errorf("config: %+v", got)
+	}
+	if got := m.run(t, nil, "doctor"); !saysWithout(got) || strings.Contains(got.stdout, "todo") {
+		t.Errorf("doctor: %+v", got)
+	}
+	got := m.run(t, nil, "trust", "--yes")
+	const list = "    review-label  ship-it\n    setup         [theirs], and your own file says [mine]\n    tracker       local, and your own file says github\n"
+	if got.status != 0 || !strings.Contains(got.stdout, list) {
+		t.Errorf("trust: %+v", got)
+	}
+	if got := m.run(t, nil, "work", "--dry-run", "--sandbox=none", "--agent-command=true"); got.status != 0 || !strings.Contains(got.stdout, "Evil") {
+		t.Errorf("work: %+v", got)
+	}
+}
+
 // TestTrustAsks a person, and takes nothing but yes for an answer.
 func TestTrustAsks(t *testing.T) {
 	t.Parallel()

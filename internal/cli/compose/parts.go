@@ -39,7 +39,7 @@ type Parts struct {
 	Backlog       tracker.Tracker // nil for a command that asked for the repository alone
 	Log           *slog.Logger    // without secrets
 	Secrets       *redact.Secrets // of this host: what is obtained on the way is added
-	passedOver    string          // the forge that the tracker "auto" could have taken, too; empty: there is none
+	passedOver    string          // the tracker "local" where "auto" has taken a forge beside its folder; else empty
 	taken         string          // the tracker that it took instead
 	looks         bool            // nothing is run in the sandbox
 	warned        bool            // it was said what the sandbox has no means for

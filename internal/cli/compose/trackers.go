@@ -75,7 +75,8 @@ func (a *App) Tracker(ctx context.Context, p *Parts) (tracker.Tracker, error) {
 	return t, nil
 }
 
-// TrackerKind resolves the tracker "auto": an existing folder of issues is meant to be worked; else the remote's host decides.
+// TrackerKind resolves the tracker "auto": the remote's host decides, and a folder of issues counts where that is no forge.
+// Files of the repository do not decide: they would take the place of issues that people have approved.
 func (a *App) TrackerKind(ctx context.Context, p *Parts) (tracker.Descriptor, error) {
 	if p.Tracker != "auto" {
 		return a.Trackers.Lookup(p.Tracker)
@@ -86,14 +87,13 @@ func (a *App) TrackerKind(ctx context.Context, p *Parts) (tracker.Descriptor, er
 	}
 	hosted, onForge := a.Trackers.ForRemote(remote)
 	folder, has := a.Trackers.Folder()
-	if _, err := os.Stat(p.LocalDir); has && err == nil {
-		p.passedOver, p.taken = hosted.Name, folder.Name
+	if !onForge {
 		return folder, nil
 	}
-	if onForge {
-		return hosted, nil
+	if _, err := os.Stat(p.LocalDir); has && err == nil {
+		p.passedOver, p.taken = folder.Name, hosted.Name
 	}
-	return folder, nil
+	return hosted, nil
 }
 
 // IgnoredTracker says, where the tracker "auto" had two to choose from, which it took and why; else it is empty.
@@ -101,12 +101,12 @@ func (p *Parts) IgnoredTracker() string {
 	if p.passedOver == "" {
 		return ""
 	}
-	return fmt.Sprintf("tracker auto: %s, because %s exists; the issues on %s are ignored", p.taken, p.LocalDir, p.passedOver)
+	return fmt.Sprintf("tracker auto: %s, by the remote's host; the issues in %s are ignored", p.taken, p.LocalDir)
 }
 
 // IgnoredTrackerFix settles the choice.
 func (p *Parts) IgnoredTrackerFix() string {
-	return fmt.Sprintf("tracker: %s (or tracker: %s, if that is meant) in .ralph/config.yaml, or --tracker %[1]s", p.passedOver, p.taken)
+	return fmt.Sprintf("tracker: %s (or tracker: %s, if that is meant) in your own file, or in .ralph/config.yaml with ralph trust, or --tracker %[1]s", p.passedOver, p.taken)
 }
 
 // project is the address of the project on the forge.

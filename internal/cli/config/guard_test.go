@@ -110,7 +110,11 @@ func TestUntrusted(t *testing.T) {
 		{file: "remote: public-fork\n", keys: "remote"},
 		{file: "project: https://evil.example/a/b\n", keys: "project"},
 		{file: "tracker: gitlab\n", keys: "tracker"},
-		{file: "tracker: local\n"},
+		{file: "tracker: local\n", keys: "tracker"},
+		{file: "tracker: auto\nremote: auto\n"},
+		{file: "tracker: local\n", user: "tracker: github\n", keys: "tracker"},
+		{file: "tracker: auto\n", user: "tracker: github\n", keys: "tracker"},
+		{file: "remote: none\n", keys: "remote"}, // the tracker follows from it
 		{file: "trusted-bots: ['7']\n", keys: "trusted-bots"},
 		// Ordinary.
 		{file: "labels: [x]\ngate: [make test]\nsetup: [npm ci]\nimage: a/b\nmemory-mb: 512\npublish: branch\nmodel: m\n"},

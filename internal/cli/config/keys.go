@@ -62,8 +62,8 @@ func groups() []group {
 				Help: "LABEL=NUMBER, 1 the most urgent, on a forge; empty: P0 to P4, priority: critical, high, medium, low"},
 		}},
 		{"Where they live", []Key{
-			{Name: "tracker", Default: "auto", Registered: true, Guard: Looser, Bound: true, Levels: [][]string{{"auto", "local"}}, Use: toFind,
-				Help: "auto: local where its folder exists, else what hosts the remote"},
+			{Name: "tracker", Default: "auto", Registered: true, Guard: Changed, Use: toFind,
+				Help: "auto: what hosts the remote, else local"},
 			{Name: "local.dir", Kind: Path, Default: ".ralph/backlog", Guard: Outside, Use: toFind, Help: "folder of the local tracker's Markdown files"},
 			{Name: "project", Guard: Changed, Use: toTrack, Help: "project on the forge, as a remote's address; empty: the remote"},
 			{Name: "forge-url", Guard: Changed, Use: toTrack, Help: "address of the forge's API; empty: from the project's host"},
@@ -176,7 +176,7 @@ func groups() []group {
 			{Name: "reviewers", Kind: Names, Guard: Changed, Use: toWork, Help: "who is asked to review pull requests"},
 			{Name: "request-assignees", Kind: Names, Guard: Changed, Use: toWork, Help: "who is assigned to pull requests"},
 			{Name: "max-rounds", Kind: Int, Default: 3, Guard: Above, Use: toWork, Help: "follow-up runs of one pull request; 0: none"},
-			{Name: "remote", Default: "auto", Check: checkRemote, Guard: Looser, Bound: true, Levels: [][]string{{"none"}, {"auto"}}, Use: toFind,
+			{Name: "remote", Default: "auto", Check: checkRemote, Guard: Changed, Use: toFind,
 				Help: "remote for claims and branches: auto (origin, if there is one), none, or a name"},
 		}},
 		{"Time", []Key{

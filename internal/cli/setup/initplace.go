@@ -23,14 +23,18 @@ func place(ctx context.Context, a *compose.App, o initOptions, top string, c *sc
 	if err != nil {
 		return nil, err
 	}
-	if kind, found := a.Trackers.ForRemote(remote); found && !hasBacklog(top) {
+	kind, found := a.Trackers.ForRemote(remote)
+	if found && !hasBacklog(top) {
 		return &kind, nil
+	}
+	if folder, has := a.Trackers.Folder(); found && has {
+		c.Tracker = folder.Name // `auto` would take the forge
 	}
 	c.Backlog = true
 	return nil, nil
 }
 
-// hasBacklog reports whether there are files of issues already; `auto` takes them.
+// hasBacklog reports whether there are files of issues already.
 func hasBacklog(top string) bool {
 	_, err := os.Lstat(filepath.Join(top, scaffold.Dir, "backlog"))
 	return err == nil
