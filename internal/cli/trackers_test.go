@@ -200,7 +200,7 @@ func TestNewTracker(t *testing.T) {
 	}
 }
 
-// TestFiltersAreNotIgnored: every filter narrows the local backlog, and one that a tracker cannot apply is an error that
+// TestFiltersAreNotIgnored: filters narrow the local backlog, and one that a tracker cannot apply is an error that
 // says so, before anything starts.
 func TestFiltersAreNotIgnored(t *testing.T) {
 	t.Parallel()
@@ -209,11 +209,15 @@ func TestFiltersAreNotIgnored(t *testing.T) {
 		"---\ntitle: One\nauthor: Ada\nassignees: [grace, Ada]\nmilestone: V1\nlabels: no-human\n---\n")
 	m.write(t, ".ralph/backlog/two.md", "---\ntitle: Two\nlabels: no-human\n---\n")
 	m.commit(t)
-	for _, filter := range []string{"--author=ada", "--assignee=ada", "--milestone=v1"} {
+	for _, filter := range []string{"--assignee=ada", "--milestone=v1"} {
 		got := m.run(t, nil, "work", "--dry-run", filter, "--sandbox=none", "--agent-command=true")
 		if got.status != 0 || !strings.Contains(got.stdout, "One") || strings.Contains(got.stdout, "Two") {
 			t.Errorf("%s: %+v", filter, got)
 		}
+	}
+	if got := m.run(t, nil, "work", "--dry-run", "--author=ada"); got.status != exit.Usage || got.stdout != "" ||
+		!strings.Contains(got.stderr, "tracker local does not support authors") {
+		t.Errorf("anybody can write a name into a file: %+v", got)
 	}
 	bare := tracker.Descriptor{Name: "bare", Open: func(tracker.Settings) (tracker.Tracker, error) { panic("opened") }}
 	_, err := bare.New(tracker.Settings{Milestone: "v1"})

@@ -10,9 +10,10 @@ import (
 func Descriptor() tracker.Descriptor {
 	return tracker.Descriptor{
 		Name: Name, Title: "local", Summary: "files in " + DefaultDir,
-		Options: []tracker.Option{tracker.OptionFolder, tracker.OptionAuthors, tracker.OptionAssignee, tracker.OptionMilestone},
+		// No OptionAuthors: whoever writes a file writes the author's name, which would prove nothing.
+		Options: []tracker.Option{tracker.OptionFolder, tracker.OptionAssignee, tracker.OptionMilestone},
 		Open: func(s tracker.Settings) (tracker.Tracker, error) {
-			c := Config{Dir: s.Folder, Authors: s.Authors, Assignee: s.Assignee, Milestone: s.Milestone, Log: s.Log}
+			c := Config{Dir: s.Folder, Assignee: s.Assignee, Milestone: s.Milestone, Log: s.Log}
 			if s.StateDir != "" {
 				c.LockDir = filepath.Join(s.StateDir, "locks")
 			}

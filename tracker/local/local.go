@@ -56,9 +56,8 @@ type Config struct {
 	// LockDir is where the lock file is kept, the same for every ralph that shares Dir; made when it is missing. Empty
 	// puts the lock into Dir, as a hidden file.
 	LockDir string
-	// Authors narrows the backlog to issues by these people, whatever their case; empty means any.
-	Authors []string
-	// Assignee and Milestone narrow it to issues that are assigned to somebody, and to those of a milestone, likewise.
+	// Assignee and Milestone narrow it to issues that are assigned to somebody, and to those of a milestone, whatever their
+	// case; empty means any.
 	Assignee, Milestone string
 	// Log is for operators; the zero value is silent.
 	Log *slog.Logger
@@ -318,10 +317,7 @@ func (t *Tracker) where(name string, line int) string {
 
 // wants applies the filters of the configuration.
 func (t *Tracker) wants(h header) bool {
-	has := func(names []string, name string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
-	}
-	return (len(t.cfg.Authors) == 0 || has(t.cfg.Authors, h.author)) &&
-		(t.cfg.Assignee == "" || has(h.assignees, t.cfg.Assignee)) &&
+	mine := func(name string) bool { return strings.EqualFold(name, t.cfg.Assignee) }
+	return (t.cfg.Assignee == "" || slices.ContainsFunc(h.assignees, mine)) &&
 		(t.cfg.Milestone == "" || strings.EqualFold(h.milestone, t.cfg.Milestone))
 }

@@ -27,13 +27,12 @@ func TestFilters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, front := range map[string]string{
-		"a": "author: Ada\nassignee: grace\nmilestone: v1", "b": "assignees: [bob, Grace]\nmilestone: 'V1'",
+		"a": "assignee: grace\nmilestone: v1", "b": "assignees: [bob, Grace]\nmilestone: 'V1'",
 		"c": "assignee: bob, grace\nmilestone: 2", "d": "author: [\n",
 	} {
 		write(t, dir, name+".md", "---\n"+front+"\n---\n")
 	}
 	for want, c := range map[string]Config{
-		"a":     {Authors: []string{"eve", "ada"}},
 		"a b c": {Assignee: "GRACE"},
 		"b c":   {Assignee: "bob"},
 		"a b":   {Milestone: "v1"},
