@@ -171,7 +171,7 @@ func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 }
 
 // count reads the runs and puts their counts into the next run's record. known is the claim's record.
-func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.Record) (journal.History, error) {
+func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.ClaimRecord) (journal.History, error) {
 	runs, err := w.history(ctx, rec.Key)
 	last, _ := runs.Last()
 	rec.Earlier = tally.Newest(last, known)

@@ -64,7 +64,7 @@ func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
 		}
 		rec := w.newRecord(issue)
 		rec.Base = base.Name
-		if _, err := w.count(ctx, &rec, worktree.Record{}); err != nil {
+		if _, err := w.count(ctx, &rec, worktree.ClaimRecord{}); err != nil {
 			return "", err
 		}
 		return w.runner.Prompt(ctx, issue, rec.Run)

@@ -333,7 +333,7 @@ func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) 
 		after, cancel := workspace.Outlasting(ctx)
 		defer cancel()
 		if forget {
-			err = claim.End(ctx, worktree.Record{})
+			err = claim.End(ctx, worktree.ClaimRecord{})
 		} else {
 			_, err = w.onBehalf(ctx, key, claim)
 		}

@@ -90,7 +90,7 @@ func TestOldRecordsGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := worktree.Record{Run: "r-" + key, Outcome: "failed", Attempts: 1, At: time.Now().Add(-age)}
+		r := worktree.ClaimRecord{Run: "r-" + key, Outcome: "failed", Attempts: 1, At: time.Now().Add(-age)}
 		if held {
 			err = c.SetRecord(ctx, r)
 		} else {
@@ -105,7 +105,7 @@ func TestOldRecordsGo(t *testing.T) {
 	end("new", 29*24*time.Hour, false)
 	spent, err := f.Config.Run.Repo.Claim(ctx, "spent", worktree.Holder{Owner: "x", Run: "r"}, time.Hour)
 	if err == nil { // by a run that has not ended yet
-		err = spent.End(ctx, worktree.Record{Spend: worktree.Spend{CostUSD: 5}})
+		err = spent.End(ctx, worktree.ClaimRecord{Spend: worktree.Spend{CostUSD: 5}})
 	}
 	if err != nil {
 		t.Fatal(err)

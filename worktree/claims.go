@@ -16,8 +16,8 @@ type (
 	ClaimState = claim.State
 	// Holder is who holds a claim.
 	Holder = claim.Holder
-	// Record is what is known of an issue's runs.
-	Record = claim.Record
+	// ClaimRecord is what is known of an issue's runs.
+	ClaimRecord = claim.Record
 	// Spend is what agents used.
 	Spend = claim.Spend
 	// Passed are commits that are still to be published.

@@ -45,8 +45,8 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 	return append(all, more...), err
 }
 
-func (r *Repo) leftovers(known map[string]bool) leftover.Place {
-	return leftover.Place{
+func (r *Repo) leftovers(known map[string]bool) leftover.Scope {
+	return leftover.Scope{
 		Git: r.git, Common: r.at.Common, State: r.path("."), Root: r.opts.StateDir, Self: r.self, Age: staleLock, Known: known,
 		Refs: []string{refname.Own, r.names.Branches}, Old: r.names.Old, LockEntries: r.lockWorktrees,
 		Record: r.records.Path, SetAside: r.setAsideName,

@@ -39,7 +39,7 @@ func TestNamespaces(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		tips[tip] = true
-		if err := c.Finish(ctx, Record{Run: "r", Tip: tip}); err != nil {
+		if err := c.Finish(ctx, ClaimRecord{Run: "r", Tip: tip}); err != nil {
 			t.Fatal(err)
 		}
 	}

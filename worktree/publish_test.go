@@ -183,7 +183,7 @@ func TestPush(t *testing.T) {
 	tip := f.commit(tree.Dir(), "b", "x", "work")
 	f.imported(tree)
 	for range 2 {
-		if err := tree.Push(ctx, tip, nil, Record{}); err != nil {
+		if err := tree.Push(ctx, tip, nil, ClaimRecord{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,12 +197,12 @@ func TestPush(t *testing.T) {
 	}
 	theirs := other.commit(theirTree.Dir(), "c", "x", "their work")
 	other.imported(theirTree)
-	if err := theirTree.Push(ctx, theirs, nil, Record{}); err != nil {
+	if err := theirTree.Push(ctx, theirs, nil, ClaimRecord{}); err != nil {
 		t.Fatal(err)
 	}
 	mine := f.commit(tree.Dir(), "d", "x", "my work")
 	f.imported(tree)
-	if err := tree.Push(ctx, mine, nil, Record{}); !errors.Is(err, ErrMoved) || errors.Is(err, ErrRemote) {
+	if err := tree.Push(ctx, mine, nil, ClaimRecord{}); !errors.Is(err, ErrMoved) || errors.Is(err, ErrRemote) {
 		t.Errorf("push over theirs: %v", err)
 	}
 	// The next run continues at what people see; mine is kept.
@@ -211,7 +211,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("start = %s, want %s", next.Start(), theirs)
 	}
 	f.sh("", "mv", bare, bare+".away")
-	if err := next.Push(ctx, mine, nil, Record{}); !errors.Is(err, ErrRemote) {
+	if err := next.Push(ctx, mine, nil, ClaimRecord{}); !errors.Is(err, ErrRemote) {
 		t.Errorf("push without remote: %v", err)
 	}
 }

@@ -32,7 +32,7 @@ func (r *Repo) RemoteBranches(ctx context.Context, prefix string) (map[string]st
 // added (or last pushed). With a claim, its record becomes r in the same step; see [claim.Claim.Publish]. It fails with ErrMoved
 // when somebody else moved the branch and with ErrDeclined when the remote refuses, such as by a hook or a protected branch, and
 // wraps ErrRemote when the remote cannot be reached. Pushing what is there already is not an error.
-func (t *Tree) Push(ctx context.Context, tip string, c *Claim, r Record) (err error) {
+func (t *Tree) Push(ctx context.Context, tip string, c *Claim, r ClaimRecord) (err error) {
 	rec := t.record()
 	move := git.Edit{Ref: refname.Branch(rec.Spec.Branch), Old: rec.Lease, New: tip}
 	switch {

@@ -26,7 +26,7 @@ import (
 
 // Repo is the user's repository. It is safe for concurrent use.
 type Repo struct {
-	at      Place
+	at      Location
 	opts    Options
 	log     *slog.Logger
 	git     git.Runner // pinned to the checkout that the user stands in
@@ -44,14 +44,14 @@ type Repo struct {
 	links      diff.LinkCache
 }
 
-// Place is a repository and the checkout that the user stands in.
-type Place = git.Place
+// Location is a repository and the checkout that the user stands in.
+type Location = git.Location
 
 // Locate finds the repository that dir is in, before anything is opened.
-func Locate(ctx context.Context, dir string) (Place, error) { return git.Locate(ctx, dir) }
+func Locate(ctx context.Context, dir string) (Location, error) { return git.Locate(ctx, dir) }
 
 // StateDir is the repository's folder below root, the folder with the state of all repositories; see [statedir.Find].
-func StateDir(ctx context.Context, root string, p Place) (string, error) {
+func StateDir(ctx context.Context, root string, p Location) (string, error) {
 	return statedir.Find(ctx, root, p)
 }
 
@@ -73,7 +73,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := o.Place
+	p := o.Location
 	if p.Top == "" {
 		if p, err = git.Locate(ctx, dir); err != nil {
 			return nil, err

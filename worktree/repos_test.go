@@ -126,7 +126,7 @@ func TestLocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := realDir(t)
-	state := func(p Place) string {
+	state := func(p Location) string {
 		dir, err := StateDir(ctx, root, p)
 		if err != nil {
 			t.Error(err)

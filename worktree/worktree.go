@@ -71,8 +71,8 @@ type Base = record.Base
 
 // Options configures a Repo. StateDir is required.
 type Options struct {
-	StateDir string // ralph's state folder for this repository (mode 0700)
-	Place    Place  // what Locate has found for the folder; zero: Open looks for it
+	StateDir string   // ralph's state folder for this repository (mode 0700)
+	Location Location // what Locate has found for the folder; zero: Open looks for it
 	// HostDir is a folder that all clones on this host share. It has the claims that a clone could not leave on the remote, and beside
 	// it is a list of the machine's boots. It need not exist; default: "left" in StateDir, which other clones do not read.
 	HostDir string

@@ -205,7 +205,7 @@ func (f fleetScene) bare(ctx context.Context, machine int, r *worktree.Repo, key
 	if err := agent.Run(); err != nil {
 		return err
 	}
-	return errors.Join(tree.Remove(ctx), claim.Finish(ctx, worktree.Record{Run: key, Outcome: "no-change"}))
+	return errors.Join(tree.Remove(ctx), claim.Finish(ctx, worktree.ClaimRecord{Run: key, Outcome: "no-change"}))
 }
 
 // used is the CPU time of this process and of what it has waited for.

@@ -13,8 +13,8 @@ type Canary struct {
 	Mark string
 }
 
-// Place is where an ecosystem is to plant a test.
-type Place struct {
+// Site is where an ecosystem is to plant a test.
+type Site struct {
 	// Beside is the name (without its folder) of a test that stands there, or empty.
 	Beside string
 	// Text is that of Beside, or of another file of the folder.
@@ -25,7 +25,7 @@ type Place struct {
 
 // Message is what the failing test says. In languages in which code can replace the assertions of a test library, the test fails
 // only where each of them still does: where one lets everything pass, the canary does, too.
-func (p Place) Message() string { return p.Suffix + ": this test must fail" }
+func (p Site) Message() string { return p.Suffix + ": this test must fail" }
 
 // like returns the stem as a name like that of the file: with the same one of the beginnings, if it has any, and with the
 // first of the endings that fits.

@@ -74,7 +74,7 @@ func dotnetTools() []Tool {
 	}}
 }
 
-func dotnetCanary(p Place) []Canary {
+func dotnetCanary(p Site) []Canary {
 	if path.Ext(p.Beside) != ".cs" {
 		return nil
 	}

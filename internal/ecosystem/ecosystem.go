@@ -64,7 +64,7 @@ type Ecosystem struct {
 	// Retests run the tests of one file: the first that fits it.
 	Retests []Retest
 	// Canary writes tests that must fail, to be planted at a place; nil: there is no way to write one.
-	Canary func(Place) []Canary
+	Canary func(Site) []Canary
 	// Home says whether a file is one beside which a test may be planted when there is no test there; nil: none is.
 	Home func(path string) bool
 }

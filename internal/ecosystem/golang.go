@@ -140,7 +140,7 @@ func builtOn(file string, tags []string) bool {
 	return true
 }
 
-func goCanary(p Place) []Canary {
+func goCanary(p Site) []Canary {
 	name := "main"
 	s := golang().Syntax.Read(p.Text)
 	if clause := lex.Compile([]string{"package =%"}).Find(s); len(clause) > 0 {

@@ -118,7 +118,7 @@ func gradle(gate string) Retest {
 	}
 }
 
-func javaCanary(p Place) []Canary {
+func javaCanary(p Site) []Canary {
 	ending := path.Ext(p.Beside)
 	if p.Beside == "" || ending != ".java" && ending != ".kt" {
 		return nil

@@ -211,7 +211,7 @@ func jsMarks(patterns []string, names ...string) []string {
 	return patterns
 }
 
-func jsCanary(p Place) []Canary {
+func jsCanary(p Site) []Canary {
 	if p.Beside == "" {
 		return nil // there is no telling where the runner looks
 	}

@@ -73,7 +73,7 @@ func phpTools() []Tool {
 	}}
 }
 
-func phpCanary(p Place) []Canary {
+func phpCanary(p Site) []Canary {
 	if p.Beside == "" {
 		return nil
 	}

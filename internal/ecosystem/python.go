@@ -264,7 +264,7 @@ uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xm
 zoneinfo
 `
 
-func pythonCanary(p Place) []Canary {
+func pythonCanary(p Site) []Canary {
 	beside := p.Beside
 	if beside == "" {
 		beside = "test_.py"

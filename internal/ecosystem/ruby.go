@@ -78,7 +78,7 @@ func rubyTools() []Tool {
 	}
 }
 
-func rubyCanary(p Place) []Canary {
+func rubyCanary(p Site) []Canary {
 	if p.Beside == "" {
 		return nil
 	}

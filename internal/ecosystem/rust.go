@@ -82,7 +82,7 @@ func rustTools() []Tool {
 	}}
 }
 
-func rustCanary(p Place) []Canary {
+func rustCanary(p Site) []Canary {
 	name := p.Suffix + ".rs"
 	if p.Beside == "" {
 		// The manifest of a workspace alone has no tests, and one may turn the finding of tests off.

@@ -57,7 +57,7 @@ func (e language) plant(site []string, p Planting, suffix string, taken func(eco
 	if !found {
 		return nil
 	}
-	place := ecosystem.Place{Text: text, Suffix: suffix}
+	place := ecosystem.Site{Text: text, Suffix: suffix}
 	if e.rank(p, file) < len(e.Groups) {
 		place.Beside = path.Base(file)
 	}

@@ -133,7 +133,7 @@ type view struct {
 	p      *Planner
 	keys   []string // from the caller; empty: all
 	claims map[string]worktree.ClaimState
-	done   map[string]worktree.Record // finished
+	done   map[string]worktree.ClaimRecord // finished
 	here   map[string]bool            // those of done that this host has reported
 	last   map[string]journal.Record
 	tally  map[string]journal.Tally // counts over all machines
@@ -143,7 +143,7 @@ type view struct {
 
 func (p *Planner) newView(keys []string) view {
 	return view{
-		p: p, keys: keys, now: time.Now(), done: map[string]worktree.Record{}, here: map[string]bool{},
+		p: p, keys: keys, now: time.Now(), done: map[string]worktree.ClaimRecord{}, here: map[string]bool{},
 		last: map[string]journal.Record{}, tally: map[string]journal.Tally{},
 	}
 }
@@ -180,7 +180,7 @@ func (v view) read(ctx context.Context, keys []string) error {
 	runs, err := v.p.Run.Store.Find(ctx, journal.Query{Pool: v.p.Run.Name, Keys: keys, Kind: journal.KindIssue, Latest: true})
 	for _, r := range runs {
 		v.last[r.Key] = r
-		v.tally[r.Key] = tally.Newest(r, worktree.Record{})
+		v.tally[r.Key] = tally.Newest(r, worktree.ClaimRecord{})
 	}
 	for _, key := range keys {
 		c, claimed := v.claims[key]
@@ -195,7 +195,7 @@ func (v view) read(ctx context.Context, keys []string) error {
 }
 
 // note adds the record of a finished run.
-func (v view) note(ctx context.Context, key string, d worktree.Record) error {
+func (v view) note(ctx context.Context, key string, d worktree.ClaimRecord) error {
 	known, err := journal.Lookup(ctx, v.p.Run.Store, v.p.Run.Name, d.Run)
 	v.done[key], v.here[key] = d, known != nil && !known.Elsewhere
 	return err
@@ -298,7 +298,7 @@ func (p *Planner) Named(ctx context.Context, key string) (tracker.Issue, error) 
 type Past struct {
 	Tally    journal.Tally
 	Last     journal.Record  // the latest that has ended; zero if none has
-	Finished worktree.Record // the claim's record, if it says so
+	Finished worktree.ClaimRecord // the claim's record, if it says so
 }
 
 // WhyNot is nil if a claimed issue may still be worked.

@@ -27,7 +27,7 @@ func TestWhyNot(t *testing.T) {
 	worked := func(r journal.Tally) func(*view) { return func(v *view) { v.tally[key] = r } }
 	finished := func(hash string, here bool) func(*view) {
 		return func(v *view) {
-			v.done[key], v.here[key] = worktree.Record{Run: "r", Hash: hash, Outcome: string(journal.Succeeded)}, here
+			v.done[key], v.here[key] = worktree.ClaimRecord{Run: "r", Hash: hash, Outcome: string(journal.Succeeded)}, here
 		}
 	}
 	unlabelled := func(v *view) {
@@ -49,7 +49,7 @@ func TestWhyNot(t *testing.T) {
 		"claimed and named":                                  {issue: issue(), state: claimed(held), named: true, want: journal.SkipClaimed},
 		"the claim's process is gone":                        {issue: issue(), state: claimed(worktree.ClaimState{Holder: held.Holder, Gone: true})},
 		"an unreadable claim":                                {issue: issue(), state: claimed(worktree.ClaimState{Err: errors.New("garbled")}), want: journal.SkipBadClaim},
-		"a report that is missing":                           {issue: issue(), state: claimed(worktree.ClaimState{Record: worktree.Record{Pending: json.RawMessage(`{}`)}}), want: journal.SkipUnreported},
+		"a report that is missing":                           {issue: issue(), state: claimed(worktree.ClaimState{Record: worktree.ClaimRecord{Pending: json.RawMessage(`{}`)}}), want: journal.SkipUnreported},
 		"handed over":                                        {issue: issue("needs-human"), want: journal.SkipHuman},
 		"handed over and named":                              {issue: issue("needs-human"), named: true},
 		"waits for an answer":                                {issue: issue("needs-info"), want: journal.SkipAnswer},

@@ -18,7 +18,7 @@ type Pending struct {
 }
 
 // WritePending writes the report and makes the change of labels that a claim's record lists.
-func WritePending(ctx context.Context, t tracker.Tracker, key string, d worktree.Record) (err error) {
+func WritePending(ctx context.Context, t tracker.Tracker, key string, d worktree.ClaimRecord) (err error) {
 	var left Pending
 	if err := json.Unmarshal(d.Pending, &left); err != nil {
 		return fmt.Errorf("its claim does not say what: %w", err)

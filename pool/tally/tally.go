@@ -15,8 +15,8 @@ import (
 )
 
 // Record is a tally for other machines.
-func Record(t journal.Tally) worktree.Record {
-	r := worktree.Record{
+func Record(t journal.Tally) worktree.ClaimRecord {
+	r := worktree.ClaimRecord{
 		Run: t.Run, Host: t.Host, Outcome: string(t.Outcome), Hash: t.Hash, Tip: t.Tip, At: t.At,
 		RetryAt: t.RetryAt, Attempts: t.Attempts, Failures: t.Failures, Rounds: t.Rounds, Commands: t.Commands,
 	}
@@ -30,7 +30,7 @@ func Record(t journal.Tally) worktree.Record {
 }
 
 // Spending is what a claim says once its issue's runs have spent what the tally says.
-func Spending(r worktree.Record, t journal.Tally) worktree.Record {
+func Spending(r worktree.ClaimRecord, t journal.Tally) worktree.ClaimRecord {
 	r.Spend, r.Open = worktree.Spend(t.Spent), nil
 	for run, used := range t.Open {
 		if r.Open == nil {
@@ -43,7 +43,7 @@ func Spending(r worktree.Record, t journal.Tally) worktree.Record {
 
 // Left is what stays on the claim after a run; known is what it has said. A run that has changed nothing leaves to the next one
 // what has passed.
-func Left(known worktree.Record, run journal.Record) worktree.Record {
+func Left(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 	r := Record(run.Tally().With(Of(known)))
 	if v := run.Verdict.Outcome; v.Unavailable() || v == journal.Interrupted {
 		r.Passed = known.Passed
@@ -53,7 +53,7 @@ func Left(known worktree.Record, run journal.Record) worktree.Record {
 
 // Pushed is what a claim says once a run has pushed its commits, and has not ended. Commits that a review has refused have not
 // passed: another review of them might accept.
-func Pushed(known worktree.Record, run journal.Record) worktree.Record {
+func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 	known.Passed = nil
 	if !run.Verdict.Draft() {
 		known.Passed = &worktree.Passed{Run: run.ID, Hash: run.Run.Hash, Tip: run.Tip, Answers: run.Answers}
@@ -65,7 +65,7 @@ func Pushed(known worktree.Record, run journal.Record) worktree.Record {
 }
 
 // Of is what a claim knows of an issue's runs.
-func Of(r worktree.Record) journal.Tally {
+func Of(r worktree.ClaimRecord) journal.Tally {
 	t := journal.Tally{
 		Run: r.Run, Host: r.Host, Outcome: journal.Outcome(r.Outcome), Hash: r.Hash, Tip: r.Tip, At: r.At,
 		RetryAt: r.RetryAt, Final: r.Finished, Attempts: r.Attempts, Failures: r.Failures, Rounds: r.Rounds, Spent: agents.Usage(r.Spend), Commands: r.Commands,
@@ -87,7 +87,7 @@ func Of(r worktree.Record) journal.Tally {
 }
 
 // Newest is what an issue's runs come to, by this host's journal or by the claim: whichever knows of a later run.
-func Newest(last journal.Record, known worktree.Record) journal.Tally {
+func Newest(last journal.Record, known worktree.ClaimRecord) journal.Tally {
 	here, shared := last.Tally(), Of(known)
 	lost := last.Elsewhere && (shared.Run != "" || shared.Open != nil) // by its end it had no claim to count it
 	if here.Run != shared.Run && shared.At.Before(here.At) && !lost {
@@ -98,7 +98,7 @@ func Newest(last journal.Record, known worktree.Record) journal.Tally {
 
 // Onto is what the runs before a dead one come to when that is brought to its end: others may have worked the issue since,
 // as its claim says.
-func Onto(rec journal.Record, known worktree.Record) journal.Tally {
+func Onto(rec journal.Record, known worktree.ClaimRecord) journal.Tally {
 	shared, earlier := Of(known), rec.Earlier
 	again := shared.Asked != nil && !slices.Contains(earlier.Commands, shared.Asked.ID) // then the counts since stand, without this run
 	if !again && shared.Run != rec.ID && shared.Run != earlier.Run && earlier.At.Before(shared.At) {
@@ -110,7 +110,7 @@ func Onto(rec journal.Record, known worktree.Record) journal.Tally {
 // Unpublished is the run whose commits for the issue with this hash need no agent any more, and are not all published; nil: there
 // is none. They have passed, or their checks were cut short, and they answer what people said on the request up to then (zero:
 // nothing). Of a run of another machine, which has died after the push, only the tip is known.
-func Unpublished(runs journal.History, known worktree.Record, hash string, upTo time.Time) *journal.Record {
+func Unpublished(runs journal.History, known worktree.ClaimRecord, hash string, upTo time.Time) *journal.Record {
 	last, _ := runs.Last()
 	switch p := known.Passed; {
 	case p != nil && p.Hash == hash && !upTo.After(p.Answers):
@@ -164,10 +164,10 @@ func Held(c worktree.ClaimState) bool { return !c.Gone && c.Holder.Run != "" }
 
 // Answered is the time up to which pushed runs answer what people said on the issue's request; zero when none is known. A
 // run answers what it was told of. Of another host's run only its end is known.
-func Answered(runs journal.History, elsewhere worktree.Record) (at time.Time) {
+func Answered(runs journal.History, elsewhere worktree.ClaimRecord) (at time.Time) {
 	for _, r := range runs {
 		if r.ID == elsewhere.Run {
-			elsewhere = worktree.Record{}
+			elsewhere = worktree.ClaimRecord{}
 		}
 		told := r.Answers
 		if told.IsZero() {

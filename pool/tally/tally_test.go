@@ -77,7 +77,7 @@ func TestRunThatEndedWithoutItsClaim(t *testing.T) {
 	if got := tally.Newest(dead, claim).Spent.Input; got != 7 {
 		t.Errorf("%d spent, want what the claim says", got)
 	}
-	if got := tally.Newest(dead, worktree.Record{}).Spent.Input; got != 5 {
+	if got := tally.Newest(dead, worktree.ClaimRecord{}).Spent.Input; got != 5 {
 		t.Errorf("%d spent, want what the journal says: no claim says anything", got)
 	}
 }
@@ -95,10 +95,10 @@ func TestUnpublished(t *testing.T) {
 		}
 		return journal.History{r}
 	}
-	passed := worktree.Record{Passed: &worktree.Passed{Run: "p", Hash: "h", Tip: "pt", Answers: at}}
+	passed := worktree.ClaimRecord{Passed: &worktree.Passed{Run: "p", Hash: "h", Tip: "pt", Answers: at}}
 	for name, test := range map[string]struct {
 		runs  journal.History
-		known worktree.Record
+		known worktree.ClaimRecord
 		hash  string
 		upTo  time.Time
 		want  string // the tip

@@ -29,7 +29,7 @@ func Foreign(b record.Base, named, prefix string) error {
 
 // Find resolves ref (a branch, tag, remote branch or commit); empty means the branch checked out at the place, and wraps ErrNone when
 // there is none or it has no commits. Of equal names a branch comes first, then a remote branch, then a tag.
-func Find(ctx context.Context, g git.Runner, at git.Place, ref string) (record.Base, error) {
+func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (record.Base, error) {
 	if ref == "" {
 		return head(ctx, g, at)
 	}
@@ -71,7 +71,7 @@ func Find(ctx context.Context, g git.Runner, at git.Place, ref string) (record.B
 }
 
 // head is the branch that is checked out.
-func head(ctx context.Context, g git.Runner, at git.Place) (record.Base, error) {
+func head(ctx context.Context, g git.Runner, at git.Location) (record.Base, error) {
 	ref, err := g.Head(ctx, at.GitDir)
 	if git.ExitCode(err) == 1 {
 		return record.Base{}, fmt.Errorf("%w: no branch is checked out in %s", ErrNone, at.Top)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Place is a repository and the checkout that the user stands in.
-type Place struct {
+// Location is a repository and the checkout that the user stands in.
+type Location struct {
 	Top    string // of the checkout
 	GitDir string // of the checkout; differs from Common in a linked worktree of the user's
 	Common string // canonical; the repository's identity
@@ -20,15 +20,15 @@ type Place struct {
 }
 
 // Locate finds the repository that dir is in. Only here git discovers anything; dir is a folder of the user's.
-func Locate(ctx context.Context, dir string) (Place, error) {
+func Locate(ctx context.Context, dir string) (Location, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return Place{}, fmt.Errorf("repository: %w", err)
+		return Location{}, fmt.Errorf("repository: %w", err)
 	}
 	if info, err := os.Stat(dir); err != nil {
-		return Place{}, fmt.Errorf("repository: %w", err)
+		return Location{}, fmt.Errorf("repository: %w", err)
 	} else if !info.IsDir() {
-		return Place{}, fmt.Errorf("repository: %s is not a folder", dir)
+		return Location{}, fmt.Errorf("repository: %s is not a folder", dir)
 	}
 	out, err := New(dir).Out(ctx, "rev-parse", "--is-bare-repository", "--is-inside-work-tree",
 		"--show-object-format", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel")
@@ -36,20 +36,20 @@ func Locate(ctx context.Context, dir string) (Place, error) {
 	lines := strings.Split(out, "\n")
 	switch {
 	case len(lines) >= 2 && lines[0] == "true":
-		return Place{}, fmt.Errorf("%s is a bare repository; ralph needs a checkout, make one with: git clone %s", dir, Quote(dir))
+		return Location{}, fmt.Errorf("%s is a bare repository; ralph needs a checkout, make one with: git clone %s", dir, Quote(dir))
 	case len(lines) >= 2 && lines[1] == "false":
-		return Place{}, fmt.Errorf("%s is inside a git directory, not a checkout; use its parent: %s", dir, Quote(filepath.Dir(dir)))
+		return Location{}, fmt.Errorf("%s is inside a git directory, not a checkout; use its parent: %s", dir, Quote(filepath.Dir(dir)))
 	case err != nil:
-		return Place{}, explainNoRepository(dir, err)
+		return Location{}, explainNoRepository(dir, err)
 	case len(lines) != 6:
-		return Place{}, fmt.Errorf("%s: a path with a line break cannot be used", Printable(dir))
+		return Location{}, fmt.Errorf("%s: a path with a line break cannot be used", Printable(dir))
 	}
-	p := Place{Format: lines[2], GitDir: lines[3], Common: lines[4], Top: lines[5]}
+	p := Location{Format: lines[2], GitDir: lines[3], Common: lines[4], Top: lines[5]}
 	if p.Common, err = filepath.EvalSymlinks(p.Common); err != nil {
-		return Place{}, fmt.Errorf("repository: %w", err)
+		return Location{}, fmt.Errorf("repository: %w", err)
 	}
 	if p.GitDir, err = filepath.EvalSymlinks(p.GitDir); err != nil {
-		return Place{}, fmt.Errorf("repository: %w", err)
+		return Location{}, fmt.Errorf("repository: %w", err)
 	}
 	return p, nil
 }

@@ -46,8 +46,8 @@ type Leftover struct {
 	Remove func(ctx context.Context) (string, error)
 }
 
-// Place is where to look.
-type Place struct {
+// Scope is where to look.
+type Scope struct {
 	Git    git.Runner // pinned to the repository, and owning ralph's refs
 	Common string     // the repository's own folder
 	State  string     // the state folder
@@ -67,23 +67,23 @@ type Place struct {
 }
 
 // Find lists what was left. Only a thorough look reads the objects of ralph's refs.
-func (p Place) Find(ctx context.Context, thorough bool) ([]Leftover, error) {
-	locks, err := p.locks()
-	all := append(locks, p.garbled()...)
+func (s Scope) Find(ctx context.Context, thorough bool) ([]Leftover, error) {
+	locks, err := s.locks()
+	all := append(locks, s.garbled()...)
 	if thorough { // before the entries: git looks for a commit on all refs
-		refs, errRefs := p.brokenRefs(ctx, p.Refs...)
+		refs, errRefs := s.brokenRefs(ctx, s.Refs...)
 		all, err = append(all, refs...), errors.Join(err, errRefs)
 	}
-	entries, errEntries := p.entries(ctx)
-	return slices.Concat(all, entries, p.strays(), p.temp(), p.trash()), errors.Join(err, errEntries)
+	entries, errEntries := s.entries(ctx)
+	return slices.Concat(all, entries, s.strays(), s.temp(), s.trash()), errors.Join(err, errEntries)
 }
 
-func (p Place) locks() ([]Leftover, error) {
-	paths, err := p.Git.StaleLocks()
+func (s Scope) locks() ([]Leftover, error) {
+	paths, err := s.Git.StaleLocks()
 	var all []Leftover
 	for _, path := range paths {
 		all = append(all, Leftover{Kind: Lock, Where: path, Safe: true, Remove: func(context.Context) (string, error) {
-			if !p.old(path) { // another git has it by now
+			if !s.old(path) { // another git has it by now
 				return "", nil
 			}
 			return "", os.Remove(path)
@@ -98,44 +98,44 @@ func removing(path string) func(context.Context) (string, error) {
 
 // entries lists ralph's worktree entries which no record knows. The folder is gone: the state folder was lost. Or it is in
 // another state folder. Git refuses to check their branch out, and fails at one that is half made.
-func (p Place) entries(ctx context.Context) ([]Leftover, error) {
-	unlock, err := p.LockEntries(ctx)
+func (s Scope) entries(ctx context.Context) ([]Leftover, error) {
+	unlock, err := s.LockEntries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	dirs, err := os.ReadDir(filepath.Join(p.Common, "worktrees"))
+	dirs, err := os.ReadDir(filepath.Join(s.Common, "worktrees"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var all []Leftover
 	for _, d := range dirs {
-		entry := filepath.Join(p.Common, "worktrees", d.Name())
-		if p.Known[entry] || !IsOurs(entry) {
+		entry := filepath.Join(s.Common, "worktrees", d.Name())
+		if s.Known[entry] || !IsOurs(entry) {
 			continue
 		}
 		folder := folderOf(entry)
 		if _, err := os.Lstat(folder); folder != "" && !errors.Is(err, fs.ErrNotExist) {
-			if !strings.HasPrefix(folder, p.Root+string(filepath.Separator)) && p.old(entry) && !runs(ctx, entry) {
+			if !strings.HasPrefix(folder, s.Root+string(filepath.Separator)) && s.old(entry) && !runs(ctx, entry) {
 				key := KeyOf(d.Name())
 				all = append(all, Leftover{
 					Kind: Elsewhere, Where: folder, Detail: occupies(entry), Key: key,
 					Remove: func(ctx context.Context) (string, error) {
-						return "its files stay there; git does not know it any more", p.RemoveEntry(ctx, entry, key)
+						return "its files stay there; git does not know it any more", s.RemoveEntry(ctx, entry, key)
 					},
 				})
 			}
 			continue
 		}
 		// Only this state folder's own entries are made under our lock.
-		own := strings.HasPrefix(folder, p.State+string(filepath.Separator))
-		if !own && !p.old(entry) {
+		own := strings.HasPrefix(folder, s.State+string(filepath.Separator))
+		if !own && !s.old(entry) {
 			continue
 		}
 		key := KeyOf(d.Name())
 		all = append(all, Leftover{
 			Kind: Checkout, Where: entry, Detail: occupies(entry), Key: key, Safe: own, // a folder elsewhere may only be out of sight
-			Remove: func(ctx context.Context) (string, error) { return "", p.RemoveEntry(ctx, entry, key) },
+			Remove: func(ctx context.Context) (string, error) { return "", s.RemoveEntry(ctx, entry, key) },
 		})
 	}
 	return all, err
@@ -180,40 +180,40 @@ func occupies(entry string) string {
 	return ""
 }
 
-func (p Place) old(path string) bool {
+func (s Scope) old(path string) bool {
 	info, err := os.Lstat(path)
-	return err == nil && time.Since(info.ModTime()) > p.Age
+	return err == nil && time.Since(info.ModTime()) > s.Age
 }
 
 // RemoveEntry removes a worktree entry whose folder is gone. A commit that only its HEAD has is kept on a ref of the key.
-func (p Place) RemoveEntry(ctx context.Context, entry, key string) error {
-	if err := p.KeepHead(ctx, entry, key); err != nil {
+func (s Scope) RemoveEntry(ctx context.Context, entry, key string) error {
+	if err := s.KeepHead(ctx, entry, key); err != nil {
 		return err
 	}
-	return p.Unlink(ctx, entry)
+	return s.Unlink(ctx, entry)
 }
 
 // KeepHead makes sure that a ref has the commit that the entry's HEAD is at.
-func (p Place) KeepHead(ctx context.Context, entry, key string) error {
+func (s Scope) KeepHead(ctx context.Context, entry, key string) error {
 	content, _, _ := git.ReadRegular(filepath.Join(entry, "HEAD"))
 	head := strings.TrimSpace(string(content))
 	if !git.IsObject(head) || strings.Trim(head, "0") == "" { // its branch keeps the commit
 		return nil
 	}
-	there, err := p.Git.Objects(ctx, "commit", []string{head})
+	there, err := s.Git.Objects(ctx, "commit", []string{head})
 	if err != nil || there[head] == "" {
 		return err
 	}
-	on, err := p.Git.Out(ctx, "for-each-ref", "--count=1", "--format=%(refname)", "--contains", head)
+	on, err := s.Git.Out(ctx, "for-each-ref", "--count=1", "--format=%(refname)", "--contains", head)
 	if err != nil || on != "" {
 		return err
 	}
-	return p.Git.MoveRefs(ctx, git.Edit{Ref: p.Old(key, head), New: head, Any: true})
+	return s.Git.MoveRefs(ctx, git.Edit{Ref: s.Old(key, head), New: head, Any: true})
 }
 
 // Unlink deletes a worktree entry, at once if it can: git fails at one that is half deleted.
-func (p Place) Unlink(ctx context.Context, entry string) error {
-	trash := filepath.Join(p.State, "trash", filepath.Base(entry)+"-"+rand.Text())
+func (s Scope) Unlink(ctx context.Context, entry string) error {
+	trash := filepath.Join(s.State, "trash", filepath.Base(entry)+"-"+rand.Text())
 	err := os.Rename(entry, trash)
 	if err == nil {
 		return os.RemoveAll(trash)
@@ -224,7 +224,7 @@ func (p Place) Unlink(ctx context.Context, entry string) error {
 		}
 	}
 	// The state folder may be gone, or on another file system.
-	unlock, err := p.LockEntries(ctx)
+	unlock, err := s.LockEntries(ctx)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 
 // DropBroken removes those of the refs that are broken, so that their key can be worked: nobody may be working it. A name
 // that ends in a slash is all refs below it. It reports whether there was one.
-func (p Place) DropBroken(ctx context.Context, log *slog.Logger, refs ...string) (dropped bool, err error) {
-	all, err := p.brokenRefs(ctx, refs...)
+func (s Scope) DropBroken(ctx context.Context, log *slog.Logger, refs ...string) (dropped bool, err error) {
+	all, err := s.brokenRefs(ctx, refs...)
 	if err != nil && ctx.Err() != nil {
 		return false, err // any other error is about the user's own refs
 	}
@@ -34,12 +34,12 @@ func (p Place) DropBroken(ctx context.Context, log *slog.Logger, refs ...string)
 
 // brokenRefs lists those of the refs that name no commit, or one whose objects are not all there. Git fails at such a
 // ref, also for the user.
-func (p Place) brokenRefs(ctx context.Context, names ...string) ([]Leftover, error) {
-	refs, err := p.Git.Refs(ctx, names...)
+func (s Scope) brokenRefs(ctx context.Context, names ...string) ([]Leftover, error) {
+	refs, err := s.Git.Refs(ctx, names...)
 	if err != nil || len(refs) == 0 {
 		return nil, err
 	}
-	commits, err := p.Git.Objects(ctx, "commit", slices.Compact(slices.Sorted(maps.Values(refs))))
+	commits, err := s.Git.Objects(ctx, "commit", slices.Compact(slices.Sorted(maps.Values(refs))))
 	if err != nil {
 		return nil, err
 	}
@@ -47,54 +47,54 @@ func (p Place) brokenRefs(ctx context.Context, names ...string) ([]Leftover, err
 	var whole []string
 	for _, ref := range slices.Sorted(maps.Keys(refs)) {
 		if at := refs[ref]; commits[at] == "" {
-			all = append(all, p.broken(ref, at, "its commit "+at+" is missing"))
+			all = append(all, s.broken(ref, at, "its commit "+at+" is missing"))
 		} else {
 			whole = append(whole, ref)
 		}
 	}
-	if len(whole) == 0 || p.connected(ctx, refs, whole...) == nil {
+	if len(whole) == 0 || s.connected(ctx, refs, whole...) == nil {
 		return all, ctx.Err()
 	}
-	if err := p.connected(ctx, refs); err != nil {
+	if err := s.connected(ctx, refs); err != nil {
 		return all, fmt.Errorf("git cannot read refs of your own, so nothing can be said of ralph's: %w", err)
 	}
 	for _, ref := range whole {
-		if err := p.connected(ctx, refs, ref); git.Failed(err) {
-			all = append(all, p.broken(ref, refs[ref], "objects of its commit "+refs[ref]+" are missing"))
+		if err := s.connected(ctx, refs, ref); git.Failed(err) {
+			all = append(all, s.broken(ref, refs[ref], "objects of its commit "+refs[ref]+" are missing"))
 		}
 	}
 	return all, ctx.Err()
 }
 
 // connected fails unless every object of the refs is there. What the user's own refs have is not looked at.
-func (p Place) connected(ctx context.Context, at map[string]string, refs ...string) error {
+func (s Scope) connected(ctx context.Context, at map[string]string, refs ...string) error {
 	var in strings.Builder
 	for _, ref := range refs {
 		in.WriteString(at[ref] + "\n")
 	}
 	args := []string{"rev-list", "--objects", "--quiet", "--exclude-promisor-objects", "--stdin", "--not"}
-	for _, prefix := range p.Refs {
+	for _, prefix := range s.Refs {
 		args = append(args, "--exclude="+prefix+"*")
 	}
-	_, err := p.Git.Run(ctx, in.String(), append(args, "--glob=refs/*")...)
+	_, err := s.Git.Run(ctx, in.String(), append(args, "--glob=refs/*")...)
 	return err
 }
 
 // garbled lists files of refs that hold no name of an object, such as an empty one after a power loss.
-func (p Place) garbled() (all []Leftover) {
-	for _, prefix := range p.Refs {
-		_ = filepath.WalkDir(filepath.Join(p.Common, filepath.FromSlash(prefix)), func(path string, d fs.DirEntry, err error) error {
+func (s Scope) garbled() (all []Leftover) {
+	for _, prefix := range s.Refs {
+		_ = filepath.WalkDir(filepath.Join(s.Common, filepath.FromSlash(prefix)), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() || strings.HasSuffix(path, ".lock") {
 				return nil //nolint:nilerr // what is not there is not garbled
 			}
 			content, _, err := git.ReadRegular(path)
 			if text := strings.TrimSpace(string(content)); err == nil && !git.IsObject(text) && !strings.HasPrefix(text, "ref: ") {
-				ref, err := filepath.Rel(p.Common, path)
+				ref, err := filepath.Rel(s.Common, path)
 				if err != nil {
 					return err
 				}
 				all = append(all, Leftover{
-					Kind: Ref, Where: path, Detail: "it holds no name of a commit", Key: p.keyOf(filepath.ToSlash(ref)), Safe: p.old(path), Remove: removing(path),
+					Kind: Ref, Where: path, Detail: "it holds no name of a commit", Key: s.keyOf(filepath.ToSlash(ref)), Safe: s.old(path), Remove: removing(path),
 				})
 			}
 			return nil
@@ -103,10 +103,10 @@ func (p Place) garbled() (all []Leftover) {
 	return all
 }
 
-func (p Place) broken(ref, at, why string) Leftover {
-	return Leftover{Kind: Ref, Where: ref, Detail: why, Key: p.keyOf(ref), Remove: func(ctx context.Context) (string, error) {
-		err := p.Git.MoveRefs(ctx, git.Edit{Ref: ref, Old: at})
-		if path := filepath.Join(p.Common, filepath.FromSlash(ref)); git.Failed(err) && !errors.Is(err, git.ErrMoved) {
+func (s Scope) broken(ref, at, why string) Leftover {
+	return Leftover{Kind: Ref, Where: ref, Detail: why, Key: s.keyOf(ref), Remove: func(ctx context.Context) (string, error) {
+		err := s.Git.MoveRefs(ctx, git.Edit{Ref: ref, Old: at})
+		if path := filepath.Join(s.Common, filepath.FromSlash(ref)); git.Failed(err) && !errors.Is(err, git.ErrMoved) {
 			err = os.Remove(path) // an older git reads the commit first
 		}
 		return fmt.Sprintf("it was at %s", at), err
@@ -114,8 +114,8 @@ func (p Place) broken(ref, at, why string) Leftover {
 }
 
 // keyOf is the key of a ref: of a branch what follows the prefix, of another what follows its kind.
-func (p Place) keyOf(ref string) string {
-	for _, prefix := range p.Refs {
+func (s Scope) keyOf(ref string) string {
+	for _, prefix := range s.Refs {
 		if rest, ok := strings.CutPrefix(ref, prefix); ok {
 			parts := strings.Split(rest, "/")
 			return parts[min(len(parts)-1, 1)]

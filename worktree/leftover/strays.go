@@ -11,12 +11,12 @@ import (
 
 // strays lists folders of worktrees that have no record. A record is stored before the folders are made, and goes after
 // them.
-func (p Place) strays() (all []Leftover) {
+func (s Scope) strays() (all []Leftover) {
 	var seen []string
 	for _, kind := range []string{"worktrees", "repos", "given"} {
-		for _, name := range names(filepath.Join(p.State, kind)) {
-			path := filepath.Join(p.State, kind, name)
-			_, err := os.Lstat(p.Record(name))
+		for _, name := range names(filepath.Join(s.State, kind)) {
+			path := filepath.Join(s.State, kind, name)
+			_, err := os.Lstat(s.Record(name))
 			if info, errInfo := os.Lstat(path); errInfo != nil || !info.IsDir() || !errors.Is(err, fs.ErrNotExist) || slices.Contains(seen, name) {
 				continue
 			}
@@ -25,7 +25,7 @@ func (p Place) strays() (all []Leftover) {
 				if _, err := os.Lstat(path); err != nil {
 					return "", err
 				}
-				return p.SetAside(ctx, name)
+				return s.SetAside(ctx, name)
 			}})
 		}
 	}

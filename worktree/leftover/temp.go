@@ -22,9 +22,9 @@ func TempDir(state string, p claim.Process) string {
 }
 
 // temp lists temporary files whose process is gone, and shows other machines that this process is there.
-func (p Place) temp() (all []Leftover) {
-	root := filepath.Join(p.State, "tmp")
-	own, now := TempDir(p.State, p.Self), time.Now()
+func (s Scope) temp() (all []Leftover) {
+	root := filepath.Join(s.State, "tmp")
+	own, now := TempDir(s.State, s.Self), time.Now()
 	_, _ = os.MkdirAll(own, 0o700), os.Chtimes(own, now, now) // whoever needs the folder reports that it is not there
 	found := func(path string) {
 		if os.Remove(path) != nil { // it was not empty, as most are
@@ -36,7 +36,7 @@ func (p Place) temp() (all []Leftover) {
 			path := filepath.Join(root, host, name)
 			pid, started, _ := strings.Cut(name, ".")
 			switch n, err := strconv.Atoi(pid); {
-			case host != p.Self.Host:
+			case host != s.Self.Host:
 				if unused(path) {
 					found(path)
 				}
@@ -44,7 +44,7 @@ func (p Place) temp() (all []Leftover) {
 				found(path)
 			}
 		}
-		if dir := filepath.Join(root, host); host != p.Self.Host && isOld(dir) {
+		if dir := filepath.Join(root, host); host != s.Self.Host && isOld(dir) {
 			_ = os.Remove(dir) // it stays unless it is empty
 		}
 	}
@@ -80,8 +80,8 @@ func EmptyTrash(dir string, failed func(path string, err error)) {
 }
 
 // trash lists the folders of removed worktrees that are still there: each start has tried to delete them before.
-func (p Place) trash() (all []Leftover) {
-	root := filepath.Join(p.State, "trash")
+func (s Scope) trash() (all []Leftover) {
+	root := filepath.Join(s.State, "trash")
 	for _, name := range names(root) {
 		path := filepath.Join(root, name)
 		all = append(all, Leftover{Kind: Trash, Where: path, Safe: true, Remove: removing(path)})

@@ -8,7 +8,7 @@ import (
 
 // CheckFiles refuses pipes and the like in the place of files that git opens in every command: those of the repository, of a linked
 // worktree's git directory, and of the refs.
-func CheckFiles(repo git.Place, gitDir string, refs ...string) error {
+func CheckFiles(repo git.Location, gitDir string, refs ...string) error {
 	var paths []string
 	for _, dir := range []string{gitDir, repo.GitDir, repo.Common} {
 		for _, name := range []string{"HEAD", "index", "config.worktree", "logs/HEAD"} {

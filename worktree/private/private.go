@@ -15,7 +15,7 @@ import (
 
 // Files are all of a private repository but its index and its objects.
 type Files struct {
-	From   git.Place // the user's repository
+	From   git.Location // the user's repository
 	Config git.Config
 	Spec   record.Spec
 	At     string   // the commit that the branch is at
@@ -63,12 +63,12 @@ func (f Files) Write(dir string) error {
 }
 
 // Attributes are those of the user that no commit has.
-func Attributes(from git.Place, config git.Config) string {
+func Attributes(from git.Location, config git.Config) string {
 	return config.File("core.attributesfile", "git/attributes") + Shared(from, "info/attributes")
 }
 
 // Shared is a file of the user's git directory; empty when there is none.
-func Shared(from git.Place, name string) string {
+func Shared(from git.Location, name string) string {
 	dir := from.Common
 	if name == "info/sparse-checkout" { // each worktree has its own
 		dir = from.GitDir

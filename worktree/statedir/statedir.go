@@ -33,7 +33,7 @@ const ownerFile = "repository"
 // Find returns the repository's state folder below root, and makes it. All checkouts of a repository have the same. A
 // repository that is copied, or made again at the same path, has another. One that was moved keeps its folder, and so does
 // one with refs of ralph's whose mark is lost.
-func Find(ctx context.Context, root string, p git.Place) (string, error) {
+func Find(ctx context.Context, root string, p git.Location) (string, error) {
 	all := owners(root)
 	mark, err := readMark(p.Common)
 	if err == nil && mark == "" {
@@ -62,7 +62,7 @@ func Find(ctx context.Context, root string, p git.Place) (string, error) {
 
 // Open makes a state folder for the repository, with folders below it, and returns its canonical path, the one that git
 // prints. It refuses one that belongs to another repository: the two would end each other's runs.
-func Open(ctx context.Context, dir string, p git.Place, folders ...string) (string, error) {
+func Open(ctx context.Context, dir string, p git.Location, folders ...string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
@@ -85,7 +85,7 @@ func Open(ctx context.Context, dir string, p git.Place, folders ...string) (stri
 }
 
 // own makes the repository the owner of a state folder that has none.
-func own(ctx context.Context, state string, p git.Place) error {
+func own(ctx context.Context, state string, p git.Location) error {
 	was, err := readOwner(filepath.Join(state, ownerFile))
 	owned := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -176,7 +176,7 @@ func readMark(common string) (string, error) {
 
 // makeMark writes the mark, the lost one if a state folder has it: a repository with refs of ralph's had one. Where nothing
 // can be written, such as on a read-only file system, it is empty.
-func makeMark(ctx context.Context, p git.Place, all []owner) (string, error) {
+func makeMark(ctx context.Context, p git.Location, all []owner) (string, error) {
 	mark := rand.Text()
 	if i := slices.IndexFunc(all, func(o owner) bool { return o.common == p.Common && o.mark != "" }); i >= 0 {
 		refs, err := git.New(p.Top).Out(ctx, "for-each-ref", "--count=1", "refs/ralph/")

@@ -17,7 +17,7 @@ import (
 )
 
 // locate finds the repository that the command works on.
-func (a *App) locate(ctx context.Context) (worktree.Place, error) {
+func (a *App) locate(ctx context.Context) (worktree.Location, error) {
 	place, err := worktree.Locate(ctx, a.Dir())
 	if err == nil {
 		return place, hidden(ctx, place.Top)

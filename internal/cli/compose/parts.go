@@ -32,7 +32,7 @@ import (
 type Parts struct {
 	config.Config                // what is configured
 	Loaded        *config.Loaded // and where each value comes from
-	place         worktree.Place
+	place         worktree.Location
 	Top, State    string // folders: the checkout's, and that of what ralph keeps of the repository
 	Repo          *worktree.Repo
 	Journal       *sqlite.Store

@@ -99,10 +99,10 @@ func unreachable(ctx context.Context) context.Context {
 // tree pushes a branch that is on the remote already, and notes what it got.
 type tree struct {
 	claim  *worktree.Claim
-	record worktree.Record
+	record worktree.ClaimRecord
 }
 
-func (p *tree) Push(ctx context.Context, _ string, c *worktree.Claim, r worktree.Record) error {
+func (p *tree) Push(ctx context.Context, _ string, c *worktree.Claim, r worktree.ClaimRecord) error {
 	p.claim, p.record = c, r
 	if c == nil {
 		return nil

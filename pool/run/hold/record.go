@@ -18,7 +18,7 @@ import (
 func (c *Claim) Mark() string { return c.ref.Record().Mark }
 
 // Pending returns what the claim says of this run, if it says that the run's outcome is still to be reported.
-func (c *Claim) Pending() (r worktree.Record, ok bool) {
+func (c *Claim) Pending() (r worktree.ClaimRecord, ok bool) {
 	r = c.ref.Record()
 	return r, r.Pending != nil && r.Run == c.cfg.Run
 }
@@ -34,14 +34,14 @@ func (c *Claim) Spend(ctx context.Context, run journal.Run, used agents.Usage) e
 
 // Pusher moves the run's branch on the remote; see [worktree.Tree.Push].
 type Pusher interface {
-	Push(ctx context.Context, tip string, c *worktree.Claim, r worktree.Record) error
+	Push(ctx context.Context, tip string, c *worktree.Claim, r worktree.ClaimRecord) error
 }
 
 // Push pushes the branch. For the claim's own issue it is one step with the claim, which says then what the run has come to: whoever
 // has it next pays no agent for that again. left is what is still to be reported; nil: more is to be published first.
 func (c *Claim) Push(ctx context.Context, tree Pusher, run journal.Record, left *report.Pending) error {
 	if !c.joined() {
-		return tree.Push(ctx, run.Tip, nil, worktree.Record{})
+		return tree.Push(ctx, run.Tip, nil, worktree.ClaimRecord{})
 	}
 	if left == nil {
 		return tree.Push(ctx, run.Tip, c.ref, tally.Pushed(c.ref.Record(), run))
@@ -67,14 +67,14 @@ func (c *Claim) Announce(ctx context.Context, run journal.Record, left report.Pe
 }
 
 // pending is the record while the run's outcome is still to be reported.
-func (c *Claim) pending(run journal.Record, left report.Pending) (record worktree.Record, err error) {
+func (c *Claim) pending(run journal.Record, left report.Pending) (record worktree.ClaimRecord, err error) {
 	record = c.left(run)
 	record.Pending, err = json.Marshal(left)
 	return record, err
 }
 
 // left is the record that stays after the run.
-func (c *Claim) left(run journal.Record) worktree.Record { return tally.Left(c.ref.Record(), run) }
+func (c *Claim) left(run journal.Record) worktree.ClaimRecord { return tally.Left(c.ref.Record(), run) }
 
 // End gives the claim up, unless it is another run's. The record of an issue stays: it keeps the issue's limits on every machine, and
 // keeps clones whose backlog does not show the outcome yet from working the issue again.
