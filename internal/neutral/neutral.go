@@ -12,6 +12,14 @@ import (
 type action struct {
 	find *regexp.Regexp
 	put  string
+	in   *regexp.Regexp // the parts of a text in which it is active; nil: anywhere
+}
+
+func (a action) replace(text string) string {
+	if a.in == nil {
+		return a.find.ReplaceAllString(text, a.put)
+	}
+	return a.in.ReplaceAllStringFunc(text, func(part string) string { return a.find.ReplaceAllString(part, a.put) })
 }
 
 // actions are compiled when they are needed first: few commands do.
@@ -19,21 +27,25 @@ type action struct {
 //nolint:gochecknoglobals // read-only table
 var actions = sync.OnceValue(func() []action {
 	return []action{
-		{regexp.MustCompile(`(^|[^A-Za-z0-9])@([A-Za-z0-9_\[])`), "${1}@ $2"}, // e-mail addresses and package@1.2 stay
-		{regexp.MustCompile(`#([\pL\pN_])`), "# $1"},
-		{regexp.MustCompile(`!(\d)`), "! $1"},
-		{regexp.MustCompile(`(?i)\b(G[HL]-)(\d)`), "$1 $2"},
-		{regexp.MustCompile(`(?i)(\[(?:issue|work_item|epic):)(\S)`), "$1 $2"},
-		{regexp.MustCompile(`(?i)(/(?:issues|pull|pulls|merge_requests|work_items|epics|discussions)/)(\d)`), "$1 $2"},
-		// GitLab passes a Jira key after a closing keyword to Jira.
-		{regexp.MustCompile(`((?i:\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):? +(?:issues? +)?)[A-Z][A-Z0-9_]+-)(\d)`), "$1 $2"},
-		{regexp.MustCompile(`(?m)^([ \t]*)/([A-Za-z][\w-]*(?:[ \t]|$))`), `$1\/$2`},
-		{regexp.MustCompile("<!--"), "<! --"},
-		{regexp.MustCompile("(`{15})(`)"), "$1 $2"},
+		{regexp.MustCompile(`(^|[^A-Za-z0-9])@([A-Za-z0-9_\[])`), "${1}@ $2", nil}, // e-mail addresses and package@1.2 stay
+		{regexp.MustCompile(`#([\pL\pN_])`), "# $1", nil},
+		{regexp.MustCompile(`!(\d)`), "! $1", nil},
+		{regexp.MustCompile(`(&(?:amp;)?)(\d)`), "$1 $2", nil}, // an epic
+		{regexp.MustCompile(`(?i)\b(G[HL]-)(\d)`), "$1 $2", nil},
+		{regexp.MustCompile(`(?i)(\[(?:issue|work_item|epic):)(\S)`), "$1 $2", nil},
+		// Kinds may stand before the number: /issues/incident/5.
+		{regexp.MustCompile(`/(\d)`), "/ $1", regexp.MustCompile(`(?i)/(?:issues|pull|pulls|merge_requests|work_items|epics|discussions)/\S*`)},
+		// GitLab passes Jira keys after a closing keyword to Jira, also those of a list: it goes on to the first word that is no reference.
+		{regexp.MustCompile(`([A-Z][A-Z0-9_]+-)(\d)`), "$1 $2", regexp.MustCompile(
+			`(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing)):?` +
+				`(?:\s+(?:\S*\d\S*|(?:and|or|issues?|\S*[-#!&/])?[^\w\s]*))+`)},
+		{regexp.MustCompile(`(?m)^([ \t]*)/([A-Za-z][\w-]*(?:[ \t]|$))`), `$1\/$2`, nil},
+		{regexp.MustCompile("<!--"), "<! --", nil},
+		{regexp.MustCompile("(`{15})(`)"), "$1 $2", nil},
 		// Marks that make CI skip a commit: [skip ci], [ci skip], [no ci], [skip actions], …
-		{regexp.MustCompile(`(?i)\[((?:[\w-]+[ _-])?skip[ _-][\w-]+(?:[ _-][\w-]+)*|(?:[\w-]+[ _-])+skip|no[ _-]ci)\]`), "[ $1]"},
-		{regexp.MustCompile(`(?i)\*\*\*(NO_CI)`), "*** $1"},
-		{regexp.MustCompile(`(?im)^([ \t]*(?:skip|request)-)(checks[ \t]*:)`), "$1 $2"},
+		{regexp.MustCompile(`(?i)\[((?:[\w-]+[ _-])?skip[ _-][\w-]+(?:[ _-][\w-]+)*|(?:[\w-]+[ _-])+skip|no[ _-]ci)\]`), "[ $1]", nil},
+		{regexp.MustCompile(`(?i)\*\*\*(NO_CI)`), "*** $1", nil},
+		{regexp.MustCompile(`(?im)^([ \t]*(?:skip|request)-)(checks[ \t]*:)`), "$1 $2", nil},
 	}
 })
 
@@ -44,7 +56,7 @@ func Text(text string) string {
 		for _, a := range actions() {
 			// Matches may share a character ("@a@b"), so one pass can miss some.
 			for {
-				next := a.find.ReplaceAllString(text, a.put)
+				next := a.replace(text)
 				if next == text {
 					break
 				}

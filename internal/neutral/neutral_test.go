@@ -2,6 +2,7 @@ package neutral
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -13,7 +14,19 @@ func TestText(t *testing.T) {
 		"closes GH-3 and GL-4":                         "closes GH- 3 and GL- 4",
 		"Closes [issue:12], [work_item:g/p/1]":         "Closes [issue: 12], [work_item: g/p/1]",
 		"fix https://f.example/a/b/-/issues/5":         "fix https://f.example/a/b/-/issues/ 5",
-		"Fixes PROJ-12 and UTF-8":                      "Fixes PROJ- 12 and UTF-8",
+		"https://f.example/a/b/-/issues/incident/5":    "https://f.example/a/b/-/issues/incident/ 5",
+		"/issues//5 and /work_items/2":                 "/issues// 5 and /work_items/ 2",
+		"see &12, group&12 and g/s&amp;12, a&b":        "see & 12, group& 12 and g/s&amp; 12, a&b",
+		"Fixes PROJ-12 and UTF-8 is UTF-8":             "Fixes PROJ- 12 and UTF- 8 is UTF-8",
+		"Closes PROJ-1, PROJ-2,PROJ-3":                 "Closes PROJ- 1, PROJ- 2,PROJ- 3",
+		"Fixes #1 and PROJ-2; see PROJ-3":              "Fixes # 1 and PROJ- 2; see PROJ-3",
+		"Fixes acme/widgets#1 & issue PROJ-2":          "Fixes acme/widgets# 1 & issue PROJ- 2",
+		"Closes https://f.example/issues/5 and PROJ-2": "Closes https://f.example/issues/ 5 and PROJ- 2",
+		"Resolves\tKEY-1":                              "Resolves\tKEY- 1",
+		"fixes\nKEY-3":                                 "fixes\nKEY- 3",
+		"Fixes and1 &, (PROJ-2)":                       "Fixes and1 &, (PROJ- 2)",
+		"Fixes:\n- KEY-1\n- KEY-2":                     "Fixes:\n- KEY- 1\n- KEY- 2",
+		"Fix 2 bugs of UTF-8, closes none":             "Fix 2 bugs of UTF-8, closes none",
 		"@everyone @user @group/team (@x)":             "@ everyone @ user @ group/team (@ x)",
 		"build [skip ci] [CI Skip] [no ci]":            "build [ skip ci] [ CI Skip] [ no ci]",
 		"[skip actions] [actions skip] [ci-skip]":      "[ skip actions] [ actions skip] [ ci-skip]",
@@ -32,11 +45,11 @@ func TestText(t *testing.T) {
 }
 
 // active matches text that a service would act on.
-var active = regexp.MustCompile(`(?im)(^|[^a-z0-9])@[a-z0-9_]|#[\pL\pN_]|\bg[hl]-\d|/issues/\d|/merge_requests/\d|<!--|^[ \t]*/[a-z][\w-]*([ \t]|$)|` +
-	`\[(skip[ _-]ci|ci[ _-]skip|no ci|skip actions|actions skip)\]|^skip-checks:|\*\*\*NO_CI\*\*\*`)
+var active = regexp.MustCompile(`(?im)(^|[^a-z0-9])@[a-z0-9_]|#[\pL\pN_]|\bg[hl]-\d|/issues/(\S*/)?\d|/merge_requests/\d|&(amp;)?\d|<!--|^[ \t]*/[a-z][\w-]*([ \t]|$)|` +
+	`\b(fixes|resolves)[:,]?\s+((and|[A-Z]{2,9}-\d+,?)\s+)*(?-i:[A-Z]{2,9})-\d|\[(skip[ _-]ci|ci[ _-]skip|no ci|skip actions|actions skip)\]|^skip-checks:|\*\*\*NO_CI\*\*\*`)
 
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"Closes #1 @a@b", "[[skip ci]]", "/x\n/y", "skip-checks:", "***NO_CI***", "fixes A-1", "\xff#\xff1", "[issue:#1]"} {
+	for _, s := range []string{"Closes #1 @a@b", "[[skip ci]]", "/x\n/y", "skip-checks:", "***NO_CI***", "fixes A-1", "\xff#\xff1", "[issue:#1]", "Fixes AB-1, CD-2", "/issues/x/1/2", "&1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -48,4 +61,15 @@ func FuzzText(f *testing.F) {
 			t.Fatalf("Text(%q) = %q, then %q", s, got, again)
 		}
 	})
+}
+
+// A long list takes no time for each of its keys.
+func TestLongLists(t *testing.T) {
+	t.Parallel()
+	const many = 10_000
+	for in, want := range map[string]string{" AB-1": " AB- 1", "/issues/1/1": "/issues/ 1/ 1", "&1": "& 1"} {
+		if got := Text("Closes" + strings.Repeat(in, many)); got != "Closes"+strings.Repeat(want, many) {
+			t.Errorf("Text of many %q ends in %q", in, got[len(got)-50:])
+		}
+	}
 }
