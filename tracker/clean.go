@@ -44,6 +44,16 @@ func Clean(text string) (string, int) {
 	return b.String(), count
 }
 
+// Line makes text from outside one line of at most limit bytes and an ellipsis.
+func Line(s string, limit int) string {
+	s, _ = Clean(s)
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > limit {
+		return Cut(s, limit) + "…"
+	}
+	return s
+}
+
 // invisible reports whether a reader cannot see r after prev.
 func invisible(r, prev rune) bool {
 	switch {

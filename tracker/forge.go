@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -25,10 +26,15 @@ type RequestRef struct {
 	Draft  bool
 }
 
+// ErrOccupied is returned where somebody who may not direct ralph has a request open for the same branches: a forge takes no
+// second one, so a person has to close it.
+var ErrOccupied = errors.New("another's request is in the way")
+
 // Requester is implemented by trackers that host the code, too.
 type Requester interface {
 	// OpenRequest makes the request, or updates the open one with the same head branch: there is never a second one. It
-	// is idempotent. A request that a person has closed is not reopened; a new one is made.
+	// is idempotent. A request that a person has closed is not reopened; a new one is made. One of a person who may direct ralph
+	// stays as it is, and anybody else's is ErrOccupied.
 	OpenRequest(ctx context.Context, r Request) (RequestRef, error)
 }
 

@@ -1,6 +1,9 @@
 package tracker
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // SameLabel reports whether two labels are the same. Trackers keep the case that a person typed, but it does not
 // distinguish labels.
@@ -15,4 +18,17 @@ func containsFold(list []string, s string) bool {
 		}
 	}
 	return false
+}
+
+// Lacking are the wanted names that are not there, each once, compared as labels.
+func Lacking(have, want []string) []string {
+	var out []string
+	for _, w := range want {
+		w = strings.TrimSpace(w)
+		same := func(h string) bool { return SameLabel(h, w) }
+		if w != "" && !slices.ContainsFunc(have, same) && !slices.ContainsFunc(out, same) {
+			out = append(out, w)
+		}
+	}
+	return out
 }

@@ -97,10 +97,11 @@ func (x *execution) earlierRuns(ctx context.Context) []journal.Record {
 	return slices.DeleteFunc(runs, func(r journal.Record) bool { return r.ID == x.run.ID || r.Ended.IsZero() })
 }
 
-// reportDeclined reports on the issue why the remote refuses the commits: a person may have to change a rule there. In later
-// stages the final report is already written.
+// reportDeclined reports on the issue why the commits or their request are refused: a person may have to change a rule there, or
+// to close another's request. In later stages the final report is already written.
 func (x *execution) reportDeclined(ctx context.Context, s journal.State, why error) {
-	if x.run.Kind != journal.KindIssue || !s.Stage.Before(journal.StageReport) || !errors.Is(why, worktree.ErrDeclined) || !x.claim.Valid() {
+	refused := errors.Is(why, worktree.ErrDeclined) || errors.Is(why, tracker.ErrOccupied)
+	if x.run.Kind != journal.KindIssue || !s.Stage.Before(journal.StageReport) || !refused || !x.claim.Valid() {
 		return
 	}
 	x.quiet()

@@ -241,4 +241,4 @@ func tokenFailure(r *http.Request, err error) error {
 }
 
 // oneLine makes text from outside fit for one line of an error.
-func oneLine(s string) string { return Line(s, 200) }
+func oneLine(s string) string { return tracker.Line(s, 200) }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
@@ -52,17 +50,4 @@ func Gone(key string, err error) error {
 		return fmt.Errorf("%w: %q: %w", tracker.ErrNotFound, key, err)
 	}
 	return err
-}
-
-// Lacking are the wanted names that are not there, each once, compared as labels.
-func Lacking(have, want []string) []string {
-	var out []string
-	for _, w := range want {
-		w = strings.TrimSpace(w)
-		same := func(h string) bool { return tracker.SameLabel(h, w) }
-		if w != "" && !slices.ContainsFunc(have, same) && !slices.ContainsFunc(out, same) {
-			out = append(out, w)
-		}
-	}
-	return out
 }

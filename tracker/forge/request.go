@@ -20,26 +20,66 @@ const (
 type Request struct {
 	tracker.RequestRef
 	Head    string // branch
+	Base    string // branch that it is for
 	Commit  string // of the head
 	Author  Account
 	Updated time.Time
 	Fork    bool // the branch is in another project
 	Open    bool
 	Refused bool // closed, and not merged
+	rank    int  // in ranked
 }
 
 func (r Request) by(a Account) bool { return r.Author.ID == a.ID && !r.Fork }
 
-// Rank says which of a branch's open requests stands for it: the first of the highest rank, and with 0 none, so that ralph opens
-// its own. A forge has one request from a branch into a base: where that is another's, ralph can neither open nor move one there.
-func Rank(own, intoBase bool) (rank int) {
-	if own {
-		rank++
+// ranked are the requests of a branch that are ralph's own, or into the base; an empty one is any. Those of people who may not
+// direct ralph have rank 0: on some forges whoever may read can open one.
+func (p *Project) ranked(ctx context.Context, list []Request, head, base string) (out []Request, err error) {
+	self, err := p.Identity(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if intoBase {
-		rank += 2
+	var others []Account
+	for _, r := range slices.Backward(list) { // as for LatestFirst
+		own, into := r.by(self), base == "" || r.Base == base
+		switch {
+		case r.Head != head || r.Fork || !own && !into:
+			continue
+		case !own:
+			others = append(others, r.Author)
+		case into:
+			r.rank = 3
+		default:
+			r.rank = 1
+		}
+		out = append(out, r)
 	}
-	return rank
+	slices.Reverse(out)
+	trusted, err := p.People.Trusted(ctx, others)
+	for n, r := range out {
+		if trusted[r.Author.ID] && r.rank == 0 {
+			out[n].rank = 2
+		}
+	}
+	return out, err
+}
+
+// Standing is the number of the open request that stands for a branch, the first of the highest rank; 0: ralph opens its own. A
+// forge has one request from a branch into a base: where that is a stranger's, ralph can neither open nor move one there.
+func (p *Project) Standing(ctx context.Context, list []Request, q tracker.Request) (int, error) {
+	list, err := p.ranked(ctx, list, q.Head, q.Base)
+	var best, stranger Request
+	for _, r := range list {
+		if r.Open && r.rank > best.rank {
+			best = r
+		} else if r.Open && r.rank == 0 {
+			stranger = r
+		}
+	}
+	if err == nil && best.rank < 2 && stranger.Number > 0 {
+		err = fmt.Errorf("%w: %s%d by %s, who may not direct ralph; close it", tracker.ErrOccupied, p.Profile.Request, stranger.Number, stranger.Author.Name)
+	}
+	return best.Number, err
 }
 
 // RequestQuery says which requests are listed.

@@ -11,16 +11,6 @@ const MaxText = 65536
 
 const cutNote = "\n\n… (cut: the whole text is in ralph's log)"
 
-// Line makes text from outside one line of at most limit bytes and an ellipsis.
-func Line(s string, limit int) string {
-	s, _ = tracker.Clean(s)
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > limit {
-		return tracker.Cut(s, limit) + "…"
-	}
-	return s
-}
-
 // Fit cuts a text to at most limit bytes, some hundred at least. A code fence that the cut leaves open is closed.
 func Fit(text string, limit int) string {
 	if len(text) <= limit {

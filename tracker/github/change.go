@@ -26,11 +26,11 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 		return err
 	}
 	now := i.labels()
-	if err := t.addLabels(ctx, i.GetNumber(), forge.Lacking(now, c.AddLabels)); err != nil {
+	if err := t.addLabels(ctx, i.GetNumber(), tracker.Lacking(now, c.AddLabels)); err != nil {
 		return fmt.Errorf("add labels to #%s: %w", key, err)
 	}
 	for _, l := range now {
-		if len(forge.Lacking(c.RemoveLabels, []string{l})) > 0 {
+		if len(tracker.Lacking(c.RemoveLabels, []string{l})) > 0 {
 			continue
 		}
 		if err := t.removeLabel(ctx, i.GetNumber(), l); err != nil {
@@ -57,7 +57,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 
 // lists reports a complete list of labels that has all names.
 func lists(labels []*gh.Label, names []string) bool {
-	return forge.Complete(labels, completeLabel) && len(forge.Lacking(namesOf(labels), names)) == 0
+	return forge.Complete(labels, completeLabel) && len(tracker.Lacking(namesOf(labels), names)) == 0
 }
 
 // addLabels succeeds only when the answer lists the labels.
@@ -86,7 +86,7 @@ func (t *Tracker) removeLabel(ctx context.Context, number int, name string) erro
 	switch {
 	case look != nil:
 		return look
-	case len(forge.Lacking(i.labels(), []string{name})) > 0:
+	case len(tracker.Lacking(i.labels(), []string{name})) > 0:
 		return nil
 	}
 	return err

@@ -71,8 +71,8 @@ func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases)
 		case "pending":
 			return forge.Cause{}, nil
 		case "failure", "error":
-			out.Text += fmt.Sprintf("The check %q has failed: %s\n%s\n", s.GetContext(), forge.Line(s.GetDescription(), forge.MaxPart),
-				forge.Line(s.GetTargetURL(), 500))
+			out.Text += fmt.Sprintf("The check %q has failed: %s\n%s\n", s.GetContext(), tracker.Line(s.GetDescription(), forge.MaxPart),
+				tracker.Line(s.GetTargetURL(), 500))
 			out.At = forge.Later(out.At, s.GetUpdatedAt().Time)
 		}
 	}
@@ -178,7 +178,7 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requi
 // runText is a failed run's own summary, and for GitHub Actions the end of its log.
 func (t *Tracker) runText(ctx context.Context, c *gh.CheckRun) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The check %q has failed (%s).\n%s\n", c.GetName(), c.GetConclusion(), forge.Line(c.GetDetailsURL(), 500))
+	fmt.Fprintf(&b, "The check %q has failed (%s).\n%s\n", c.GetName(), c.GetConclusion(), tracker.Line(c.GetDetailsURL(), 500))
 	out := c.GetOutput()
 	for _, part := range []string{out.GetTitle(), out.GetSummary(), out.GetText()} {
 		if part = strings.TrimSpace(part); part != "" {

@@ -131,7 +131,7 @@ func (t *Tracker) absentLabels(ctx context.Context, want []string) ([]string, er
 	have, err := api.All(ctx, completeLabel, func(ctx context.Context, p gh.ListOptions) ([]*gh.Label, *gh.Response, error) {
 		return t.api.Issues.ListLabels(ctx, t.project.Owner, t.project.Name, &p)
 	})
-	return forge.Lacking(namesOf(have), want), err
+	return tracker.Lacking(namesOf(have), want), err
 }
 
 // CreateLabels makes the labels that do not exist. One that somebody makes meanwhile is no error.

@@ -81,7 +81,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 // listRaw reads the pages of the listing. Each issue is decoded by itself, so that a bad one does not hide the others.
 func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
 	query := url.Values{"state": {"open"}, "sort": {"created"}, "direction": {"asc"}}
-	labels = slices.DeleteFunc(forge.Lacking(nil, labels), func(l string) bool { return strings.Contains(l, ",") }) // a comma separates
+	labels = slices.DeleteFunc(tracker.Lacking(nil, labels), func(l string) bool { return strings.Contains(l, ",") }) // a comma separates
 	if len(labels) > 0 {
 		query.Set("labels", strings.Join(labels, ","))
 	}

@@ -3,6 +3,7 @@ package github
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -20,19 +21,19 @@ const (
 	maxTitle   = 240       // bytes; GitHub takes 256 characters, and a mark may come before
 )
 
-// OpenRequest opens a pull request for the head branch, or updates the open one. One that a person opened from ralph's
-// branch stays as it is. Reviewers that GitHub does not accept are logged: the work is published without them.
+// OpenRequest opens a pull request for the head branch, or updates the open one. One that a person who may direct ralph opened
+// from ralph's branch stays as it is. Reviewers that GitHub does not accept are logged: the work is published without them.
 func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.RequestRef, error) {
 	me, release, err := t.Begin(ctx)
 	if err != nil {
 		return tracker.RequestRef{}, err
 	}
 	defer release()
-	r.Title = cmp.Or(forge.Line(r.Title, maxTitle), r.Head)
+	r.Title = cmp.Or(tracker.Line(r.Title, maxTitle), r.Head)
 	r.Body = forge.Fit(r.Body, forge.MaxText)
-	p, err := t.pullOf(ctx, r, me)
+	p, err := t.pullOf(ctx, r)
 	if err == nil && p == nil {
-		p, err = t.createPull(ctx, r, me)
+		p, err = t.createPull(ctx, r)
 	}
 	if err != nil {
 		return tracker.RequestRef{}, fmt.Errorf("open a pull request for %s: %w", r.Head, err)
@@ -55,18 +56,22 @@ func refOf(p *gh.PullRequest) tracker.RequestRef {
 // requestOf is a pull request as all forges have it.
 func (t *Tracker) requestOf(p *gh.PullRequest) forge.Request {
 	return forge.Request{
-		RequestRef: refOf(p), Head: p.GetHead().GetRef(), Commit: p.GetHead().GetSHA(), Author: account(p.User),
-		Updated: p.GetUpdatedAt().Time, Fork: !t.ownRepo(p), Open: p.GetState() == "open",
+		RequestRef: refOf(p), Head: p.GetHead().GetRef(), Base: p.GetBase().GetRef(), Commit: p.GetHead().GetSHA(),
+		Author: account(p.User), Updated: p.GetUpdatedAt().Time, Fork: !t.ownRepo(p), Open: p.GetState() == "open",
 		Refused: p.GetState() == "closed" && p.GetMergedAt().IsZero(),
 	}
 }
 
-func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) (out []forge.Request, err error) {
-	list, err := t.pulls(ctx, q)
+func (t *Tracker) requestsOf(list []*gh.PullRequest) (out []forge.Request) {
 	for _, p := range list {
 		out = append(out, t.requestOf(p))
 	}
-	return out, err
+	return out
+}
+
+func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) ([]forge.Request, error) {
+	list, err := t.pulls(ctx, q)
+	return t.requestsOf(list), err
 }
 
 func (t *Tracker) request(ctx context.Context, number int) (forge.Request, error) {
@@ -99,17 +104,19 @@ func (t *Tracker) pull(ctx context.Context, number int) (*gh.PullRequest, error)
 	})
 }
 
-// pullOf finds the open pull request of a branch of this project; nil when there is none, or only another's into another base.
-func (t *Tracker) pullOf(ctx context.Context, r tracker.Request, me forge.Account) (found *gh.PullRequest, err error) {
+// pullOf finds the open pull request that stands for a branch of this project; nil when ralph has to open its own.
+func (t *Tracker) pullOf(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
 	some, err := t.pulls(ctx, forge.RequestQuery{Head: r.Head})
-	best := 0
-	for _, p := range some { // a fork of the same owner may have a branch of the same name
-		rank := forge.Rank(account(p.User).ID == me.ID, p.GetBase().GetRef() == r.Base)
-		if p.GetHead().GetRef() == r.Head && t.ownRepo(p) && rank > best {
-			found, best = p, rank
+	if err != nil {
+		return nil, err
+	}
+	number, err := t.Standing(ctx, t.requestsOf(some), r)
+	for _, p := range some {
+		if p.GetNumber() == number {
+			return p, err
 		}
 	}
-	return found, err
+	return nil, err
 }
 
 // ownRepo reports whether the commits are in the project itself, not in a fork.
@@ -119,7 +126,7 @@ func (t *Tracker) ownRepo(p *gh.PullRequest) bool {
 
 // createPull makes it. GitHub has at most one open pull request for two branches, so repeating is safe: it finds the
 // first.
-func (t *Tracker) createPull(ctx context.Context, r tracker.Request, me forge.Account) (*gh.PullRequest, error) {
+func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
 	same := func(p *gh.PullRequest) bool { return completePull(p) && p.GetHead().GetRef() == r.Head }
 	post := func(title string, draft bool) (*gh.PullRequest, error) {
 		return api.One(forge.Repeatable(ctx), same, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
@@ -138,8 +145,8 @@ func (t *Tracker) createPull(ctx context.Context, r tracker.Request, me forge.Ac
 		p, err = post(draftTitle+r.Title, false)
 	}
 	if forge.Status(err) == http.StatusUnprocessableEntity || forge.Uncertain(err) {
-		if found, look := t.pullOf(ctx, r, me); look == nil && found != nil {
-			return found, nil
+		if found, look := t.pullOf(ctx, r); found != nil && look == nil || errors.Is(look, tracker.ErrOccupied) {
+			return found, look
 		}
 	}
 	return p, err
@@ -180,7 +187,7 @@ func (t *Tracker) updatePull(ctx context.Context, p *gh.PullRequest, r tracker.R
 		}
 		p = now
 	}
-	if err := t.addLabels(ctx, p.GetNumber(), forge.Lacking(namesOf(p.Labels), r.Labels)); err != nil {
+	if err := t.addLabels(ctx, p.GetNumber(), tracker.Lacking(namesOf(p.Labels), r.Labels)); err != nil {
 		return p, err
 	}
 	return p, t.involve(ctx, p, r)
@@ -205,7 +212,7 @@ func (t *Tracker) setDraft(ctx context.Context, p *gh.PullRequest, draft bool) e
 // involve requests reviews and assigns, where that has not been done.
 func (t *Tracker) involve(ctx context.Context, p *gh.PullRequest, r tracker.Request) error {
 	owner, name := t.project.Owner, t.project.Name
-	if names := forge.Lacking(logins(p.Assignees), r.Assignees); len(names) > 0 {
+	if names := tracker.Lacking(logins(p.Assignees), r.Assignees); len(names) > 0 {
 		_, err := api.One(forge.Repeatable(ctx), func(i *gh.Issue) bool { return i.GetNumber() > 0 },
 			func(ctx context.Context) (*gh.Issue, *gh.Response, error) {
 				return t.api.Issues.AddAssignees(ctx, owner, name, p.GetNumber(), names)
@@ -219,7 +226,7 @@ func (t *Tracker) involve(ctx context.Context, p *gh.PullRequest, r tracker.Requ
 		have = append(have, owner+"/"+g.GetSlug())
 	}
 	// One by one: GitHub takes all or none of a list, and asking somebody again who has reviewed is harmless.
-	for _, reviewer := range forge.Lacking(have, r.Reviewers) {
+	for _, reviewer := range tracker.Lacking(have, r.Reviewers) {
 		request := gh.ReviewersRequest{Reviewers: []string{reviewer}}
 		if _, slug, isTeam := strings.Cut(reviewer, "/"); isTeam {
 			request = gh.ReviewersRequest{TeamReviewers: []string{slug}}

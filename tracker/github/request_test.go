@@ -2,6 +2,7 @@ package github_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -70,25 +71,36 @@ func TestRequestOfAnother(t *testing.T) {
 	}
 }
 
-// Of several open requests of the branch the one for the base counts, ralph's own before another's.
+// Of several open requests of the branch the one for the base counts, ralph's own before another's. One of somebody who may not
+// direct ralph never counts: whoever may read can open it.
 func TestRequestAmongOthers(t *testing.T) {
 	t.Parallel()
 	type pull struct{ by, base string }
 	for _, c := range []struct {
 		there []pull
-		want  int
+		want  int // 0: the last one is in the way
 	}{
 		{[]pull{{"ada", "release"}}, 2},
 		{[]pull{{"ada", "release"}, {githubtest.Bot, "release"}}, 2},
 		{[]pull{{"ada", "main"}, {githubtest.Bot, "release"}}, 1},
 		{[]pull{{githubtest.Bot, "release"}, {githubtest.Bot, "main"}}, 2},
 		{[]pull{{githubtest.Bot, "main"}, {"ada", "main"}}, 1},
+		{[]pull{{"mallory", "main"}}, 0},
+		{[]pull{{"mallory", "release"}}, 2},
+		{[]pull{{githubtest.Bot, "release"}, {"mallory", "main"}}, 0},
+		{[]pull{{githubtest.Bot, "main"}, {"mallory", "main"}}, 1},
 	} {
 		s, g := start(t)
 		for _, p := range c.there {
 			s.AddPull(githubtest.Issue{Title: "t", Author: p.by}, githubtest.Pull{Head: "ralph/1", Base: p.base})
 		}
 		ref, err := g.OpenRequest(t.Context(), tracker.Request{Head: "ralph/1", Base: "main", Title: "x", Body: "y"})
+		if n := len(c.there); c.want == 0 {
+			if !errors.Is(err, tracker.ErrOccupied) || !strings.Contains(err.Error(), fmt.Sprintf("pull request #%d by mallory", n)) || len(s.Pulls()) != n {
+				t.Errorf("beside %+v: opened %+v, %v, want an error that names the last", c.there, ref, err)
+			}
+			continue
+		}
 		if err != nil || ref.Number != c.want {
 			t.Errorf("beside %+v: opened %+v, want %d, %v", c.there, ref, c.want, err)
 			continue
@@ -98,6 +110,31 @@ func TestRequestAmongOthers(t *testing.T) {
 		}
 	}
 }
+
+// Somebody may be faster than ralph, which has seen no request of the branch.
+func TestRequestRaced(t *testing.T) {
+	t.Parallel()
+	for by, want := range map[string]error{"ada": nil, "mallory": tracker.ErrOccupied} {
+		s := githubtest.New(t)
+		c := configOf(s)
+		base := &http.Transport{}
+		c.HTTP.Base = roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost {
+				s.AddPull(githubtest.Issue{Title: "First", Author: by}, githubtest.Pull{Head: "ralph/1"})
+			}
+			return base.RoundTrip(r)
+		})
+		ref, err := open(t, c).OpenRequest(t.Context(), tracker.Request{Head: "ralph/1", Base: "main", Title: "Fix", Body: "Text."})
+		if !errors.Is(err, want) || want == nil && (ref.Number != 1 || s.Issue(1).Title != "First") {
+			t.Errorf("%s was faster: %+v, %v, want %v", by, ref, err, want)
+		}
+		base.CloseIdleConnections()
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestHeadInvalid: GitHub may not know a branch yet that was just pushed. It is asked again after pauses, not for ever.
 func TestHeadInvalid(t *testing.T) {

@@ -50,7 +50,7 @@ func (t *Tracker) MergeLater(ctx context.Context, head, commit string) (refused 
 	case p == nil:
 		why = "GitLab has no pipeline of its commit to wait for: add one that runs for merge requests"
 	case !slices.Contains([]string{"created", "waiting_for_resource", "preparing", "pending", "running", "scheduled", "success"}, p.Status):
-		why = "its pipeline is " + forge.Line(p.Status, 40)
+		why = "its pipeline is " + tracker.Line(p.Status, 40)
 	case m.MergeWhenPipelineSucceeds:
 		return "", nil
 	}
@@ -63,7 +63,7 @@ func (t *Tracker) MergeLater(ctx context.Context, head, commit string) (refused 
 	if _, away := errors.AsType[*tracker.UnavailableError](err); away {
 		return "", err
 	}
-	return fmt.Sprintf("%s; ralph's account has to be allowed to merge into %s, in the project's settings of protected branches", forge.Line(err.Error(), 300), m.TargetBranch), nil
+	return fmt.Sprintf("%s; ralph's account has to be allowed to merge into %s, in the project's settings of protected branches", tracker.Line(err.Error(), 300), m.TargetBranch), nil
 }
 
 // pipelineOf is the pipeline of the request's head commit; nil where there is none yet. Those of merged results and of merge

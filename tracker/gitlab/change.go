@@ -26,7 +26,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 		return err
 	}
 	remove := slices.DeleteFunc(slices.Clone(i.Labels), func(have string) bool {
-		return len(forge.Lacking(c.RemoveLabels, []string{have})) > 0
+		return len(tracker.Lacking(c.RemoveLabels, []string{have})) > 0
 	})
 	var add []string
 	for _, l := range c.AddLabels {
@@ -34,7 +34,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 			return err
 		}
 	}
-	for _, l := range forge.Lacking(i.Labels, c.AddLabels) {
+	for _, l := range tracker.Lacking(i.Labels, c.AddLabels) {
 		if l, err = t.spelling(ctx, l); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 		return &tracker.UnavailableError{Err: fmt.Errorf("%s #%s: GitLab accepted it, and says that it is %s", *body.StateEvent, key, is.State)}
 	}
 	kept := slices.ContainsFunc(remove, func(l string) bool { return slices.Contains(is.Labels, l) })
-	if kept || len(forge.Lacking(is.Labels, add)) > 0 { // GitLab ignores labels that a role may not set
+	if kept || len(tracker.Lacking(is.Labels, add)) > 0 { // GitLab ignores labels that a role may not set
 		return &tracker.RefusedError{Err: fmt.Errorf("change the labels of #%s: GitLab ignored it; give the token's account the role Reporter or higher in %s", key, t.project)}
 	}
 	return nil

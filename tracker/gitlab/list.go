@@ -64,7 +64,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 func (t *Tracker) listed(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
 	opts := gl.ListProjectIssuesOptions{State: gl.Ptr("opened"), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
 	opts.Pagination = "keyset"
-	if labels = forge.Lacking(nil, labels); len(labels) == 0 {
+	if labels = tracker.Lacking(nil, labels); len(labels) == 0 {
 		return t.rawIssues(ctx, opts)
 	}
 	spellings, err := t.spellingsOf(ctx, labels[0])
@@ -98,7 +98,7 @@ func (t *Tracker) choose(open map[int]*issue, q tracker.Query) []*issue {
 	for _, i := range open {
 		// Incidents, tasks and the like are work for ralph only when somebody has labelled them.
 		workable := i.Type == "" || i.Type == "issue" || len(i.Labels) > 0
-		if i.State == "opened" && workable && t.selected(i) && len(forge.Lacking(i.Labels, q.Labels)) == 0 {
+		if i.State == "opened" && workable && t.selected(i) && len(tracker.Lacking(i.Labels, q.Labels)) == 0 {
 			chosen = append(chosen, i)
 		}
 	}

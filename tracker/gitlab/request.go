@@ -3,6 +3,7 @@ package gitlab
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -23,8 +24,8 @@ const (
 // draftMark is how a title says that its request is a draft.
 var draftMark = pattern.Lazy(`(?i)^(?:\s*(?:draft:|\[draft\]|\(draft\)|wip:|\[wip\])\s*)+`)
 
-// OpenRequest makes the merge request, or updates the open one of the same source branch. A request that somebody else
-// opened for the branch stays as it is, and so does what people changed of labels, reviewers and assignees.
+// OpenRequest makes the merge request, or updates the open one of the same source branch. A request that somebody who may direct
+// ralph opened for the branch stays as it is, and so does what people changed of labels, reviewers and assignees.
 func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.RequestRef, error) {
 	self, release, err := t.Begin(ctx)
 	if err != nil {
@@ -32,7 +33,7 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 	}
 	defer release()
 	r.Title, r.Body = titleOf(r), forge.Fit(noActions(r.Body), forge.MaxText)
-	r.Labels = forge.Lacking(nil, r.Labels)
+	r.Labels = tracker.Lacking(nil, r.Labels)
 	for n, l := range r.Labels {
 		if err := checkLabel(l); err != nil {
 			return tracker.RequestRef{}, err
@@ -41,9 +42,9 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 			return tracker.RequestRef{}, err
 		}
 	}
-	m, err := t.findRequest(ctx, r, self)
+	m, err := t.findRequest(ctx, r)
 	if err == nil && m == nil {
-		m, err = t.createRequest(ctx, r, self)
+		m, err = t.createRequest(ctx, r)
 	}
 	if err == nil {
 		m, err = t.updateRequest(ctx, m, r, self)
@@ -64,8 +65,8 @@ func own(m *gl.MergeRequest) bool { return m.SourceProjectID == m.TargetProjectI
 // requestOf is a merge request as all forges have it.
 func requestOf(m *gl.MergeRequest) forge.Request {
 	return forge.Request{
-		RequestRef: ref(m), Head: m.SourceBranch, Commit: m.SHA, Author: account(m.Author), Updated: timeOf(m.UpdatedAt),
-		Fork: !own(m), Open: m.State == "opened", Refused: m.State == "closed",
+		RequestRef: ref(m), Head: m.SourceBranch, Base: m.TargetBranch, Commit: m.SHA, Author: account(m.Author),
+		Updated: timeOf(m.UpdatedAt), Fork: !own(m), Open: m.State == "opened", Refused: m.State == "closed",
 	}
 }
 
@@ -113,22 +114,24 @@ func (t *Tracker) merge(ctx context.Context, iid int) (*gl.MergeRequest, error) 
 	})
 }
 
-// findRequest finds the open request of the branch; nil when there is none, or only another's into another base.
-func (t *Tracker) findRequest(ctx context.Context, r tracker.Request, self forge.Account) (found *gl.MergeRequest, err error) {
+// findRequest finds the open request that stands for the branch; nil when ralph has to open its own.
+func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (*gl.MergeRequest, error) {
 	list, err := all(ctx, completeMerge, t.merges(forge.RequestQuery{Head: r.Head}))
-	best := 0
+	if err != nil {
+		return nil, err
+	}
+	number, err := t.Standing(ctx, requestsOf(list), r)
 	for _, m := range list {
-		rank := forge.Rank(account(m.Author).ID == self.ID, m.TargetBranch == cmp.Or(r.Base, m.TargetBranch))
-		if m.State == "opened" && m.SourceBranch == r.Head && own(m) && rank > best {
-			found, best = m, rank
+		if m.IID == number {
+			return m, err
 		}
 	}
-	return found, err
+	return nil, err
 }
 
 // createRequest makes the request. When that may have happened without an answer, or somebody was faster, it looks for
 // it.
-func (t *Tracker) createRequest(ctx context.Context, r tracker.Request, self forge.Account) (*gl.MergeRequest, error) {
+func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*gl.MergeRequest, error) {
 	body := &gl.CreateMergeRequestOptions{
 		Title: &r.Title, Description: &r.Body, SourceBranch: &r.Head, TargetBranch: &r.Base, RemoveSourceBranch: gl.Ptr(false),
 	}
@@ -152,8 +155,8 @@ func (t *Tracker) createRequest(ctx context.Context, r tracker.Request, self for
 		return t.api.MergeRequests.CreateMergeRequest(t.project.Path, body, o...)
 	})
 	if forge.Uncertain(err) || forge.Status(err) == http.StatusConflict {
-		if found, look := t.findRequest(ctx, r, self); look == nil && found != nil {
-			return found, nil
+		if found, look := t.findRequest(ctx, r); found != nil && look == nil || errors.Is(look, tracker.ErrOccupied) {
+			return found, look
 		}
 	}
 	if err != nil {
@@ -176,7 +179,7 @@ func (t *Tracker) updateRequest(ctx context.Context, m *gl.MergeRequest, r track
 	set(&body.Title, m.Title, r.Title)
 	set(&body.Description, m.Description, r.Body)
 	set(&body.TargetBranch, m.TargetBranch, cmp.Or(r.Base, m.TargetBranch))
-	if missing := forge.Lacking(m.Labels, r.Labels); len(missing) > 0 {
+	if missing := tracker.Lacking(m.Labels, r.Labels); len(missing) > 0 {
 		body.AddLabels = (*gl.LabelOptions)(&missing)
 	}
 	if body == (gl.UpdateMergeRequestOptions{}) {

@@ -1,6 +1,8 @@
 package gitlab
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -63,28 +65,40 @@ func TestOpenRequestOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// Of several open requests of the branch the one for the base counts, ralph's own before another's.
+// Of several open requests of the branch the one for the base counts, ralph's own before another's. One of somebody who may not
+// direct ralph, such as a former member, never counts.
 func TestOpenRequestAmongOthers(t *testing.T) {
 	t.Parallel()
 	type merge struct{ by, base string }
 	for _, c := range []struct {
 		there []merge
-		want  int
+		want  int // 0: the last one is in the way
 	}{
 		{[]merge{{"ada", "release"}}, 2},
 		{[]merge{{"ada", "release"}, {"ralph", "release"}}, 2},
 		{[]merge{{"ada", "main"}, {"ralph", "release"}}, 1},
 		{[]merge{{"ralph", "release"}, {"ralph", "main"}}, 2},
 		{[]merge{{"ralph", "main"}, {"ada", "main"}}, 1},
+		{[]merge{{"eve", "main"}}, 0},
+		{[]merge{{"grace", "main"}}, 0},
+		{[]merge{{"eve", "release"}}, 2},
+		{[]merge{{"ralph", "release"}, {"eve", "main"}}, 0},
+		{[]merge{{"ralph", "main"}, {"eve", "main"}}, 1},
 	} {
 		r := newRig(t)
-		by := map[string]*gitlabtest.User{"ada": r.ada, "ralph": r.ralph}
+		by := map[string]*gitlabtest.User{"ada": r.ada, "ralph": r.ralph, "grace": r.grace, "eve": r.eve}
 		for _, m := range c.there {
 			r.project.AddMerge(gitlabtest.Merge{Title: "t", Source: "ralph/1", Target: m.base, Author: by[m.by]})
 		}
-		got := r.open(t, tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Body: "y"})
-		if m := r.project.Merges()[c.want-1]; got.Number != c.want || m.Target != "main" || (m.Title == "x") != (m.Author == r.ralph) {
-			t.Errorf("beside %+v: opened %+v, want %d, %+v", c.there, got, c.want, m)
+		got, err := r.OpenRequest(t.Context(), tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Body: "y"})
+		if n := len(c.there); c.want == 0 {
+			if says := fmt.Sprintf("merge request !%d by %s", n, c.there[n-1].by); !errors.Is(err, tracker.ErrOccupied) || !strings.Contains(err.Error(), says) || len(r.project.Merges()) != n {
+				t.Errorf("beside %+v: opened %+v, %v, want an error that names the last", c.there, got, err)
+			}
+			continue
+		}
+		if m := r.project.Merges()[c.want-1]; err != nil || got.Number != c.want || m.Target != "main" || (m.Title == "x") != (m.Author == r.ralph) {
+			t.Errorf("beside %+v: opened %+v, %v, want %d, %+v", c.there, got, err, c.want, m)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	gh "github.com/google/go-github/v62/github"
 
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
@@ -131,7 +132,7 @@ func Query[T any](ctx context.Context, g Graph, text string, variables map[strin
 	}
 	e := a.Errors[max(kept, 0)]
 	f := &forge.Failure{Method: http.MethodPost, Path: "/graphql", Action: forge.Skip, Reason: forge.Refused,
-		Detail: "GitHub refuses the query (" + forge.Line(cmp.Or(e.Message, e.Type), 200) + ")"}
+		Detail: "GitHub refuses the query (" + tracker.Line(cmp.Or(e.Message, e.Type), 200) + ")"}
 	switch e.Type {
 	case "FORBIDDEN", "INSUFFICIENT_SCOPES":
 		f.Action, f.Hint = forge.Stop, "give the token read permission for issues and pull requests"

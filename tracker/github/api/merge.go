@@ -88,7 +88,7 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 	if _, away := errors.AsType[*tracker.UnavailableError](err); err == nil || away {
 		return "", err
 	}
-	return fmt.Sprintf("%s; it needs required checks on %s, and a token that may write contents and pull requests", forge.Line(err.Error(), 300), m.Pull.Base), nil
+	return fmt.Sprintf("%s; it needs required checks on %s, and a token that may write contents and pull requests", tracker.Line(err.Error(), 300), m.Pull.Base), nil
 }
 
 // waits says why a request must not be merged by itself; empty: it may.
