@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
@@ -18,18 +20,33 @@ issues:
       - say: "Done <promise>COMPLETE</promise>"
 `
 
-// strangersRequest opens a request from a branch of ralph's as somebody who may not direct it.
-func (f forge) strangersRequest(branch string) {
+// strangersRequest opens a request from a branch of ralph's as somebody who may not direct it, and returns how it is closed.
+func (f forge) strangersRequest(branch string) (closeIt func()) {
 	const title, body = "Do it", "Closes #1\n\n**ralph: succeeded**"
 	if f.hub != nil {
-		f.hub.AddPull(githubtest.Issue{Title: title, Body: body, Author: "mallory"}, githubtest.Pull{Head: branch, SHA: strings.Repeat("a", 40)})
-		return
+		n := f.hub.AddPull(githubtest.Issue{Title: title, Body: body, Author: "mallory"}, githubtest.Pull{Head: branch, SHA: strings.Repeat("a", 40)})
+		return func() { f.hub.Do(n, func(i *githubtest.Issue, _ time.Time) { i.Closed = true }) }
 	}
 	mallory := f.lab.AddUser(gitlabtest.User{Username: "former"})
-	f.project.AddMerge(gitlabtest.Merge{Title: title, Description: body, Source: branch, Target: "main", Author: mallory})
+	n := f.project.AddMerge(gitlabtest.Merge{Title: title, Description: body, Source: branch, Target: "main", Author: mallory})
+	return func() { f.project.SetMerge(n, func(m *gitlabtest.Merge) { m.State = "closed" }) }
 }
 
-// Whoever may read can open a request from ralph's branch on GitHub. It is never taken for ralph's: a person has to close it.
+// unlabel takes a label off an issue, as a person does.
+func (f forge) unlabel(key, label string) {
+	var n int
+	_, _ = fmt.Sscan(key, &n)
+	if f.hub != nil {
+		f.hub.Do(n, func(i *githubtest.Issue, _ time.Time) {
+			i.Labels = slices.DeleteFunc(i.Labels, func(l string) bool { return l == label })
+		})
+		return
+	}
+	f.project.Unlabel(f.lab.AddUser(gitlabtest.User{Username: "person"}), n, label)
+}
+
+// Whoever may read can open a request from ralph's branch on GitHub. It is never taken for ralph's: a person closes it, and then
+// ralph's is opened without the agent.
 func TestForgeStrangersRequest(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
@@ -41,7 +58,7 @@ func TestForgeStrangersRequest(t *testing.T) {
 				key := f.issue("Do it", "Please.")
 				r := repository(filepath.Join(t.TempDir(), "clone"))
 				clone(t, f, r)
-				f.strangersRequest("ralph/" + key)
+				closeIt := f.strangersRequest("ralph/" + key)
 				env := append(f.env, "RALPH_WRITE_SPACING=0s", "RALPH_MAX_ITERATIONS=1", "RALPH_MAX_ATTEMPTS=1")
 				work := func() { s.start(t, r, env, append([]string{"work", "--gate", gate}, f.flags...)...).end(t) }
 				says := func(want ...string) {
@@ -70,6 +87,18 @@ func TestForgeStrangersRequest(t *testing.T) {
 				}
 				if n := len(f.requests()); n != 1 {
 					t.Errorf("%d requests, want the stranger's alone", n)
+				}
+				if gate == "false" {
+					return
+				}
+				closeIt()
+				f.unlabel(key, "needs-human")
+				work()
+				if got := f.labels(key); !slices.Contains(got, "in-review") {
+					t.Errorf("labels %q once it is closed:\n%s", got, f.report(key))
+				}
+				if n := s.starts(t)[key]; n != 1 {
+					t.Errorf("the agent was started %d times", n)
 				}
 			})
 		}

@@ -211,7 +211,7 @@ type reading struct {
 	refused string // head commit of the request that was closed
 }
 
-func (r *reading) Refused(context.Context, string) (commit, url string, err error) {
+func (r *reading) Refused(context.Context, string, string) (commit, url string, err error) {
 	return r.refused, "https://forge.example/1", nil
 }
 

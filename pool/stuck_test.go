@@ -50,7 +50,7 @@ func (refusing) OpenRequest(context.Context, tracker.Request) (tracker.RequestRe
 	return tracker.RequestRef{}, nil
 }
 
-func (refusing) Refused(context.Context, string) (commit, url string, err error) {
+func (refusing) Refused(context.Context, string, string) (commit, url string, err error) {
 	return "", "", errors.New("may not look at requests")
 }
 

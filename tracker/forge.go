@@ -41,8 +41,9 @@ type Requester interface {
 // Refuser is implemented by trackers on which people may close a request without merging it.
 type Refuser interface {
 	// Refused is the head commit and the address of the branch's latest request, if that was closed and not merged. Both are
-	// empty otherwise, as while a request is open.
-	Refused(ctx context.Context, head string) (commit, url string, err error)
+	// empty otherwise, as while a request is open. Requests of ralph's own account count, and those into the base of people
+	// who may direct ralph.
+	Refused(ctx context.Context, head, base string) (commit, url string, err error)
 }
 
 // FollowUpReason says why a request needs another run.

@@ -46,6 +46,11 @@ func (r Requests) WithDefaults() Requests {
 	return r
 }
 
+// Into is the branch that requests are for, by the name of the base, with the remote's name or without it.
+func (r Requests) Into(base, remote string) string {
+	return cmp.Or(r.Target, strings.TrimPrefix(base, remote+"/"))
+}
+
 // Pushed says that the commits are on the branch of the remote.
 func Pushed(remote string) string { return "pushed to " + remote }
 
@@ -78,7 +83,7 @@ func (r Requests) Open(ctx context.Context, t tracker.Tracker, req Request) (jou
 		return journal.Request{}, fmt.Errorf("request: tracker %s has none", t.Name())
 	}
 	ref, err := requester.OpenRequest(ctx, tracker.Request{
-		Key: req.Key, Head: req.Head, Base: cmp.Or(r.Target, strings.TrimPrefix(req.Base, req.Remote+"/")),
+		Key: req.Key, Head: req.Head, Base: r.Into(req.Base, req.Remote),
 		Title: req.Title, Body: req.Body, Draft: req.Verdict.Draft(), Labels: r.Labels, Reviewers: r.Reviewers, Assignees: r.Assignees,
 	})
 	if err != nil {

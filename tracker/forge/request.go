@@ -144,18 +144,21 @@ func (p *Project) Requests(ctx context.Context, prefix string) (map[string]track
 }
 
 // Refused implements tracker.Refuser.
-func (p *Project) Refused(ctx context.Context, head string) (commit, url string, err error) {
+func (p *Project) Refused(ctx context.Context, head, base string) (commit, url string, err error) {
 	list, err := p.calls.Requests(ctx, RequestQuery{Head: head, All: true})
+	if err == nil {
+		list, err = p.ranked(ctx, list, head, base)
+	}
 	if err != nil {
 		return "", "", fmt.Errorf("list the requests of %s: %w", head, err)
 	}
 	for _, r := range list {
-		if r.Head != head || r.Fork {
-			continue
-		}
-		commit, url = "", ""
-		if r.Refused {
+		switch {
+		case r.rank == 0:
+		case r.Refused:
 			commit, url = r.Commit, r.URL
+		default:
+			commit, url = "", ""
 		}
 	}
 	return commit, url, nil

@@ -335,28 +335,39 @@ func TestFollowUpsInParallel(t *testing.T) {
 	}
 }
 
-// The latest request of the branch counts, and only while it is closed and not merged.
+// The latest request of the branch counts, and only while it is closed and not merged. Whoever may read can open and close one,
+// and a person's into another base refuses nothing.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
 	check := func(want string) {
 		t.Helper()
-		commit, url, err := g.Refused(t.Context(), "ralph/1")
+		commit, url, err := g.Refused(t.Context(), "ralph/1", "main")
 		if err != nil || commit != want || (url == "") != (want == "") {
 			t.Errorf("refused %q at %q, %v, want %q", commit, url, err, want)
 		}
 	}
 	add := func(head, sha string, p githubtest.Pull, closed bool) {
-		p.Head, p.Base, p.SHA = head, "main", sha
+		p.Head, p.SHA = head, sha
 		s.AddPull(githubtest.Issue{Title: "Fix", Author: githubtest.Bot, Closed: closed}, p)
 	}
+	by := func(author, sha, base string, closed bool) {
+		s.AddPull(githubtest.Issue{Title: "Other", Author: author, Closed: closed}, githubtest.Pull{Head: "ralph/1", Base: base, SHA: sha})
+	}
+	by("mallory", strings.Repeat("7", 40), "main", true)
 	check("")
 	add("ralph/1", strings.Repeat("1", 40), githubtest.Pull{}, true)
 	add("ralph/12", strings.Repeat("2", 40), githubtest.Pull{}, true)
 	add("ralph/1", strings.Repeat("3", 40), githubtest.Pull{Fork: true}, true)
 	check(strings.Repeat("1", 40))
+	by("mallory", strings.Repeat("7", 40), "main", false)
+	by("ada", strings.Repeat("8", 40), "old", true)
+	check(strings.Repeat("1", 40))
 	add("ralph/1", strings.Repeat("4", 40), githubtest.Pull{}, false)
+	by("mallory", strings.Repeat("7", 40), "main", true)
 	check("")
+	by("ada", strings.Repeat("8", 40), "main", true)
+	check(strings.Repeat("8", 40))
 	add("ralph/1", strings.Repeat("5", 40), githubtest.Pull{}, true)
 	check(strings.Repeat("5", 40))
 	add("ralph/1", strings.Repeat("6", 40), githubtest.Pull{Merged: true}, true)

@@ -177,16 +177,24 @@ func TestOpenRequestUnsure(t *testing.T) {
 	}
 }
 
-// The latest request of the branch counts, and only while it is closed and not merged.
+// The latest request of the branch counts, and only while it is closed and not merged. Those of strangers do not count, nor do
+// people's into another base.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	for _, c := range []struct{ source, state, sha, want string }{
-		{"ralph/1", "closed", "1", "1"}, {"ralph/12", "closed", "2", "1"}, {"ralph/1", "opened", "3", ""}, {"ralph/1", "closed", "4", "4"},
-		{"ralph/1", "merged", "5", ""},
+	for _, c := range []struct {
+		by                               *gitlabtest.User
+		source, target, state, sha, want string
+	}{
+		{r.eve, "ralph/1", "main", "closed", "7", ""},
+		{r.ralph, "ralph/1", "main", "closed", "1", "1"}, {r.ralph, "ralph/12", "main", "closed", "2", "1"},
+		{r.eve, "ralph/1", "main", "opened", "7", "1"}, {r.ada, "ralph/1", "old", "closed", "8", "1"},
+		{r.ralph, "ralph/1", "main", "opened", "3", ""}, {r.grace, "ralph/1", "main", "closed", "7", ""},
+		{r.ralph, "ralph/1", "old", "closed", "4", "4"}, {r.ada, "ralph/1", "main", "closed", "8", "8"},
+		{r.ralph, "ralph/1", "main", "merged", "5", ""},
 	} {
-		r.project.AddMerge(gitlabtest.Merge{Title: "Fix", Source: c.source, Target: "main", Author: r.ralph, State: c.state, SHA: strings.Repeat(c.sha, 40)})
-		commit, url, err := r.Refused(t.Context(), "ralph/1")
+		r.project.AddMerge(gitlabtest.Merge{Title: "Fix", Source: c.source, Target: c.target, Author: c.by, State: c.state, SHA: strings.Repeat(c.sha, 40)})
+		commit, url, err := r.Refused(t.Context(), "ralph/1", "main")
 		if err != nil || commit != strings.Repeat(c.want, 40) || (url == "") != (c.want == "") {
 			t.Errorf("after %+v: refused %q at %q, %v", c, commit, url, err)
 		}
