@@ -14,8 +14,11 @@ import (
 	"time"
 )
 
-// secondaryWait is how long to wait when a forge says "slow down" without a time.
-const secondaryWait = time.Minute
+const (
+	secondaryWait = time.Minute    // when a forge says "slow down" without a time
+	shortestWait  = time.Second    // after one refusal; doubled with each further one
+	longestWait   = 24 * time.Hour // that a forge is believed
+)
 
 // limits waits for rate limits, hourly ones and those against bursts, instead of failing. A request that was refused for
 // its rate had no effect, so even a write may be repeated.
@@ -56,8 +59,8 @@ func (s *Stack) CallsLeft() map[string]int {
 
 func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 	deadline := l.clock.Now().Add(l.max)
-	blind := secondaryWait
-	for {
+	blind, least := secondaryWait, shortestWait
+	for { // the doubled waits come to the deadline soon
 		if err := l.wait(r, deadline); err != nil {
 			return nil, err
 		}
@@ -82,7 +85,8 @@ func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 			l.pause(now.Add(blind))
 			blind *= 2
 		default:
-			l.pause(until)
+			l.pause(Later(now.Add(least), until))
+			least *= 2
 		}
 	}
 }
@@ -143,16 +147,17 @@ func saysRateLimit(resp *http.Response) bool {
 	return strings.Contains(text, "rate limit") || strings.Contains(text, "abuse detection")
 }
 
-// limitedUntil reads when requests are allowed again, by this machine's clock; zero when the answer does not say.
-// forgeNow is the forge's time, in which it states the reset.
+// limitedUntil reads when requests are allowed again, by this machine's clock, at most longestWait from now; zero when the
+// answer does not say. forgeNow is the forge's time, in which it states the reset.
 func limitedUntil(resp *http.Response, now, forgeNow time.Time) time.Time {
 	const beyond = time.Second // a reset is in whole seconds
+	after := func(d time.Duration) time.Time { return now.Add(min(max(0, d), longestWait-beyond) + beyond) }
 	if v := resp.Header.Get("Retry-After"); v != "" {
 		if s, err := strconv.Atoi(v); err == nil && s >= 0 {
-			return now.Add(time.Duration(min(s, 1<<30)) * time.Second)
+			return now.Add(time.Duration(min(s, int(longestWait/time.Second))) * time.Second)
 		}
 		if at, err := http.ParseTime(v); err == nil {
-			return now.Add(at.Sub(forgeNow) + beyond)
+			return after(at.Sub(forgeNow))
 		}
 	}
 	if !exhausted(resp.Header) {
@@ -162,5 +167,5 @@ func limitedUntil(resp *http.Response, now, forgeNow time.Time) time.Time {
 	if err != nil || epoch <= 0 {
 		return time.Time{}
 	}
-	return now.Add(max(0, time.Unix(epoch, 0).Sub(forgeNow)) + beyond)
+	return after(time.Unix(min(epoch, 1<<40), 0).Sub(forgeNow)) // the last seconds overflow
 }

@@ -99,6 +99,51 @@ func TestEndlessLimit(t *testing.T) {
 	}
 }
 
+// TestLimitWithoutUsableTime: whatever time a refusal names, ralph asks a few times only, and waits longer each time.
+func TestLimitWithoutUsableTime(t *testing.T) {
+	t.Parallel()
+	far := "Fri, 31 Dec 9999 23:59:59 GMT"
+	reset := func(at string) map[string]string {
+		return map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": at}
+	}
+	for name, head := range map[string]map[string]string{
+		"at once":             {"Retry-After": "0"},
+		"date in the past":    {"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"},
+		"date in year 9999":   {"Retry-After": far},
+		"many seconds":        {"Retry-After": "9223372036854775807"},
+		"more than there are": {"Retry-After": "99999999999999999999"},
+		"reset is past":       reset("1"),
+		"reset before time":   reset("-5"),
+		"reset in year 9999":  reset("253402300799"),
+		"last reset":          reset("9223372036854775807"),
+		"clock in year 9999":  {"Retry-After": "Thu, 01 Jan 2026 00:00:20 GMT", "Date": far},
+		"clock in 1700":       {"Retry-After": far, "Date": "Fri, 01 Jan 1700 00:00:00 GMT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, Config{MaxWait: time.Minute}, func(n int, w http.ResponseWriter, _ *http.Request) {
+				for k, v := range head {
+					w.Header().Set(k, v)
+				}
+				if n == 20 {
+					say(w, 200, `{}`)
+					return
+				}
+				say(w, 429, `{}`)
+			})
+			began := g.clock.Now()
+			_, _, err := g.get("/x")
+			f, ok := errors.AsType[*Failure](err)
+			if !ok || f.Action != Wait || !f.Until.After(g.clock.Now()) || f.Until.Sub(began) > longestWait+time.Minute {
+				t.Errorf("%v", err)
+			}
+			if g.count() > 6 || g.clock.total() > time.Minute || g.count() > 1 && g.clock.total() < time.Duration(g.count()-1)*time.Second {
+				t.Errorf("%d requests in %v", g.count(), g.clock.total())
+			}
+		})
+	}
+}
+
 func TestWaitIsCancelled(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("stopped")
@@ -121,8 +166,8 @@ func FuzzLimitedUntil(f *testing.F) {
 	f.Fuzz(func(t *testing.T, after, remaining, reset string) {
 		h := http.Header{"Retry-After": {after}, "X-Ratelimit-Remaining": {remaining}, "X-Ratelimit-Reset": {reset}}
 		until := limitedUntil(&http.Response{StatusCode: http.StatusTooManyRequests, Header: h}, now, now)
-		if after == "" && remaining == "0" && !until.IsZero() && until.Before(now) {
-			t.Fatalf("until %v, before now", until)
+		if !until.IsZero() && (until.Before(now) || until.After(now.Add(longestWait))) {
+			t.Fatalf("until %v", until)
 		}
 	})
 }
