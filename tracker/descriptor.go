@@ -1,6 +1,8 @@
 package tracker
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -71,6 +73,28 @@ type Settings struct {
 	WriteSpacing time.Duration       // between two writes; 0: the tracker's default
 	OnSecret     func(secret string) // is told of tokens that the tracker makes itself; may be nil
 	Log          *slog.Logger
+}
+
+const minKey = 16 // bytes of a MarkerKey
+
+// CheckForge refuses settings for a forge without a login, or with two, and a marker key that is too short. It fills in defaults.
+func (s *Settings) CheckForge() error {
+	if (s.Token == nil) == (s.App == nil) {
+		return errors.New("log in: want a token source or an app, exactly one of them")
+	}
+	if len(s.MarkerKey) < minKey {
+		return fmt.Errorf("sign reports: the marker key has %d bytes, want at least %d", len(s.MarkerKey), minKey)
+	}
+	if s.BranchPrefix == "" {
+		s.BranchPrefix = "ralph/"
+	}
+	if s.Priorities == nil {
+		s.Priorities = DefaultPriorities()
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
 }
 
 // App is an identity of its own on a forge that has such.

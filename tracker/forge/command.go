@@ -16,8 +16,8 @@ import (
 const (
 	// LookBack is how old a comment may be that is still read as a command.
 	LookBack = 14 * 24 * time.Hour
-	// CommentPages is how many pages of new comments are read at a time, the newest first: outsiders cannot raise the price.
-	CommentPages = 5
+	// MaxNewComments is how many new comments are read at a time, the newest first: outsiders cannot raise the price.
+	MaxNewComments = 500
 )
 
 // Reaction is what ralph puts on a comment to mark it as answered, in the spelling of all forges.

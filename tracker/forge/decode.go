@@ -17,7 +17,7 @@ func Expect[T any](ctx context.Context, complete func(*T) bool) context.Context 
 	})
 }
 
-// ExpectList is [Expect] for a JSON list of complete Ts. It may be empty.
+// ExpectList is [Expect] for a JSON list of complete Ts, or with nil of anything. It may be empty.
 func ExpectList[T any](ctx context.Context, complete func(*T) bool) context.Context {
 	return Expect(ctx, func(list *[]*T) bool { return Complete(*list, complete) })
 }
@@ -34,14 +34,9 @@ func (l RawList) Items() []*json.RawMessage {
 	return items
 }
 
-// ExpectRaw is [Expect] for a RawList.
-func ExpectRaw(ctx context.Context) context.Context {
-	return Expect(ctx, func(l *RawList) bool { return *l != nil })
-}
-
 // Complete reports whether a list is there, maybe an empty one, and each of its things is complete.
 func Complete[T any](list []*T, complete func(*T) bool) bool {
-	return list != nil && !slices.ContainsFunc(list, func(v *T) bool { return v == nil || !complete(v) })
+	return list != nil && (complete == nil || !slices.ContainsFunc(list, func(v *T) bool { return v == nil || !complete(v) }))
 }
 
 // Decode reads one answer that must be complete.

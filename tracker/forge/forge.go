@@ -35,7 +35,7 @@ type Config struct {
 	CAFile   string              // further certificate authorities, PEM
 
 	Timeout  time.Duration // of one request, its body included; 30 s
-	MaxBody  int64         // longest answer in bytes; 32 MiB
+	MaxBody  int64         // longest answer in bytes, a quarter for a page of several entries; 32 MiB
 	MaxWait  time.Duration // longest wait for a rate limit; beyond it *tracker.UnavailableError says until when; 15 min
 	Spacing  time.Duration // between two writes; 1 s
 	Attempts int           // how often a repeatable request is made at most; retry.Attempts
@@ -74,7 +74,7 @@ func New(c Config) (*Stack, error) {
 	sk := &skew{clock: c.Clock}
 
 	// The one place where the layers are composed, innermost first.
-	var rt http.RoundTripper = &whole{next: base, timeout: c.Timeout, max: c.MaxBody, skew: sk}
+	var rt http.RoundTripper = &whole{next: base, timeout: c.Timeout, max: c.MaxBody, skew: sk, log: c.Log}
 	rt = &authorize{next: rt, home: host, source: c.Source}
 	var cache *store.Store
 	if c.CacheDir != "" {

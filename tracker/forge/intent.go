@@ -11,6 +11,7 @@ type intentKey struct{}
 type intent struct {
 	read, repeatable, fresh bool
 	tail                    int
+	page                    int // how many entries the answer has at most; 0: it is no list
 	check                   func([]byte) error
 }
 

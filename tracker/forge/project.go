@@ -2,9 +2,7 @@ package forge
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -66,27 +64,7 @@ type Profile struct {
 	Harmless func(text string) string
 }
 
-// CheckSettings refuses settings without a login, or with two, and a marker key that is too short. It fills in defaults.
-func CheckSettings(s *tracker.Settings) error {
-	if (s.Token == nil) == (s.App == nil) {
-		return errors.New("log in: want a token source or an app, exactly one of them")
-	}
-	if len(s.MarkerKey) < MinKey {
-		return fmt.Errorf("sign reports: the marker key has %d bytes, want at least %d", len(s.MarkerKey), MinKey)
-	}
-	if s.BranchPrefix == "" {
-		s.BranchPrefix = "ralph/"
-	}
-	if s.Priorities == nil {
-		s.Priorities = tracker.DefaultPriorities()
-	}
-	if s.Log == nil {
-		s.Log = slog.New(slog.DiscardHandler)
-	}
-	return nil
-}
-
-// NewProject makes the project of settings that [CheckSettings] has accepted.
+// NewProject makes the project of settings that [tracker.Settings.CheckForge] has accepted.
 func NewProject(s tracker.Settings, stack *Stack, f Profile, people *People, c Calls) *Project {
 	people.Bots, people.Now, people.Log = s.TrustedBots, stack.Clock().Now, s.Log
 	p := &Project{Settings: s, Stack: stack, Profile: f, People: NewPeople(people), calls: c, writing: semaphore.NewWeighted(1)}

@@ -16,9 +16,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// MinKey is the least length of a Signer's key in bytes.
-const MinKey = 16
-
 // A report's first line names the run, and its mark proves that ralph wrote it about this issue.
 var markLine = pattern.Lazy(`^<!-- ralph:report run=([A-Za-z0-9_-]*) mac=([0-9a-f]{64}) -->\r?\n`)
 

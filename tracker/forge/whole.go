@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"strings"
@@ -29,6 +30,7 @@ type whole struct {
 	timeout time.Duration
 	max     int64
 	skew    *skew
+	log     *slog.Logger
 }
 
 func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -40,7 +42,11 @@ func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer func() { _ = resp.Body.Close() }() // read to the end, or given up
 	w.skew.note(resp.Header)
-	body, err := w.read(resp, intentOf(ctx).tail)
+	body, err := w.read(resp, intentOf(ctx))
+	if errors.Is(err, errTooLong) && intentOf(ctx).page == 1 {
+		w.log.Warn("leave out an entry of a list", "path", r.URL.Path, "error", err)
+		body, err = []byte("[]"), nil
+	}
 	if err != nil {
 		return nil, w.fail(ctx, r, err)
 	}
@@ -63,18 +69,22 @@ func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (w *whole) read(resp *http.Response, tail int) ([]byte, error) {
-	if tail > 0 {
-		t := proc.NewTail(tail)
+func (w *whole) read(resp *http.Response, of intent) ([]byte, error) {
+	if of.tail > 0 {
+		t := proc.NewTail(of.tail)
 		_, err := io.Copy(t, resp.Body)
 		return t.Bytes(), err
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, w.max+1))
+	limit := w.max
+	if of.page > 1 {
+		limit /= 4 // what is decoded takes several times as much
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(body)) > w.max {
-		return nil, fmt.Errorf("%w: more than %d bytes", errTooLong, w.max)
+	if int64(len(body)) > limit {
+		return nil, fmt.Errorf("%w: more than %d bytes", errTooLong, limit)
 	}
 	return body, nil
 }

@@ -65,18 +65,18 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 // up to which they have been read.
 func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said []forge.Comment, last time.Time, err error) {
 	opts := gh.IssueListCommentsOptions{Sort: gh.String("updated"), Direction: gh.String("desc"), Since: &since}
-	opts.PerPage, last = api.PerPage, read
+	last = read
 	complete := func(c *gh.IssueComment) bool {
 		return completeComment(c) && c.GetNodeID() != "" && c.GetIssueURL() != "" && !c.GetUpdatedAt().IsZero()
 	}
-	for opts.Page = 1; opts.Page <= forge.CommentPages; opts.Page++ {
-		list, resp, err := t.api.Issues.ListComments(forge.ExpectList(ctx, complete), t.project.Owner, t.project.Name, 0, &opts)
-		if err != nil {
-			return nil, last, api.Explain(ctx, resp, err)
-		}
+	count := 0
+	err = api.Each(ctx, complete, func(ctx context.Context, p gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
+		opts.ListOptions = p
+		return t.api.Issues.ListComments(ctx, t.project.Owner, t.project.Name, 0, &opts)
+	}, func(list []*gh.IssueComment) bool {
 		for _, c := range list {
 			if c.GetUpdatedAt().Before(read) {
-				return said, last, nil
+				return false
 			}
 			last = forge.Later(last, c.GetUpdatedAt().Time)
 			number, _ := strconv.Atoi(path.Base(c.GetIssueURL()))
@@ -85,12 +85,12 @@ func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said 
 				Body: c.GetBody(), At: c.GetCreatedAt().Time,
 			})
 		}
-		if api.Last(len(list), resp) {
-			return said, last, nil
+		if count += len(list); count >= forge.MaxNewComments {
+			t.Settings.Log.Warn("too many new comments; commands in the oldest are not read", "read", count)
 		}
-	}
-	t.Settings.Log.Warn("too many new comments; commands in the oldest are not read", "read", len(said))
-	return said, last, nil
+		return count < forge.MaxNewComments
+	})
+	return said, last, err
 }
 
 // reviewed are the reviews of a pull request and their newest comments on lines.
@@ -106,20 +106,21 @@ func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, er
 		})
 	}
 	opts := gh.PullRequestListCommentsOptions{Sort: "created", Direction: "desc"}
-	opts.PerPage = api.PerPage
-	for opts.Page = 1; opts.Page <= forge.CommentPages; opts.Page++ {
-		list, resp, err := t.api.PullRequests.ListComments(forge.ExpectList(ctx, completeRemark), t.project.Owner, t.project.Name, number, &opts)
-		if err != nil {
-			return nil, fmt.Errorf("list the review comments of #%d: %w", number, api.Explain(ctx, resp, err))
-		}
+	count := 0
+	err = api.Each(ctx, completeRemark, func(ctx context.Context, p gh.ListOptions) ([]*gh.PullRequestComment, *gh.Response, error) {
+		opts.ListOptions = p
+		return t.api.PullRequests.ListComments(ctx, t.project.Owner, t.project.Name, number, &opts)
+	}, func(list []*gh.PullRequestComment) bool {
 		for _, c := range list {
 			said = append(said, forge.Comment{
 				ID: c.GetNodeID(), Number: number, Request: true, By: account(c.User), Body: c.GetBody(), At: c.GetCreatedAt().Time,
 			})
 		}
-		if api.Last(len(list), resp) {
-			break
-		}
+		count += len(list)
+		return count < forge.MaxNewComments
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the review comments of #%d: %w", number, err)
 	}
 	return said, nil
 }

@@ -92,7 +92,7 @@ func New(cfg Config) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := forge.CheckSettings(&cfg.Settings); err != nil {
+	if err := cfg.CheckForge(); err != nil {
 		return nil, fmt.Errorf("GitHub: %w", err)
 	}
 	base, graph, err := addresses(project.Host, cfg.BaseURL)

@@ -92,7 +92,7 @@ func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMess
 		query.Set("per_page", strconv.Itoa(p.PerPage))
 		query.Set("page", strconv.Itoa(p.Page))
 		var list forge.RawList
-		resp, err := t.do(forge.ExpectRaw(ctx), http.MethodGet, t.path("/issues?%s", query.Encode()), nil, &list)
+		resp, err := t.do(ctx, http.MethodGet, t.path("/issues?%s", query.Encode()), nil, &list)
 		return list.Items(), resp, err
 	})
 }

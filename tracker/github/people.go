@@ -16,7 +16,7 @@ import (
 func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 	r := forge.Roster{Members: map[int64]tracker.Distrust{}}
 	for n := 1; n <= forge.RosterPages; n++ {
-		opts := &gh.ListCollaboratorsOptions{Affiliation: "all", Permission: "push", ListOptions: gh.ListOptions{Page: n, PerPage: api.PerPage}}
+		opts := &gh.ListCollaboratorsOptions{Affiliation: "all", Permission: "push", ListOptions: gh.ListOptions{Page: n, PerPage: forge.PageSize}}
 		some, resp, err := t.api.Repositories.ListCollaborators(forge.ExpectList(ctx, func(*gh.User) bool { return true }), t.project.Owner, t.project.Name, opts)
 		err = api.Explain(ctx, resp, err)
 		if forge.Status(err) == http.StatusForbidden || forge.Skippable(err) || forge.Misshapen(err) {
@@ -30,7 +30,7 @@ func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 				r.Members[u.GetID()] = tracker.TrustedAccount
 			}
 		}
-		if api.Last(len(some), resp) {
+		if len(some) < forge.PageSize && resp.NextPage == 0 { // see api.Each
 			r.Complete = true
 			break
 		}

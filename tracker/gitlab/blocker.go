@@ -170,7 +170,7 @@ func known(numbers []int, states map[int]bool) (out []tracker.Blocker) {
 // states says which issues are open, by number. It has only issues that exist.
 func (t *Tracker) states(ctx context.Context, numbers []int) (map[int]bool, error) {
 	out := map[int]bool{}
-	for some := range slices.Chunk(slices.Sorted(slices.Values(numbers)), perPage) {
+	for some := range slices.Chunk(slices.Sorted(slices.Values(numbers)), forge.PageSize) {
 		raw, err := t.rawIssues(ctx, gl.ListProjectIssuesOptions{State: gl.Ptr("all"), Scope: gl.Ptr("all"), IIDs: &some})
 		if err != nil {
 			return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,11 +12,6 @@ import (
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/ralph-pool/ralph/tracker/forge"
-)
-
-const (
-	perPage  = 100 // the most that GitLab gives
-	maxPages = 1000
 )
 
 // one makes a call whose answer is one complete thing.
@@ -40,36 +34,30 @@ func all[T any](ctx context.Context, complete func(*T) bool, call pages[T]) ([]*
 }
 
 // each gives each page to take, until it returns false. It goes by the links that GitLab gives: positions where it has
-// them for this list, so that nothing is missed or read twice when the list changes meanwhile, else numbers.
+// them for this list, so that nothing is missed or read twice when the list changes meanwhile, else numbers. Only the position of
+// a link is used: behind a proxy its host may be unreachable. Without complete, entries may be anything.
 func each[T any](ctx context.Context, complete func(*T) bool, call pages[T], take func([]*T) bool) error {
-	ctx = forge.ExpectList(ctx, complete)
-	query := url.Values{"per_page": {strconv.Itoa(perPage)}}
-	for range maxPages {
+	cursor := ""
+	return forge.Pages(forge.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
+		query := url.Values{"per_page": {strconv.Itoa(size)}}
+		switch {
+		case cursor != "":
+			query.Set("cursor", cursor)
+		case number > 1:
+			query.Set("page", strconv.Itoa(number))
+		}
 		some, resp, err := call(gl.WithContext(ctx), gl.WithKeysetPaginationParameters("?"+query.Encode()))
 		if err != nil {
-			return explain(ctx, resp, err)
+			return false, explain(ctx, resp, err)
 		}
-		if !take(some) || !follow(query, resp) {
-			return nil
+		more = resp.NextPage > number
+		if next, err := url.Parse(resp.NextLink); err == nil {
+			if at := next.Query().Get("cursor"); at != "" && at != cursor {
+				cursor, more = at, true
+			}
 		}
-	}
-	return fmt.Errorf("list has more than %d pages", maxPages)
-}
-
-// follow makes query choose the next page; false when there is none. Only the position of a link is used: behind a proxy
-// its host may be unreachable.
-func follow(query url.Values, resp *gl.Response) bool {
-	if next, err := url.Parse(resp.NextLink); err == nil {
-		if cursor := next.Query().Get("cursor"); cursor != "" && cursor != query.Get("cursor") {
-			query.Set("cursor", cursor)
-			return true
-		}
-	}
-	if now, _ := strconv.Atoi(query.Get("page")); resp.NextPage > max(now, 1) {
-		query.Set("page", strconv.Itoa(resp.NextPage))
-		return true
-	}
-	return false
+		return take(some) && more, nil
+	})
 }
 
 // do makes a request below the project for which go-gitlab has no fitting method.

@@ -36,12 +36,12 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 		Sort   string `url:"sort"`
 	}{"commented", t.Stack.Now().Add(-forge.LookBack).UTC().Format(time.DateOnly), "desc"}
 	var said []forge.Comment
-	last, pages := read, 0
+	last, count := read, 0
 	err := each(ctx, completeEventNote, func(o ...gl.RequestOptionFunc) (some []*event, _ *gl.Response, _ error) {
 		resp, err := t.do(http.MethodGet, "/events", query, &some, o)
 		return some, resp, err
 	}, func(some []*event) bool {
-		pages++
+		count += len(some)
 		for _, e := range some {
 			if e.ID <= read {
 				return false
@@ -51,10 +51,10 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 				said = append(said, s)
 			}
 		}
-		if pages == forge.CommentPages {
-			t.Settings.Log.Warn("too many new comments; commands in the oldest are not read", "read", len(said))
+		if count >= forge.MaxNewComments {
+			t.Settings.Log.Warn("too many new comments; commands in the oldest are not read", "read", count)
 		}
-		return pages < forge.CommentPages
+		return count < forge.MaxNewComments
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list new comments: %w", err)

@@ -93,7 +93,7 @@ func New(cfg Config) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := forge.CheckSettings(&cfg.Settings); err != nil {
+	if err := cfg.CheckForge(); err != nil {
 		return nil, fmt.Errorf("GitLab: %w", err)
 	}
 	if cfg.App != nil {

@@ -87,7 +87,7 @@ func (t *Tracker) listed(ctx context.Context, labels []string) ([]*json.RawMessa
 func (t *Tracker) rawIssues(ctx context.Context, opts gl.ListProjectIssuesOptions) ([]*json.RawMessage, error) {
 	return all(ctx, nil, func(o ...gl.RequestOptionFunc) ([]*json.RawMessage, *gl.Response, error) {
 		var list forge.RawList
-		resp, err := t.do(http.MethodGet, "/issues", opts, &list, append(o, gl.WithContext(forge.ExpectRaw(ctx))))
+		resp, err := t.do(http.MethodGet, "/issues", opts, &list, o)
 		return list.Items(), resp, err
 	})
 }

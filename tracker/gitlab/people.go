@@ -51,7 +51,7 @@ func (t *Tracker) members(ctx context.Context) (forge.Roster, error) {
 				}
 			}
 			read++
-			r.Complete = read < forge.RosterPages || len(some) < perPage
+			r.Complete = read < forge.RosterPages || len(some) < forge.PageSize
 			return r.Complete
 		})
 	if forge.Status(err) == http.StatusForbidden || forge.Skippable(err) || forge.Misshapen(err) {

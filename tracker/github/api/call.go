@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,12 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-const (
-	// PerPage is the longest page.
-	PerPage  = 100
-	maxPages = 1000
-	notFound = "NOT_FOUND" // type of a GraphQL error
-)
+const notFound = "NOT_FOUND" // type of a GraphQL error
 
 // Client makes go-github's client on a stack.
 func Client(stack *forge.Stack, base *url.URL) *gh.Client {
@@ -56,24 +50,25 @@ func One[T any](ctx context.Context, complete func(*T) bool, call func(context.C
 // Page is one page's request of a list.
 type Page[T any] func(context.Context, gh.ListOptions) ([]*T, *gh.Response, error)
 
-// Last reports that nothing comes after a page with n entries. A page with hidden entries is not full, and an unchanged one
-// may carry a Link header from before the next page existed.
-func Last(n int, page *gh.Response) bool { return n < PerPage && page.NextPage == 0 }
+// Each gives each page of a list to take, until it returns false. Without complete, entries may be anything. A page with hidden
+// entries is not full, and an unchanged one may carry a Link header from before the next page existed.
+func Each[T any](ctx context.Context, complete func(*T) bool, call Page[T], take func([]*T) bool) error {
+	return forge.Pages(forge.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
+		some, resp, err := call(ctx, gh.ListOptions{Page: number, PerPage: size})
+		if err != nil {
+			return false, Explain(ctx, resp, err)
+		}
+		return take(some) && (len(some) >= size || resp.NextPage != 0), nil
+	})
+}
 
 // All reads a list to its end.
-func All[T any](ctx context.Context, complete func(*T) bool, call Page[T]) ([]*T, error) {
-	var list []*T
-	for n := 1; n <= maxPages; n++ {
-		some, resp, err := call(forge.ExpectList(ctx, complete), gh.ListOptions{Page: n, PerPage: PerPage})
-		if err != nil {
-			return nil, Explain(ctx, resp, err)
-		}
+func All[T any](ctx context.Context, complete func(*T) bool, call Page[T]) (list []*T, err error) {
+	err = Each(ctx, complete, call, func(some []*T) bool {
 		list = append(list, some...)
-		if Last(len(some), resp) {
-			return list, nil
-		}
-	}
-	return nil, fmt.Errorf("list has more than %d pages", maxPages)
+		return true
+	})
+	return list, err
 }
 
 // Explain turns go-github's error into the seam's.

@@ -12,8 +12,8 @@ import (
 
 const (
 	actorFields  = `{__typename login ...on User{databaseId} ...on Bot{databaseId} ...on Mannequin{databaseId}}`
-	threadsQuery = `query($owner:String!,$name:String!,$number:Int!){repository(owner:$owner,name:$name){pullRequest(number:$number){` +
-		`reviewThreads(last:100){nodes{id isResolved path line comments(last:100){nodes{body createdAt author` + actorFields + `}}}}}}}`
+	threadsQuery = `query($owner:String!,$name:String!,$number:Int!,$last:Int!){repository(owner:$owner,name:$name){pullRequest(number:$number){` +
+		`reviewThreads(last:$last){nodes{id isResolved path line comments(last:$last){nodes{body createdAt author` + actorFields + `}}}}}}}`
 	replyMutation = `mutation($id:ID!,$body:String!){addPullRequestReviewThreadReply(input:{pullRequestReviewThreadId:$id,body:$body})` +
 		`{comment{id}}}`
 	reactionsQuery = `query($ids:[ID!]!){nodes(ids:$ids){__typename ...on Reactable{reactionGroups{content viewerHasReacted}}}}`
@@ -55,7 +55,7 @@ func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error
 	isMark := func(r group) bool {
 		return *r.Mine && (r.Content == content(forge.ReactionTakenUp) || r.Content == content(forge.ReactionRefused))
 	}
-	for some := range slices.Chunk(ids, PerPage) {
+	for some := range slices.Chunk(ids, forge.PageSize) {
 		complete := func(r *reactionsTo) bool {
 			for _, n := range r.Nodes {
 				if n != nil && (n.Groups == nil || slices.ContainsFunc(n.Groups, unclear)) {
@@ -127,10 +127,14 @@ func completeThreads(r *reviewThreads) bool {
 	return true
 }
 
-// Threads are the newest review threads of a pull request that nobody has resolved.
+// Threads are the newest review threads of a pull request that nobody has resolved, with their newest comments.
 func (g Graph) Threads(ctx context.Context, number int) (out []forge.Thread, err error) {
-	variables := map[string]any{"owner": g.Owner, "name": g.Name, "number": number}
-	data, err := Query(forge.Reading(ctx), g, threadsQuery, variables, completeThreads)
+	var data *reviewThreads
+	err = forge.Pages(forge.Reading(ctx), func(ctx context.Context, _, size int) (more bool, err error) {
+		variables := map[string]any{"owner": g.Owner, "name": g.Name, "number": number, "last": size}
+		data, err = Query(ctx, g, threadsQuery, variables, completeThreads)
+		return false, err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -192,7 +192,7 @@ func (s *Server) graphSign(a *Access, id, content string) reply {
 	return data(map[string]any{"addReaction": map[string]any{"reaction": map[string]any{"content": content}}})
 }
 
-func (s *Server) graphThreads(number int) reply {
+func (s *Server) graphThreads(number, last int) reply {
 	if number < 1 || number > len(s.issues) || s.issues[number-1].Pull == nil {
 		return graphError("NOT_FOUND", fmt.Sprintf("Could not resolve to a PullRequest with the number of %d.", number))
 	}
@@ -204,13 +204,14 @@ func (s *Server) graphThreads(number int) reply {
 				said = append(said, map[string]any{"body": c.Body, "createdAt": stamp(c.At), "author": s.actor(c.Author)})
 			}
 			threads = append(threads, map[string]any{
-				"id": m.thread(), "isResolved": m.Resolved, "path": m.Path, "line": m.Line, "comments": map[string]any{"nodes": said},
+				"id": m.thread(), "isResolved": m.Resolved, "path": m.Path, "line": m.Line, "comments": newest(said, last),
 			})
 		}
 	}
-	pull := map[string]any{"reviewThreads": map[string]any{"nodes": threads}}
-	return data(map[string]any{"repository": map[string]any{"pullRequest": pull}})
+	return data(map[string]any{"repository": map[string]any{"pullRequest": map[string]any{"reviewThreads": newest(threads, last)}}})
 }
+
+func newest(nodes []any, last int) any { return map[string]any{"nodes": nodes[max(0, len(nodes)-last):]} }
 
 func (s *Server) graphReply(a *Access, thread, body string) reply {
 	if !s.may(a, "write") {
