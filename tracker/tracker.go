@@ -73,7 +73,7 @@ type Blocker struct {
 // Comment is a person's comment on the issue.
 type Comment struct {
 	Author  string
-	Body    string
+	Body    string // may be left out unless Trusted
 	Created time.Time
 	// Trusted says that the author may direct ralph. Comments of others never reach the prompt.
 	Trusted bool

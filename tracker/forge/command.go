@@ -34,7 +34,7 @@ type Comment struct {
 	Number  int    // of the issue or request
 	Request bool
 	By      Account
-	Body    string
+	Body    string // for an Inbox what [CommandIn] gives
 	At      time.Time
 }
 
@@ -143,7 +143,7 @@ const replyPrefix = "<!-- ralph:reply to="
 // ReplyBody is a reply to a comment, or to a thread that a commit takes up.
 func ReplyBody(to, text string) string {
 	mark := replyMark(to) + "\n"
-	return mark + Fit(text, MaxText-len(mark))
+	return mark + tracker.Fit(text, MaxText-len(mark))
 }
 
 // RepliesTo reports whether a text of ralph's account is its reply to something.
@@ -234,11 +234,24 @@ func lastIndex[T any](list []T, match func(T) bool) int {
 	return -1
 }
 
+const maxCommand = 16 << 10 // bytes of a comment in which a command is looked for
+
 // IsCommand reports a comment that begins with a command.
 func IsCommand(text string) bool {
-	_, _, is := tracker.ParseCommand(text)
+	_, _, is := tracker.ParseCommand(tracker.Cut(text, maxCommand))
 	return is
 }
+
+// CommandIn is all that an [Inbox] needs of a comment: of one that is no command nothing.
+func CommandIn(text string) string {
+	if !IsCommand(text) {
+		return ""
+	}
+	return Start(text, maxCommand)
+}
+
+// Start is at most n bytes of a text, which do not keep the rest of it in memory.
+func Start(text string, n int) string { return strings.Clone(tracker.Cut(text, n)) }
 
 // Answer replies, and then reacts to the comment: a crash in between repeats it, and the reply is found.
 func (p *Project) Answer(ctx context.Context, c tracker.Command, a tracker.Answer) error {

@@ -153,6 +153,19 @@ func (p *People) Trusted(ctx context.Context, accounts []Account) (map[int64]boo
 	return out, nil
 }
 
+// stranger reports an account of which the list alone says that it may not direct ralph.
+func (p *People) stranger(ctx context.Context, a Account) (bool, error) {
+	if a.ID <= 0 || a.Bot || slices.Contains(p.Bots, a.ID) {
+		return !slices.Contains(p.Bots, a.ID), nil
+	}
+	roster, err := p.list(ctx)
+	if err != nil {
+		return false, fmt.Errorf("list who may write to the project: %w", err)
+	}
+	why, listed := roster.Members[a.ID]
+	return !listed && roster.Complete || listed && why != tracker.TrustedAccount, nil
+}
+
 // list reads the roster, at most once in a few minutes. A published roster is not changed.
 func (p *People) list(ctx context.Context) (Roster, error) {
 	if err := p.listing.Acquire(ctx, 1); err != nil {

@@ -19,8 +19,8 @@ type Calls struct {
 	WhoAmI func(ctx context.Context) (Account, error)
 	// Read reads an issue; its error says why that is not possible.
 	Read func(ctx context.Context, key string) error
-	// Comments are the public comments on an issue, oldest first.
-	Comments func(ctx context.Context, number int) ([]Comment, error)
+	// Comments gives the public comments on an issue to take, one by one, each once, until it fails.
+	Comments func(ctx context.Context, number int, take func(Comment) error) error
 	// Poster writes the comments of an account on an issue, or on a request.
 	Poster func(number int, request bool, account int64) Poster
 	// React adds a reaction to a comment, unless the comment is gone. It is idempotent.
@@ -152,26 +152,39 @@ func (p *Project) Below(ctx context.Context, key string, err error) error {
 	return err
 }
 
-// Comments are what people wrote on an issue, without commands and ralph's own texts.
+// Comments are what people wrote on an issue, oldest first, without commands and ralph's own texts. Of people who may not direct
+// ralph only the names are kept: what they write may be long.
 func (p *Project) Comments(ctx context.Context, number int) ([]tracker.Comment, error) {
-	list, err := p.calls.Comments(ctx, number)
+	var list []Comment
+	err := p.calls.Comments(ctx, number, func(c Comment) error {
+		if IsCommand(c.Body) {
+			return nil
+		}
+		if IsOwn(c.Body) { // whichever installation wrote it
+			if self, err := p.Identity(ctx); err != nil || c.By.ID == self.ID {
+				return err
+			}
+		}
+		stranger, err := p.People.stranger(ctx, c.By)
+		if stranger {
+			c.Body = ""
+		}
+		list = append(list, c)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(c Comment) bool { return IsCommand(c.Body) })
-	if slices.ContainsFunc(list, func(c Comment) bool { return IsOwn(c.Body) }) { // whichever installation wrote it
-		self, err := p.Identity(ctx)
-		if err != nil {
-			return nil, err
-		}
-		list = slices.DeleteFunc(list, func(c Comment) bool { return c.By.ID == self.ID && IsOwn(c.Body) })
-	}
+	slices.SortStableFunc(list, func(a, b Comment) int { return a.At.Compare(b.At) })
 	trusted, err := p.People.Trusted(ctx, LatestFirst(list, func(c Comment) Account { return c.By }))
 	if err != nil {
 		return nil, err
 	}
 	var out []tracker.Comment
 	for _, c := range list {
+		if !trusted[c.By.ID] {
+			c.Body = ""
+		}
 		out = append(out, tracker.Comment{Author: c.By.Name, Body: c.Body, Created: c.At, Trusted: trusted[c.By.ID]})
 	}
 	return out, nil

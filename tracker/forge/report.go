@@ -77,7 +77,7 @@ func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Post
 	mark := cmp.Or(r.Mark, own)
 	run := base64.RawURLEncoding.EncodeToString([]byte(r.Run))
 	line := fmt.Sprintf("<!-- ralph:report run=%s mac=%s -->\n", run, mark)
-	body := line + Fit(r.Body, MaxText-len(line))
+	body := line + tracker.Fit(r.Body, MaxText-len(line))
 	match := func(text string) bool {
 		_, mac, ok := marked(text)
 		return ok && (hmac.Equal([]byte(mac), []byte(mark)) || hmac.Equal([]byte(mac), []byte(own)))

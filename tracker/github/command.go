@@ -82,7 +82,7 @@ func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said 
 			number, _ := strconv.Atoi(path.Base(c.GetIssueURL()))
 			said = append(said, forge.Comment{
 				ID: c.GetNodeID(), Number: number, Request: path.Base(path.Dir(c.GetHTMLURL())) == "pull", By: account(c.User),
-				Body: c.GetBody(), At: c.GetCreatedAt().Time,
+				Body: forge.CommandIn(c.GetBody()), At: c.GetCreatedAt().Time,
 			})
 		}
 		if count += len(list); count >= forge.MaxNewComments {
@@ -102,7 +102,7 @@ func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, er
 	var said []forge.Comment
 	for _, r := range list {
 		said = append(said, forge.Comment{
-			ID: r.GetNodeID(), Number: number, Request: true, By: account(r.User), Body: r.GetBody(), At: r.GetSubmittedAt().Time,
+			ID: r.GetNodeID(), Number: number, Request: true, By: account(r.User), Body: forge.CommandIn(r.GetBody()), At: r.GetSubmittedAt().Time,
 		})
 	}
 	opts := gh.PullRequestListCommentsOptions{Sort: "created", Direction: "desc"}
@@ -113,7 +113,7 @@ func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, er
 	}, func(list []*gh.PullRequestComment) bool {
 		for _, c := range list {
 			said = append(said, forge.Comment{
-				ID: c.GetNodeID(), Number: number, Request: true, By: account(c.User), Body: c.GetBody(), At: c.GetCreatedAt().Time,
+				ID: c.GetNodeID(), Number: number, Request: true, By: account(c.User), Body: forge.CommandIn(c.GetBody()), At: c.GetCreatedAt().Time,
 			})
 		}
 		count += len(list)

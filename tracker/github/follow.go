@@ -81,10 +81,17 @@ func (t *Tracker) review(ctx context.Context, p *gh.PullRequest, answered time.T
 	return out, err
 }
 
-// reviews lists the reviews of a pull request, oldest first.
-func (t *Tracker) reviews(ctx context.Context, number int) ([]*gh.PullRequestReview, error) {
+// reviews lists the reviews of a pull request, oldest first. Of the texts there is as much as ralph takes up.
+func (t *Tracker) reviews(ctx context.Context, number int) (list []*gh.PullRequestReview, err error) {
 	complete := func(r *gh.PullRequestReview) bool { return r.GetID() > 0 && r.GetState() != "" && named(r.User) }
-	return api.All(ctx, complete, func(ctx context.Context, page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
+	err = api.Each(ctx, complete, func(ctx context.Context, page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {
 		return t.api.PullRequests.ListReviews(ctx, t.project.Owner, t.project.Name, number, &page)
+	}, func(some []*gh.PullRequestReview) bool {
+		for _, r := range some {
+			r.Body = gh.String(forge.Start(r.GetBody(), forge.MaxPart))
+		}
+		list = append(list, some...)
+		return true
 	})
+	return list, err
 }

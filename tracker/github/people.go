@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -56,18 +57,25 @@ func (t *Tracker) permission(ctx context.Context, a forge.Account) (tracker.Dist
 	return tracker.NoWriteAccess, nil
 }
 
-// comments are the comments on an issue.
-func (t *Tracker) comments(ctx context.Context, number int) (out []forge.Comment, err error) {
-	list, err := t.allComments(ctx, number)
-	for _, c := range list {
-		out = append(out, forge.Comment{By: account(c.User), Body: c.GetBody(), At: c.GetCreatedAt().Time})
-	}
-	return out, err
+// comments gives the comments on an issue to take until it fails.
+func (t *Tracker) comments(ctx context.Context, number int, take func(forge.Comment) error) error {
+	return t.allComments(ctx, number, func(c *gh.IssueComment) error {
+		return take(forge.Comment{By: account(c.User), Body: c.GetBody(), At: c.GetCreatedAt().Time})
+	})
 }
 
-// allComments reads the comments, oldest first.
-func (t *Tracker) allComments(ctx context.Context, number int) ([]*gh.IssueComment, error) {
-	return api.All(ctx, completeComment, func(ctx context.Context, p gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
+// allComments gives the comments, oldest first, to take until it fails.
+func (t *Tracker) allComments(ctx context.Context, number int, take func(*gh.IssueComment) error) error {
+	var failed error
+	err := api.Each(ctx, completeComment, func(ctx context.Context, p gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {
 		return t.api.Issues.ListComments(ctx, t.project.Owner, t.project.Name, number, &gh.IssueListCommentsOptions{ListOptions: p})
+	}, func(some []*gh.IssueComment) bool {
+		for _, c := range some {
+			if failed == nil {
+				failed = take(c)
+			}
+		}
+		return failed == nil
 	})
+	return cmp.Or(err, failed)
 }

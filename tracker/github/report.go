@@ -14,12 +14,12 @@ func (t *Tracker) poster(number int, _ bool, self int64) forge.Poster {
 	owner, name := t.project.Owner, t.project.Name
 	return forge.Poster{
 		Find: func(ctx context.Context, match func(string) bool) (found []forge.Post, err error) {
-			list, err := t.allComments(ctx, number)
-			for _, c := range list {
+			err = t.allComments(ctx, number, func(c *gh.IssueComment) error {
 				if account(c.User).ID == self && match(c.GetBody()) {
 					found = append(found, forge.Post{ID: c.GetID(), Body: c.GetBody()})
 				}
-			}
+				return nil
+			})
 			return found, err
 		},
 		Create: func(ctx context.Context, body string) error {

@@ -30,7 +30,7 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 	}
 	defer release()
 	r.Title = cmp.Or(tracker.Line(r.Title, maxTitle), r.Head)
-	r.Body = forge.Fit(r.Body, forge.MaxText)
+	r.Body = tracker.Fit(r.Body, forge.MaxText)
 	p, err := t.pullOf(ctx, r)
 	if err == nil && p == nil {
 		p, err = t.createPull(ctx, r)
@@ -62,16 +62,9 @@ func (t *Tracker) requestOf(p *gh.PullRequest) forge.Request {
 	}
 }
 
-func (t *Tracker) requestsOf(list []*gh.PullRequest) (out []forge.Request) {
-	for _, p := range list {
-		out = append(out, t.requestOf(p))
-	}
-	return out
-}
-
-func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) ([]forge.Request, error) {
-	list, err := t.pulls(ctx, q)
-	return t.requestsOf(list), err
+func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) (out []forge.Request, err error) {
+	err = t.pulls(ctx, q, func(p *gh.PullRequest) { out = append(out, t.requestOf(p)) })
+	return out, err
 }
 
 func (t *Tracker) request(ctx context.Context, number int) (forge.Request, error) {
@@ -82,8 +75,8 @@ func (t *Tracker) request(ctx context.Context, number int) (forge.Request, error
 	return t.requestOf(p), nil
 }
 
-// pulls lists pull requests, oldest first.
-func (t *Tracker) pulls(ctx context.Context, q forge.RequestQuery) ([]*gh.PullRequest, error) {
+// pulls gives pull requests to take, oldest first.
+func (t *Tracker) pulls(ctx context.Context, q forge.RequestQuery, take func(*gh.PullRequest)) error {
 	opts := gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc"}
 	if q.All {
 		opts.State = "all"
@@ -91,9 +84,14 @@ func (t *Tracker) pulls(ctx context.Context, q forge.RequestQuery) ([]*gh.PullRe
 	if q.Head != "" {
 		opts.Head = t.project.Owner + ":" + q.Head
 	}
-	return api.All(ctx, completePull, func(ctx context.Context, p gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
+	return api.Each(ctx, completePull, func(ctx context.Context, p gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
 		opts.ListOptions = p
 		return t.api.PullRequests.List(ctx, t.project.Owner, t.project.Name, &opts)
+	}, func(some []*gh.PullRequest) bool {
+		for _, p := range some {
+			take(p)
+		}
+		return true
 	})
 }
 
@@ -106,17 +104,15 @@ func (t *Tracker) pull(ctx context.Context, number int) (*gh.PullRequest, error)
 
 // pullOf finds the open pull request that stands for a branch of this project; nil when ralph has to open its own.
 func (t *Tracker) pullOf(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
-	some, err := t.pulls(ctx, forge.RequestQuery{Head: r.Head})
+	pulls, list := map[int]*gh.PullRequest{}, []forge.Request(nil)
+	err := t.pulls(ctx, forge.RequestQuery{Head: r.Head}, func(p *gh.PullRequest) {
+		pulls[p.GetNumber()], list = p, append(list, t.requestOf(p))
+	})
 	if err != nil {
 		return nil, err
 	}
-	number, err := t.Standing(ctx, t.requestsOf(some), r)
-	for _, p := range some {
-		if p.GetNumber() == number {
-			return p, err
-		}
-	}
-	return nil, err
+	number, err := t.Standing(ctx, list, r)
+	return pulls[number], err
 }
 
 // ownRepo reports whether the commits are in the project itself, not in a fork.

@@ -15,12 +15,8 @@ func (t *Tracker) takenBy(ctx context.Context, issues []*issue) (map[int]string,
 	for _, i := range issues {
 		wanted[i.GetNumber()] = i
 	}
-	pulls, err := t.pulls(ctx, forge.RequestQuery{})
-	if err != nil {
-		return nil, err
-	}
 	var list []forge.Closing
-	for _, p := range pulls {
+	err := t.pulls(ctx, forge.RequestQuery{}, func(p *gh.PullRequest) {
 		r := t.requestOf(p)
 		for _, ref := range closedBy(p.GetTitle()+"\n"+p.GetBody(), t.project.Host, t.project.String()) {
 			if i := wanted[ref.number]; i != nil && ref.project == "" {
@@ -28,6 +24,9 @@ func (t *Tracker) takenBy(ctx context.Context, issues []*issue) (map[int]string,
 				list = append(list, forge.Closing{Request: r, Issue: ref.number, Assigned: assigned})
 			}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return t.Taken(ctx, list)
 }

@@ -39,19 +39,12 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 	if err := t.People.Approve(ctx, by, tracker.LabelUntrusted, label); err != nil {
 		return by.Name, err
 	}
-	notes, err := t.notes(ctx, iid)
-	if err != nil {
-		return by.Name, err
-	}
-	for _, n := range notes {
+	return by.Name, t.notes(ctx, iid, func(n *gl.Note) error {
 		if !n.System || n.CreatedAt.Before(*set.CreatedAt) || harmless(n.Body) {
-			continue
+			return nil
 		}
-		if err := t.People.Approve(ctx, authorOf(n), tracker.TextUntrusted, label); err != nil {
-			return by.Name, err
-		}
-	}
-	return by.Name, nil
+		return t.People.Approve(ctx, authorOf(n), tracker.TextUntrusted, label)
+	})
 }
 
 // lastSet finds the event by which the issue has the label now; nil when there is none.

@@ -73,7 +73,7 @@ func commentOf(n *gl.Note) (forge.Comment, bool) {
 	if n == nil || !public(n) || n.NoteableIID <= 0 || n.NoteableType != "Issue" && n.NoteableType != "MergeRequest" {
 		return forge.Comment{}, false
 	}
-	s := forge.Comment{Number: n.NoteableIID, Request: n.NoteableType == "MergeRequest", By: authorOf(n), Body: n.Body, At: *n.CreatedAt}
+	s := forge.Comment{Number: n.NoteableIID, Request: n.NoteableType == "MergeRequest", By: authorOf(n), Body: forge.CommandIn(n.Body), At: *n.CreatedAt}
 	s.ID = strings.TrimPrefix(fmt.Sprintf("%s/notes/%d", place(s.Number, s.Request), n.ID), "/")
 	return s, true
 }
@@ -133,14 +133,23 @@ func (t *Tracker) react(ctx context.Context, id string, r forge.Reaction) error 
 	return err
 }
 
-// discussions are the threads of a merge request.
-func (t *Tracker) discussions(ctx context.Context, iid int) ([]*gl.Discussion, error) {
+// discussions are the threads of a merge request. Of the texts there is as much as ralph takes up.
+func (t *Tracker) discussions(ctx context.Context, iid int) (list []*gl.Discussion, err error) {
 	complete := func(d *gl.Discussion) bool {
 		return d.ID != "" && len(d.Notes) > 0 && forge.Complete(d.Notes, completeNote)
 	}
-	return all(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
+	err = each(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
 		return t.api.Discussions.ListMergeRequestDiscussions(t.project.Path, iid, nil, o...)
+	}, func(some []*gl.Discussion) bool {
+		for _, d := range some {
+			for _, n := range d.Notes {
+				n.Body = forge.Start(n.Body, forge.MaxPart)
+			}
+		}
+		list = append(list, some...)
+		return true
 	})
+	return list, err
 }
 
 // threads are the discussions of a merge request that can be resolved and are not.

@@ -29,9 +29,15 @@ func TestLongNotes(t *testing.T) {
 	for range many {
 		r.project.Comment(r.eve, iid, longest, false)
 	}
+	r.project.Comment(r.ada, iid, longest, false)
 	i := r.get(t, key)
-	if len(i.Comments) != many+1 || i.Comments[0].Body != "use a map" {
+	if len(i.Comments) != many+2 || i.Comments[0].Body != "use a map" || i.Comments[many+1].Body != longest {
 		t.Errorf("%d comments", len(i.Comments))
+	}
+	for _, c := range i.Comments[1 : many+1] {
+		if c.Author != "eve" || c.Body != "" || c.Trusted {
+			t.Errorf("%d bytes of %s are kept, who may not direct ralph", len(c.Body), c.Author)
+		}
 	}
 	if by, err := r.Approved(t.Context(), i, "no-human"); by != "ada" || err != nil {
 		t.Errorf("approved by %q, %v", by, err)

@@ -1,10 +1,10 @@
 package gitlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	gl "github.com/xanzy/go-gitlab"
@@ -112,37 +112,36 @@ func isBot(u *gl.User) bool {
 	return u.Bot || byName && strings.Contains(u.Username, "_bot")
 }
 
-// notes are all of an issue's notes, oldest first, with GitLab's own about events.
-func (t *Tracker) notes(ctx context.Context, iid int) ([]*gl.Note, error) {
+// notes gives all of an issue's notes, with GitLab's own about events, to take until it fails.
+func (t *Tracker) notes(ctx context.Context, iid int, take func(*gl.Note) error) error {
 	opts := &gl.ListIssueNotesOptions{OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
-	list, err := all(ctx, completeNote, func(o ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
-		return t.api.Notes.ListIssueNotes(t.project.Path, iid, opts, o...)
-	})
-	if err != nil {
-		return nil, err
-	}
 	seen := map[int]bool{} // a note may move to another page meanwhile and be read twice
-	list = slices.DeleteFunc(list, func(n *gl.Note) bool {
-		again := seen[n.ID]
-		seen[n.ID] = true
-		return again
+	var failed error
+	err := each(ctx, completeNote, func(o ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
+		return t.api.Notes.ListIssueNotes(t.project.Path, iid, opts, o...)
+	}, func(some []*gl.Note) bool {
+		for _, n := range some {
+			if failed == nil && !seen[n.ID] {
+				failed = take(n)
+			}
+			seen[n.ID] = true
+		}
+		return failed == nil
 	})
-	slices.SortStableFunc(list, func(a, b *gl.Note) int { return a.CreatedAt.Compare(*b.CreatedAt) })
-	return list, nil
+	return cmp.Or(err, failed)
 }
 
 func authorOf(n *gl.Note) forge.Account { return accountOf(n.Author.ID, n.Author.Username) }
 
 func public(n *gl.Note) bool { return !n.System && !n.Internal && !n.Confidential }
 
-// comments are the notes of people on an issue, without internal ones, which the public must not read in what an agent makes
+// comments gives the notes of people on an issue, without internal ones, which the public must not read in what an agent makes
 // of them.
-func (t *Tracker) comments(ctx context.Context, iid int) (out []forge.Comment, err error) {
-	list, err := t.notes(ctx, iid)
-	for _, n := range list {
-		if public(n) {
-			out = append(out, forge.Comment{By: authorOf(n), Body: n.Body, At: *n.CreatedAt})
+func (t *Tracker) comments(ctx context.Context, iid int, take func(forge.Comment) error) error {
+	return t.notes(ctx, iid, func(n *gl.Note) error {
+		if !public(n) {
+			return nil
 		}
-	}
-	return out, err
+		return take(forge.Comment{By: authorOf(n), Body: n.Body, At: *n.CreatedAt})
+	})
 }

@@ -138,7 +138,7 @@ func FuzzNoActions(f *testing.F) {
 	f.Add("/close\n```\n/x\n```", uint8(10))
 	f.Add(strings.Repeat("a\n/b", 200), uint8(200))
 	f.Fuzz(func(t *testing.T, text string, more uint8) {
-		got := forge.Fit(noActions(text), 300+int(more))
+		got := tracker.Fit(noActions(text), 300+int(more))
 		if quickAction().MatchString(got) {
 			t.Errorf("a command survives in %q", got)
 		}

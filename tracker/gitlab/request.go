@@ -32,7 +32,7 @@ func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.R
 		return tracker.RequestRef{}, err
 	}
 	defer release()
-	r.Title, r.Body = titleOf(r), forge.Fit(noActions(r.Body), forge.MaxText)
+	r.Title, r.Body = titleOf(r), tracker.Fit(noActions(r.Body), forge.MaxText)
 	r.Labels = tracker.Lacking(nil, r.Labels)
 	for n, l := range r.Labels {
 		if err := checkLabel(l); err != nil {
@@ -78,8 +78,16 @@ func requestsOf(list []*gl.MergeRequest) (out []forge.Request) {
 }
 
 func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) ([]forge.Request, error) {
-	list, err := all(ctx, completeMerge, t.merges(q))
-	return requestsOf(list), err
+	return allRequests(ctx, t.merges(q))
+}
+
+// allRequests reads a list of merge requests, of which descriptions are not kept.
+func allRequests(ctx context.Context, call pages[gl.MergeRequest]) (out []forge.Request, err error) {
+	err = each(ctx, completeMerge, call, func(some []*gl.MergeRequest) bool {
+		out = append(out, requestsOf(some)...)
+		return true
+	})
+	return out, err
 }
 
 func (t *Tracker) request(ctx context.Context, iid int) (forge.Request, error) {

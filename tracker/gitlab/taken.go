@@ -12,11 +12,11 @@ import (
 // takenOf says which open merge request closes each of the issues.
 func (t *Tracker) takenOf(ctx context.Context, issues []*issue) (map[int]string, error) {
 	lists, err := forge.Each(ctx, issues, func(ctx context.Context, i *issue) ([]forge.Closing, bool, error) {
-		closing, err := all(ctx, completeMerge, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
+		closing, err := allRequests(ctx, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
 			return t.api.Issues.ListMergeRequestsClosingIssue(t.project.Path, i.IID, nil, o...)
 		})
 		var out []forge.Closing
-		for _, r := range requestsOf(closing) {
+		for _, r := range closing {
 			assigned := slices.ContainsFunc(i.Assignees, func(u *gl.BasicUser) bool { return account(u).ID == r.Author.ID })
 			out = append(out, forge.Closing{Request: r, Issue: i.IID, Assigned: assigned})
 		}

@@ -204,14 +204,13 @@ func (s *Server) graphThreads(number, last int) reply {
 				said = append(said, map[string]any{"body": c.Body, "createdAt": stamp(c.At), "author": s.actor(c.Author)})
 			}
 			threads = append(threads, map[string]any{
-				"id": m.thread(), "isResolved": m.Resolved, "path": m.Path, "line": m.Line, "comments": newest(said, last),
+				"id": m.thread(), "isResolved": m.Resolved, "path": m.Path, "line": m.Line, "comments": map[string]any{"nodes": said[max(0, len(said)-last):]},
 			})
 		}
 	}
-	return data(map[string]any{"repository": map[string]any{"pullRequest": map[string]any{"reviewThreads": newest(threads, last)}}})
+	pull := map[string]any{"reviewThreads": map[string]any{"nodes": threads[max(0, len(threads)-last):]}}
+	return data(map[string]any{"repository": map[string]any{"pullRequest": pull}})
 }
-
-func newest(nodes []any, last int) any { return map[string]any{"nodes": nodes[max(0, len(nodes)-last):]} }
 
 func (s *Server) graphReply(a *Access, thread, body string) reply {
 	if !s.may(a, "write") {

@@ -1,0 +1,28 @@
+package tracker
+
+import "strings"
+
+const cutNote = "\n\n… (cut: the whole text is in ralph's log)"
+
+// Fit cuts a text to at most limit bytes, some hundred at least. A code fence that the cut leaves open is closed.
+func Fit(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const longestFence = 64
+	text = Cut(text, limit-len(cutNote)-longestFence-1)
+	fence := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch mark := Fence(line); {
+		case fence == "" && len(mark) <= longestFence:
+			fence = mark
+		case fence != "" && mark == line && strings.HasPrefix(mark, fence):
+			fence = ""
+		}
+	}
+	if fence != "" {
+		text += "\n" + fence
+	}
+	return text + cutNote
+}
