@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
 // elsewhere makes the next sweep one of another machine: it has the backlog and the remote, and no state.
@@ -105,7 +106,7 @@ func TestOldRecordsGo(t *testing.T) {
 	end("new", 29*24*time.Hour, false)
 	spent, err := f.Config.Run.Repo.Claim(ctx, "spent", worktree.Holder{Owner: "x", Run: "r"}, time.Hour)
 	if err == nil { // by a run that has not ended yet
-		err = spent.End(ctx, worktree.ClaimRecord{Spend: worktree.Spend{CostUSD: 5}})
+		err = spent.End(ctx, worktree.ClaimRecord{Spend: claim.Spend{CostUSD: 5}})
 	}
 	if err != nil {
 		t.Fatal(err)

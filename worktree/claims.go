@@ -18,10 +18,6 @@ type (
 	Holder = claim.Holder
 	// ClaimRecord is what is known of an issue's runs.
 	ClaimRecord = claim.Record
-	// Spend is what agents used.
-	Spend = claim.Spend
-	// Passed are commits that are still to be published.
-	Passed = claim.Passed
 	// TakenError names who holds a claim.
 	TakenError = claim.TakenError
 )

@@ -134,7 +134,7 @@ type view struct {
 	keys   []string // from the caller; empty: all
 	claims map[string]worktree.ClaimState
 	done   map[string]worktree.ClaimRecord // finished
-	here   map[string]bool            // those of done that this host has reported
+	here   map[string]bool                 // those of done that this host has reported
 	last   map[string]journal.Record
 	tally  map[string]journal.Tally // counts over all machines
 	capped *journal.Skip            // a cap of the project is reached
@@ -297,7 +297,7 @@ func (p *Planner) Named(ctx context.Context, key string) (tracker.Issue, error) 
 // Past is what is known of the runs of an issue that the caller has claimed.
 type Past struct {
 	Tally    journal.Tally
-	Last     journal.Record  // the latest that has ended; zero if none has
+	Last     journal.Record       // the latest that has ended; zero if none has
 	Finished worktree.ClaimRecord // the claim's record, if it says so
 }
 

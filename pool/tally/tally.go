@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
 // Record is a tally for other machines.
@@ -31,12 +32,12 @@ func Record(t journal.Tally) worktree.ClaimRecord {
 
 // Spending is what a claim says once its issue's runs have spent what the tally says.
 func Spending(r worktree.ClaimRecord, t journal.Tally) worktree.ClaimRecord {
-	r.Spend, r.Open = worktree.Spend(t.Spent), nil
+	r.Spend, r.Open = claim.Spend(t.Spent), nil
 	for run, used := range t.Open {
 		if r.Open == nil {
-			r.Open = map[string]worktree.Spend{}
+			r.Open = map[string]claim.Spend{}
 		}
-		r.Open[run] = worktree.Spend(used)
+		r.Open[run] = claim.Spend(used)
 	}
 	return r
 }
@@ -56,7 +57,7 @@ func Left(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord {
 	known.Passed = nil
 	if !run.Verdict.Draft() {
-		known.Passed = &worktree.Passed{Run: run.ID, Hash: run.Run.Hash, Tip: run.Tip, Answers: run.Answers}
+		known.Passed = &claim.Passed{Run: run.ID, Hash: run.Run.Hash, Tip: run.Tip, Answers: run.Answers}
 		if asked := run.Earlier.Asked; asked != nil {
 			known.Passed.Asked = asked.ID
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
 var began = time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
@@ -95,7 +96,7 @@ func TestUnpublished(t *testing.T) {
 		}
 		return journal.History{r}
 	}
-	passed := worktree.ClaimRecord{Passed: &worktree.Passed{Run: "p", Hash: "h", Tip: "pt", Answers: at}}
+	passed := worktree.ClaimRecord{Passed: &claim.Passed{Run: "p", Hash: "h", Tip: "pt", Answers: at}}
 	for name, test := range map[string]struct {
 		runs  journal.History
 		known worktree.ClaimRecord

@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ralph-pool/ralph/tracker"
-
 	"github.com/ralph-pool/ralph/internal/pattern"
+	"github.com/ralph-pool/ralph/tracker"
 )
+
+// MaxText is the longest text that ralph posts, in bytes. GitHub takes no more.
+const MaxText = 65536
 
 // A report's first line names the run, and its mark proves that ralph wrote it about this issue.
 var markLine = pattern.Lazy(`^<!-- ralph:report run=([A-Za-z0-9_-]*) mac=([0-9a-f]{64}) -->\r?\n`)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -207,7 +208,7 @@ func (p *Project) FollowUpsOf(
 	if err != nil {
 		return nil, err
 	}
-	return Each(ctx, mine, func(ctx context.Context, r Request) (tracker.FollowUp, bool, error) {
+	return fanout.Keep(ctx, mine, func(ctx context.Context, r Request) (tracker.FollowUp, bool, error) {
 		key := strings.TrimPrefix(r.Head, q.Prefix)
 		answered, err := q.AnsweredFor(ctx, key)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	gh "github.com/google/go-github/v62/github"
 
+	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github/api"
@@ -45,7 +46,7 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 			changed = append(changed, r.Number)
 		}
 	}
-	reviews, err := forge.Each(ctx, changed, func(ctx context.Context, number int) ([]forge.Comment, bool, error) {
+	reviews, err := fanout.Keep(ctx, changed, func(ctx context.Context, number int) ([]forge.Comment, bool, error) {
 		said, err := t.reviewed(ctx, number)
 		return said, true, err
 	})

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
@@ -305,7 +305,7 @@ func TestFollowUpsInParallel(t *testing.T) {
 			githubtest.Pull{Head: fmt.Sprint("ralph/", n), Mergeable: &conflict, Dirty: true})
 	}
 	c := configOf(s)
-	gate := &trackertest.Gate{Next: &http.Transport{}, Want: forge.Parallel, Holds: func(r *http.Request) bool {
+	gate := &trackertest.Gate{Next: &http.Transport{}, Want: fanout.AtOnce, Holds: func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/pulls/")
 	}}
 	c.HTTP.Base, c.HTTP.Timeout = gate, time.Minute
@@ -318,8 +318,8 @@ func TestFollowUpsInParallel(t *testing.T) {
 			t.Errorf("follow-up %d is of %s", n, f.Key)
 		}
 	}
-	if gate.Peak() != forge.Parallel {
-		t.Errorf("%d at once, want %d", gate.Peak(), forge.Parallel)
+	if gate.Peak() != fanout.AtOnce {
+		t.Errorf("%d at once, want %d", gate.Peak(), fanout.AtOnce)
 	}
 	each, once := 0, 0
 	for _, call := range s.Calls() {
@@ -329,7 +329,7 @@ func TestFollowUpsInParallel(t *testing.T) {
 			each++
 		}
 	}
-	rounds := (25 + forge.Parallel - 1) / forge.Parallel
+	rounds := (25 + fanout.AtOnce - 1) / fanout.AtOnce
 	if each != 4*25 || time.Duration(once+rounds*each/25)*150*time.Millisecond > 2*time.Second {
 		t.Errorf("%d calls for all requests and %d for each of %d rounds", once, each/25, rounds)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
@@ -193,7 +194,7 @@ func longReview(t *testing.T, also func(r *rig, iid int)) {
 // most 2 s where each call takes 150 ms.
 func TestFollowUpsInParallel(t *testing.T) {
 	t.Parallel()
-	gate := &trackertest.Gate{Next: &http.Transport{}, Want: forge.Parallel, Holds: func(r *http.Request) bool {
+	gate := &trackertest.Gate{Next: &http.Transport{}, Want: fanout.AtOnce, Holds: func(r *http.Request) bool {
 		return strings.Contains(r.URL.Path, "/merge_requests/")
 	}}
 	r := newRig(t, func(c *Config) { c.HTTP.Base, c.HTTP.Timeout = gate, time.Minute })
@@ -211,8 +212,8 @@ func TestFollowUpsInParallel(t *testing.T) {
 			t.Errorf("follow-up %d is of %s", n, f.Key)
 		}
 	}
-	if gate.Peak() != forge.Parallel {
-		t.Errorf("%d at once, want %d", gate.Peak(), forge.Parallel)
+	if gate.Peak() != fanout.AtOnce {
+		t.Errorf("%d at once, want %d", gate.Peak(), fanout.AtOnce)
 	}
 	each := 0
 	for _, call := range r.server.Calls() {
@@ -220,7 +221,7 @@ func TestFollowUpsInParallel(t *testing.T) {
 			each++
 		}
 	}
-	once, rounds := len(r.server.Calls())-each, (25+forge.Parallel-1)/forge.Parallel
+	once, rounds := len(r.server.Calls())-each, (25+fanout.AtOnce-1)/fanout.AtOnce
 	if each != 3*25 || time.Duration(once+rounds*each/25)*150*time.Millisecond > 2*time.Second {
 		t.Errorf("%d calls for all requests and %d for each of %d rounds", once, each/25, rounds)
 	}

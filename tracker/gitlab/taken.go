@@ -6,12 +6,13 @@ import (
 
 	gl "github.com/xanzy/go-gitlab"
 
+	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
 // takenOf says which open merge request closes each of the issues.
 func (t *Tracker) takenOf(ctx context.Context, issues []*issue) (map[int]string, error) {
-	lists, err := forge.Each(ctx, issues, func(ctx context.Context, i *issue) ([]forge.Closing, bool, error) {
+	lists, err := fanout.Keep(ctx, issues, func(ctx context.Context, i *issue) ([]forge.Closing, bool, error) {
 		closing, err := allRequests(ctx, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
 			return t.api.Issues.ListMergeRequestsClosingIssue(t.project.Path, i.IID, nil, o...)
 		})

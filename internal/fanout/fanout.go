@@ -1,4 +1,5 @@
-package forge
+// Package fanout looks at many things at the same time.
+package fanout
 
 import (
 	"context"
@@ -6,15 +7,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Parallel is how many things of one kind are looked at side by side.
-const Parallel = 16
+// AtOnce is how many things are looked at side by side.
+const AtOnce = 16
 
-// Each looks at all things, up to [Parallel] at a time, and keeps what look says is to be kept, in the order of the things.
-// The first error ends it.
-func Each[T, R any](ctx context.Context, all []T, look func(context.Context, T) (R, bool, error)) ([]R, error) {
+// Keep looks at all things, up to [AtOnce], and returns what look says is to be kept, in the order of the things. The first
+// error ends it.
+func Keep[T, R any](ctx context.Context, all []T, look func(context.Context, T) (R, bool, error)) ([]R, error) {
 	found, keep := make([]R, len(all)), make([]bool, len(all))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(Parallel)
+	group.SetLimit(AtOnce)
 	for n, one := range all {
 		group.Go(func() (err error) {
 			found[n], keep[n], err = look(ctx, one)
