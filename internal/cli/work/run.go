@@ -113,6 +113,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	if err := a.WithAgent(p, &c); err != nil {
 		return err
 	}
+	c.Attempts = nil // an issue has them
 	if err := NoAgent(a, c); err != nil {
 		return err
 	}
@@ -127,7 +128,6 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 		}
 	}
 	c.Prompt, c.Copy, c.MaxIterations = sent, given(cmd, "copy", p.Copy), f.iterations
-	c.Attempts = nil // an issue has them
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
 	traces, err := progress.Tracer(a, p, filepath.Base(p.Top))
 	if err != nil {
