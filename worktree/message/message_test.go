@@ -22,7 +22,7 @@ func TestRewrite(t *testing.T) {
 		{in: signed + "\nfixes #1\n", want: head + "extra kept\n" + "\nfixes # 1\n"},
 		{in: signed + "\nm\n", want: moved + "extra kept\n" + "\nm\n", renamed: renamed},
 		{in: head + "encoding ISO-8859-1\n\nf\xfcr #1", want: head + "encoding ISO-8859-1\n\nf\xfcr # 1"},
-		{in: head + "encoding UTF-7\n\nfixes +ACM-1\n", want: head + "\nfixes +ACM-1\n"},
+		{in: head + "encoding UTF-7\n\nfixes +ACM-1\n", want: head + "\nfixes +ACM- 1\n"},
 		{in: "no message", want: "no message"},
 	} {
 		if got := (Edit{Neutralize: true, Renamed: c.renamed}).Apply(c.in); got != c.want {
