@@ -281,7 +281,7 @@ unseen() {
 	fi
 }
 
-# clean reports that the branch is checked out, and that all files are as in its commit. It is one process, and stores no files:
+# clean reports that the branch is checked out, and that all files are as in its commit. It stores no files:
 # git add stores those again that are as old as the index.
 clean() {
 	case "$at $pass $head $what" in
@@ -290,7 +290,8 @@ clean() {
 	esac
 	[ -z "$refused" ] && [ -f "$GIT_INDEX_FILE" ] && [ ! -s "$temp/inner" ] && [ ! -s "$temp/modules" ] || return
 	git -c status.renames=false status --porcelain=v2 --branch --untracked-files=normal --ignore-submodules=dirty >"$temp/status" 2>&1 || return
-	{ read -r mark key commit && [ "$mark $key" = "# branch.oid" ] && read -r mark key line && [ "$mark $key" = "# branch.head" ] && ! read -r line; } <"$temp/status"
+	{ read -r mark key commit && [ "$mark $key" = "# branch.oid" ] && read -r mark key line && [ "$mark $key" = "# branch.head" ] && ! read -r line; } <"$temp/status" &&
+		[ "$(git rev-parse "$commit^{commit}")" = "$commit" ] # a branch may name a tag
 }
 
 # try sends the first commit that can be packed of HEAD, its log, the branch and the last imported one. The first time it
