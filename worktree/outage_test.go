@@ -95,7 +95,7 @@ func TestRemoteOutage(t *testing.T) {
 	for _, requests := range []int32{4, 5, 6} {
 		_, err := repo.RemoteTips(t.Context(), "main")
 		if !errors.Is(err, ErrAway) || !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "503") {
-			t.Errorf("RemoteBranch: %v", err)
+			t.Errorf("RemoteTips: %v", err)
 		}
 		if n := s.asked.Load(); n != requests {
 			t.Errorf("%d requests, want %d", n, requests)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -29,16 +28,7 @@ type Remote struct {
 	Talk git.Runner // may talk to it
 	here git.Runner
 	name string
-	seen atomic.Pointer[seen]
 }
-
-// seen is a commit that was here at some time. git keeps what nothing refers to for two weeks.
-type seen struct {
-	commit string
-	at     time.Time
-}
-
-const seenTime = 10 * time.Minute
 
 // Open makes a Remote of the clone that here works on. It runs in the checkout at top, because a remote's relative path starts there.
 func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote, error) {
@@ -94,8 +84,8 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 				continue
 			}
 			tips[b] = tip
-			here, err := r.has(ctx, tip)
-			if err != nil {
+			here, err := r.here.Yes(ctx, "cat-file", "-e", tip+"^{commit}")
+			if err != nil && !git.Failed(err) {
 				return nil, err
 			}
 			if !here {
@@ -110,21 +100,6 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 		}
 	}
 	return nil, fmt.Errorf("%w: %s changes faster than it can be fetched", git.ErrRemote, strings.Join(branches, " or "))
-}
-
-// has reports that a commit is here. That of the base is asked for again and again, and does not go away within minutes.
-func (r *Remote) has(ctx context.Context, commit string) (bool, error) {
-	if s := r.seen.Load(); s != nil && s.commit == commit && time.Since(s.at) < seenTime {
-		return true, nil
-	}
-	here, err := r.here.Yes(ctx, "cat-file", "-e", commit+"^{commit}")
-	if err != nil && !git.Failed(err) {
-		return false, err
-	}
-	if here {
-		r.seen.Store(&seen{commit, time.Now()})
-	}
-	return here, nil
 }
 
 // Branches are where the remote's branches are whose names begin with the prefix, by their refs.
