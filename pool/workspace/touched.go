@@ -29,7 +29,7 @@ const (
 const differing = `unset GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_PREFIX
 umask 077
 export GIT_DIR="${TMPDIR:-/tmp}/ralph-differing.$$" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
-mkdir "$GIT_DIR" "$GIT_DIR/objects" "$GIT_DIR/refs" "$GIT_DIR/info" || exit 1
+mkdir "$GIT_DIR" 2>/dev/null || GIT_DIR=$(mktemp -d) && mkdir "$GIT_DIR/objects" "$GIT_DIR/refs" "$GIT_DIR/info" || exit 1
 echo 'ref: refs/heads/none' >"$GIT_DIR/HEAD" && echo '* -ident -working-tree-encoding' >"$GIT_DIR/info/attributes" &&
 printf '[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = %s\n' "$1" >"$GIT_DIR/config" &&
 git update-index -z --index-info &&
