@@ -168,7 +168,7 @@ type Result struct {
 }
 
 // Work works the issue with this key, even if it waits for a retry or was handed to a person. When ctx ends, the agent is asked
-// to end and its commits are imported. The error says why the issue was not worked, such as an backlog.UnknownKeyError or ErrEnded, or
+// to end and its commits are imported. The error says why the issue was not worked, such as a backlog.UnknownKeyError or ErrEnded, or
 // why a later call or sweep has to end the run. Work needs no slot: it does not heed the limit of SetParallel, nor Drain.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
 	return w.single(ctx, key, task{}, []string{key})
@@ -181,7 +181,7 @@ func (w *Worker) single(ctx context.Context, key string, t task, keys []string) 
 	if err != nil {
 		return Result{}, err
 	}
-	findBase, branch := w.newBase, w.c.BranchPrefix+key
+	findBase, branch := w.newBase, w.c.BranchPrefix+issue.Key
 	if t.merge { // an earlier merge may be unfinished
 		if r, err := w.leftMerge(ctx, hard, issue); r.Skip != nil || err != nil {
 			return r, err

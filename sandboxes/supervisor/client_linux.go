@@ -128,7 +128,7 @@ func (p Process) start(files ...*os.File) (*os.Process, error) {
 	return os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{Dir: "/", Env: Env(), Files: files, Sys: attr})
 }
 
-// Env is the environment of a supervisor. It passes on what others do: with a second thread that runs Go it would mostly wake and wait.
+// Env is the environment of a supervisor. It only starts and awaits commands: more threads that run Go would cost and bring nothing.
 func Env() []string { return []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} }
 
 // guard starts the process and waits for it, on one thread: the kernel kills the process when the thread that started it

@@ -64,7 +64,8 @@ func (f refFiles) read(names []string) (refs map[string]string, ok bool) {
 	return refs, len(missing) == 0 || f.nonePacked(missing)
 }
 
-// loose adds a ref that has a file of its own, or all below a folder that have one. found says that the name can be in no other file.
+// loose adds the ref with this name if it has a file of its own; of a folder, all refs below it that have one. found: the file of
+// packed refs need not be read for it. known: what the files say is sure, else git has to be asked.
 func (f refFiles) loose(name string, refs map[string]string) (found, known bool) {
 	path := filepath.Join(f.common, filepath.FromSlash(name))
 	if strings.HasSuffix(name, "/") {

@@ -146,7 +146,7 @@ func (g Runner) WithIdent(ctx context.Context) (Runner, error) {
 		return g, err
 	}
 	for _, role := range []string{"AUTHOR", "COMMITTER"} {
-		if !g.told(config, role) {
+		if !g.identTold(config, role) {
 			g = g.With("GIT_"+role+"_NAME="+selfName, "GIT_"+role+"_EMAIL="+selfEmail)
 		}
 	}
@@ -156,11 +156,12 @@ func (g Runner) WithIdent(ctx context.Context) (Runner, error) {
 // KnowsIdent reports whether the user has told git a name and an address for commits. What git would guess does not count.
 func (g Runner) KnowsIdent(ctx context.Context) (bool, error) {
 	config, err := g.Config(ctx)
-	return err == nil && g.told(config, "AUTHOR") && g.told(config, "COMMITTER"), err
+	return err == nil && g.identTold(config, "AUTHOR") && g.identTold(config, "COMMITTER"), err
 }
 
-// told reports whether environment or configuration name the author or committer: with more than what git leaves out of names.
-func (g Runner) told(config Config, role string) bool {
+// identTold reports whether the environment or the configuration gives the role a name and an address. A value of nothing but
+// signs that git leaves out of names does not count.
+func (g Runner) identTold(config Config, role string) bool {
 	env := g.variables()
 	for _, what := range []string{"name", "email"} {
 		value, set := env["GIT_"+role+"_"+strings.ToUpper(what)]
