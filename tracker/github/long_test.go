@@ -20,13 +20,14 @@ func TestLongTexts(t *testing.T) {
 	pull := s.AddPull(githubtest.Issue{Title: "One", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/1"})
 	s.AddComment(issue, "ada", "/ralph retry")
 	s.AddComment(issue, "ada", "use a map")
+	remark := githubtest.Remark{Author: "ada", Path: "a", Line: 1, Body: "not so"}
+	s.AddReview(pull, githubtest.Review{Author: "ada", State: "CHANGES_REQUESTED", Body: "no", Remarks: []githubtest.Remark{remark}})
 	long := strings.Repeat("a", 65_000)
 	for n := range 34 {
 		s.AddComment(issue, "mallory", long)
 		s.AddPull(githubtest.Issue{Title: "x", Author: "mallory", Body: long}, githubtest.Pull{Head: fmt.Sprint("b", n)})
 		s.AddReview(pull, githubtest.Review{Author: "mallory", State: "COMMENTED", Body: long, Remarks: []githubtest.Remark{{Author: "mallory", Path: "a", Line: 1, Body: long}}})
 	}
-	s.AddReview(pull, githubtest.Review{Author: "ada", State: "CHANGES_REQUESTED", Body: "no", Remarks: []githubtest.Remark{{Author: "ada", Path: "a", Line: 1, Body: "not so"}}})
 	l, err := g.List(t.Context(), tracker.Query{Labels: []string{"no-human"}})
 	if err != nil || len(l.Issues) != 1 {
 		t.Errorf("%d issues, %v", len(l.Issues), err)

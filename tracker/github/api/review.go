@@ -12,8 +12,8 @@ import (
 
 const (
 	actorFields  = `{__typename login ...on User{databaseId} ...on Bot{databaseId} ...on Mannequin{databaseId}}`
-	threadsQuery = `query($owner:String!,$name:String!,$number:Int!,$last:Int!){repository(owner:$owner,name:$name){pullRequest(number:$number){` +
-		`reviewThreads(last:$last){nodes{id isResolved path line comments(last:$last){nodes{body createdAt author` + actorFields + `}}}}}}}`
+	threadsQuery = `query($owner:String!,$name:String!,$number:Int!,$last:Int!,$before:String){repository(owner:$owner,name:$name){pullRequest(number:$number){` +
+		`reviewThreads(last:$last,before:$before){pageInfo{hasPreviousPage startCursor} nodes{id isResolved path line comments(last:$last){nodes{body createdAt author` + actorFields + `}}}}}}}`
 	replyMutation = `mutation($id:ID!,$body:String!){addPullRequestReviewThreadReply(input:{pullRequestReviewThreadId:$id,body:$body})` +
 		`{comment{id}}}`
 	reactionsQuery = `query($ids:[ID!]!){nodes(ids:$ids){__typename ...on Reactable{reactionGroups{content viewerHasReacted}}}}`
@@ -97,6 +97,10 @@ type reviewThreads struct {
 	Repository *struct {
 		Pull *struct {
 			Threads struct {
+				Page struct {
+					Older *bool  `json:"hasPreviousPage"`
+					Start string `json:"startCursor"`
+				} `json:"pageInfo"`
 				Nodes []struct {
 					ID       string `json:"id"`
 					Resolved *bool  `json:"isResolved"`
@@ -119,6 +123,9 @@ func completeThreads(r *reviewThreads) bool {
 	if r.Repository == nil || r.Repository.Pull == nil || r.Repository.Pull.Threads.Nodes == nil {
 		return false
 	}
+	if p := r.Repository.Pull.Threads.Page; p.Older == nil || *p.Older && p.Start == "" {
+		return false
+	}
 	for _, n := range r.Repository.Pull.Threads.Nodes {
 		if n.ID == "" || n.Resolved == nil || n.Comments.Nodes == nil {
 			return false
@@ -127,26 +134,30 @@ func completeThreads(r *reviewThreads) bool {
 	return true
 }
 
-// Threads are the newest review threads of a pull request that nobody has resolved, with their newest comments.
+// Threads are those of the newest hundred review threads of a pull request that nobody has resolved, with their newest comments.
 func (g Graph) Threads(ctx context.Context, number int) (out []forge.Thread, err error) {
-	var data *reviewThreads
-	err = forge.Pages(forge.Reading(ctx), func(ctx context.Context, _, size int) (more bool, err error) {
-		variables := map[string]any{"owner": g.Owner, "name": g.Name, "number": number, "last": size}
-		data, err = Query(ctx, g, threadsQuery, variables, completeThreads)
-		return false, err
+	var before *string
+	err = forge.Pages(forge.Reading(ctx), func(ctx context.Context, page, size int) (more bool, err error) {
+		variables := map[string]any{"owner": g.Owner, "name": g.Name, "number": number, "last": size, "before": before}
+		data, err := Query(ctx, g, threadsQuery, variables, completeThreads)
+		if err != nil {
+			return false, err
+		}
+		list := &data.Repository.Pull.Threads
+		before = &list.Page.Start
+		var some []forge.Thread
+		for _, n := range list.Nodes {
+			if *n.Resolved {
+				continue
+			}
+			t := forge.Thread{ID: n.ID, Where: fmt.Sprintf("%s:%d", n.Path, n.Line)}
+			for _, c := range n.Comments.Nodes {
+				t.Remarks = append(t.Remarks, forge.Remark{By: c.Author.Account(), Body: c.Body, At: c.CreatedAt})
+			}
+			some = append(some, t)
+		}
+		out = append(some, out...) // the pages go back in time
+		return *list.Page.Older && page*size < forge.PageSize, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range data.Repository.Pull.Threads.Nodes {
-		if *n.Resolved {
-			continue
-		}
-		t := forge.Thread{ID: n.ID, Where: fmt.Sprintf("%s:%d", n.Path, n.Line)}
-		for _, c := range n.Comments.Nodes {
-			t.Remarks = append(t.Remarks, forge.Remark{By: c.Author.Account(), Body: c.Body, At: c.CreatedAt})
-		}
-		out = append(out, t)
-	}
-	return out, nil
+	return out, err
 }

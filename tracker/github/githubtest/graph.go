@@ -49,8 +49,8 @@ func (s *Server) graphAnswer(a *Access, document string, variables map[string]an
 		return s.graphSigns(a, ids)
 	case strings.Contains(document, "addReaction"):
 		return s.graphSign(a, id, text("content"))
-	case strings.Contains(document, "reviewThreads(last:$last)"):
-		return s.graphThreads(int(number), int(variables["last"].(float64)))
+	case strings.Contains(document, "reviewThreads(last:$last,before:$before)"):
+		return s.graphThreads(int(number), int(variables["last"].(float64)), text("before"))
 	case strings.Contains(document, "addPullRequestReviewThreadReply"):
 		return s.graphReply(a, id, text("body"))
 	case strings.Contains(document, "markPullRequestReadyForReview"), strings.Contains(document, "convertPullRequestToDraft"):

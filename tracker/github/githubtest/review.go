@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -192,7 +193,7 @@ func (s *Server) graphSign(a *Access, id, content string) reply {
 	return data(map[string]any{"addReaction": map[string]any{"reaction": map[string]any{"content": content}}})
 }
 
-func (s *Server) graphThreads(number, last int) reply {
+func (s *Server) graphThreads(number, last int, before string) reply {
 	if number < 1 || number > len(s.issues) || s.issues[number-1].Pull == nil {
 		return graphError("NOT_FOUND", fmt.Sprintf("Could not resolve to a PullRequest with the number of %d.", number))
 	}
@@ -208,7 +209,16 @@ func (s *Server) graphThreads(number, last int) reply {
 			})
 		}
 	}
-	pull := map[string]any{"reviewThreads": map[string]any{"nodes": threads[max(0, len(threads)-last):]}}
+	if before != "" {
+		end, err := strconv.Atoi(before)
+		if err != nil || end > len(threads) {
+			return graphError("INVALID_CURSOR_ARGUMENTS", "`"+before+"` does not appear to be a valid cursor.")
+		}
+		threads = threads[:end]
+	}
+	start := max(0, len(threads)-last)
+	page := map[string]any{"hasPreviousPage": start > 0, "startCursor": strconv.Itoa(start)}
+	pull := map[string]any{"reviewThreads": map[string]any{"pageInfo": page, "nodes": threads[start:]}}
 	return data(map[string]any{"repository": map[string]any{"pullRequest": pull}})
 }
 
