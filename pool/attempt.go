@@ -160,7 +160,7 @@ func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 	if !ok || w.c.Run.Publish != journal.PublishRequest {
 		return nil
 	}
-	commit, url, err := refuser.Refused(ctx, a.rec.Branch, w.c.Run.Requests.Into(w.c.Run.Base, w.c.Run.Repo.Remote()))
+	commit, url, err := refuser.Refused(ctx, a.rec.Branch, w.c.Run.Requests.Into(a.base.Name, w.c.Run.Repo.Remote()))
 	if err != nil {
 		return &issueError{fmt.Errorf("look for a closed request: %w", err)}
 	}

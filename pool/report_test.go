@@ -209,9 +209,11 @@ type reading struct {
 	*forge
 	last    tracker.Request
 	refused string // head commit of the request that was closed
+	asked   string // base for which Refused was called last
 }
 
-func (r *reading) Refused(context.Context, string, string) (commit, url string, err error) {
+func (r *reading) Refused(_ context.Context, _, base string) (commit, url string, err error) {
+	r.asked = base
 	return r.refused, "https://forge.example/1", nil
 }
 
@@ -315,6 +317,9 @@ echo more >> work; git add -A; git commit -qm "work"`+done)
 	r := f.runs("a")[2]
 	if log := f.git(bare, "log", "--format=%s", "main..ralph/a"); r.Verdict.Outcome != journal.Succeeded || log != "work\nhalf" || r.Anew != "" {
 		t.Errorf("%+v, pushed %q", r, log)
+	}
+	if host.asked != "main" || host.last.Base != "main" {
+		t.Errorf("requests into %q may be refused, that of the run is into %q", host.asked, host.last.Base)
 	}
 	if kept := f.git(f.repo, "for-each-ref", "--format=%(objectname)", "refs/ralph/old/a"); !strings.Contains(kept, old.Tip) {
 		t.Errorf("kept: %q, not %s", kept, old.Tip)

@@ -33,7 +33,7 @@ type Request struct {
 
 func (r Request) by(a Account) bool { return r.Author.ID == a.ID && !r.Fork }
 
-// ranked are the requests of a branch that are ralph's own, or into the base; an empty one is any. Those of people who may not
+// ranked are the requests of a branch that are ralph's own, or into the base. Those of people who may not
 // direct ralph have rank 0: on some forges whoever may read can open one.
 func (p *Project) ranked(ctx context.Context, list []Request, head, base string) (out []Request, err error) {
 	self, err := p.Identity(ctx)
@@ -42,7 +42,7 @@ func (p *Project) ranked(ctx context.Context, list []Request, head, base string)
 	}
 	var others []Account
 	for _, r := range slices.Backward(list) { // as for LatestFirst
-		own, into := r.by(self), base == "" || r.Base == base
+		own, into := r.by(self), r.Base == base
 		switch {
 		case r.Head != head || r.Fork || !own && !into:
 			continue
