@@ -11,7 +11,8 @@ type intentKey struct{}
 type intent struct {
 	read, repeatable, fresh bool
 	tail                    int
-	page                    int // how many entries the answer has at most; 0: it is no list
+	page                    int  // how many entries the answer has at most; 0: it is no list
+	leave                   bool // a page that is too long counts as an empty one
 	check                   func([]byte) error
 }
 

@@ -43,8 +43,8 @@ func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer func() { _ = resp.Body.Close() }() // read to the end, or given up
 	w.skew.note(resp.Header)
 	body, err := w.read(resp, intentOf(ctx))
-	if errors.Is(err, errTooLong) && intentOf(ctx).page == 1 {
-		w.log.Warn("leave out an entry of a list", "path", r.URL.Path, "error", err)
+	if errors.Is(err, errTooLong) && intentOf(ctx).leave {
+		w.log.Warn("leave out a part of a list", "path", r.URL.Path, "entries", intentOf(ctx).page, "error", err)
 		body, err = []byte("[]"), nil
 	}
 	if err != nil {
