@@ -22,6 +22,18 @@ func (a action) replace(text string) string {
 	return a.in.ReplaceAllStringFunc(text, func(part string) string { return a.find.ReplaceAllString(part, a.put) })
 }
 
+// all replaces until nothing is left to. Matches may share a character ("@a@b"), so one pass can miss some.
+func (a action) all(text string) (result string, passes int) {
+	for {
+		passes++
+		next := a.replace(text)
+		if next == text {
+			return text, passes
+		}
+		text = next
+	}
+}
+
 // actions are compiled when they are needed first: few commands do.
 //
 //nolint:gochecknoglobals // read-only table
@@ -54,14 +66,7 @@ func Text(text string) string {
 	for {
 		before := text
 		for _, a := range actions() {
-			// Matches may share a character ("@a@b"), so one pass can miss some.
-			for {
-				next := a.replace(text)
-				if next == text {
-					break
-				}
-				text = next
-			}
+			text, _ = a.all(text)
 		}
 		if text == before {
 			return text
