@@ -15,14 +15,14 @@ import (
 // Guard says what loosens a key. The rule for all of them: what the user's own file says, a repository's file may only make
 // stricter, and where that file does not have the key, the repository may set what acts inside the sandbox or restricts. It
 // may not run something on the host, weaken the sandbox, open network or files, direct credentials or act in somebody's name:
-// of such a key the default counts as the user's own value, too.
+// of such a key the default counts as the user's own value then.
 type Guard string
 
 // The guards: what is no stricter than the value it is compared with. A key without one is as Changed.
 const (
 	Ordinary Guard = "ordinary" // another value; without one of the user's own every value is free
-	Changed  Guard = "changed"  // another value, also than the default
-	Listed   Guard = "listed"   // a list with another item, also than the default's
+	Changed  Guard = "changed"  // another value; without one of the user's own, than the default
+	Listed   Guard = "listed"   // a list with another item; without one of the user's own, than the default's
 	Outside  Guard = "outside"  // another path, and without one of the user's own one out of the repository or in its git directory
 	Above    Guard = "above"    // a larger number; see Key.amount
 	Below    Guard = "below"    // a smaller number
@@ -32,16 +32,16 @@ const (
 	Own      Guard = "own"      // a repository may not set it at all
 )
 
-// bound reports whether the default counts as the user's own value.
+// bound reports whether the default counts as the user's own value where their file does not have the key.
 func (k Key) bound() bool {
 	return k.Bound || !slices.Contains([]Guard{Ordinary, Outside, Above, Below, Lacking, Beyond, Looser}, k.Guard)
 }
 
-// guarded reports whether the repository's value needs trust. own is the value of the user's own file, nil when it has none:
-// what it says is no more weakened than the default.
+// guarded reports whether the repository's value needs trust. own is the value of the user's own file, nil when it has none.
+// Where it has one, only that counts: a repository may repeat it or make it stricter, also where the default is stricter still.
 func (k Key) guarded(v, own any, repo string) bool {
-	if own != nil && (k.loosens(v, own) || k.Levels != nil && v != own && k.level(v) == k.level(own)) {
-		return true
+	if own != nil {
+		return k.loosens(v, own) || k.Levels != nil && v != own && k.level(v) == k.level(own)
 	}
 	if path, _ := v.(string); k.Guard == Outside {
 		return path != "" && !inside(resolve(path, repo, ""), repo)

@@ -63,7 +63,7 @@ func TestUntrusted(t *testing.T) {
 		{file: "sandbox: sbx\n"},
 		{file: "sandbox: native\n", user: "sandbox: sbx\n", keys: "sandbox"},
 		{file: "sandbox: native\n", user: "sandbox: none\n"},
-		{file: "sandbox: none\n", user: "sandbox: none\n", keys: "sandbox"},
+		{file: "sandbox: none\n", user: "sandbox: none\n"},
 		{file: "skip-permissions: true\n", keys: "skip-permissions"},
 		{file: "skip-permissions: false\n"},
 		{file: "permission-mode: plan\n", keys: "permission-mode"},
@@ -79,6 +79,8 @@ func TestUntrusted(t *testing.T) {
 		// Network and files.
 		{file: "allow: [evil.example]\n", keys: "allow"},
 		{file: "allow: []\n", user: "allow: [goproxy.example.com]\n"}, // it restricts
+		{file: "allow: [a.example]\n", user: "allow: [a.example, b.example]\n"},
+		{file: "allow: [c.example]\n", user: "allow: [a.example, b.example]\n", keys: "allow"},
 		{file: "container-network: bridge\n", keys: "container-network"},
 		{file: "mounts: ['host=~/.ssh,inside=/work/ssh']\n", keys: "mounts"},
 		{file: "sandbox-show: [/home]\n", keys: "sandbox-show"},
@@ -162,6 +164,8 @@ func TestUntrusted(t *testing.T) {
 			keys: "cpus, memory-mb, pids, scratch-mb"},
 		{user: "memory-mb: 500\n", file: "memory-mb: 400\n"},
 		{user: "layer-max-mb: 0\n", file: "layer-max-mb: 4096\n", keys: "layer-max-mb"},
+		{user: "layer-max-mb: 8192\n", file: "layer-max-mb: 6000\n"},
+		{user: "protected-paths: [secret/**]\n", file: "protected-paths: [x, secret/**]\n"},
 		{user: "parallel: 1\nlimit: 1\n", file: "parallel: 100\nlimit: 0\n", keys: "limit, parallel"},
 		{user: "run-timeout: 10m\n", file: "run-timeout: 1h\n", keys: "run-timeout"},
 		{user: "run-timeout: 10m\nretry-backoff: 1h\n", file: "run-timeout: 600s\nretry-backoff: 60m\n"},

@@ -74,7 +74,7 @@ type Key struct {
 	Use     Use    // none: only `ralph config` has its flag
 	// Guard says which values of a repository's file need the user's trust. Every key has one.
 	Guard Guard
-	// Bound says that the default counts as the user's own value, even where their file does not have the key.
+	// Bound says that the default counts as the user's own value where their file does not have the key.
 	Bound bool
 	// Beside are keys this one acts in place of: an own value of any of them stands for the default of this one, too.
 	Beside []string
