@@ -211,14 +211,14 @@ func (l *Loaded) conflicts() []Problem {
 		return slices.Contains(l.commanded, name)
 	}
 	switch commanded := slices.ContainsFunc(append(slices.Concat(c.Fallback, c.Attempts), c.Agent), commands); {
-	case !commanded && len(c.AgentCommand) > 0:
+	case !commanded && len(c.AgentCommand) > 0 && !l.yielded:
 		add("agent-command", "agent-command needs agent %s, not %q (%s)", quoteAll(l.commanded), c.Agent, l.origins["agent"])
 	case commanded && len(c.AgentCommand) == 0:
 		add("agent", "agent %s needs its program: agent-command: PROGRAM ARG…", quoteAll(l.commanded))
 	}
 	reviewer, _, _ := strings.Cut(c.Review, ":")
 	switch commanded := slices.Contains(l.commanded, reviewer); {
-	case !commanded && len(c.ReviewCommand) > 0:
+	case !commanded && len(c.ReviewCommand) > 0 && !l.yielded:
 		add("review-command", "review-command needs review %s, not %q (%s)", quoteAll(l.commanded), c.Review, l.origins["review"])
 	case commanded && len(c.ReviewCommand) == 0:
 		add("review", "review %q needs its program: review-command: PROGRAM ARG…", c.Review)

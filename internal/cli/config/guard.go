@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -180,6 +181,34 @@ func (l *layer) leaveOut(guarded trust.Values, refused []string) {
 			delete(l.origins, v.Key)
 		}
 	}
+}
+
+// yield drops the repository's values that would act in place of what the stronger layers, which are the user's, say. It keeps
+// those that the user's file decides on: they are no weaker than its own, or guarded. The warnings name what nobody else sets.
+func (l *layer) yield(user *layer, stronger []*layer, guarded trust.Values, repo string) (warnings []string) {
+	for _, k := range table() {
+		v, set := l.values[k.Name]
+		judged := slices.ContainsFunc(guarded, func(g trust.Value) bool { return g.Key == k.Name })
+		if !set || judged || user.has(k.Name) || !k.guarded(v, k.Default, repo) {
+			continue
+		}
+		beside := ""
+		for _, s := range stronger {
+			for _, other := range k.Beside {
+				beside = cmp.Or(s.origins[other].Where, beside)
+			}
+		}
+		if beside == "" {
+			continue
+		}
+		if !slices.ContainsFunc(stronger, func(s *layer) bool { return s.has(k.Name) }) {
+			warnings = append(warnings, fmt.Sprintf("%s: %s does not count beside %s; to have it, give --%s or %s",
+				l.origins[k.Name].Where, k.Name, beside, k.Flag(), k.Env()))
+		}
+		delete(l.values, k.Name)
+		delete(l.origins, k.Name)
+	}
+	return warnings
 }
 
 // Guarded lists the values of the repository's file that need trust, without asking whether they have it. Only the files

@@ -235,6 +235,53 @@ func TestFlagsAndVariablesNeedNoTrust(t *testing.T) {
 	}
 }
 
+// TestFlagsAndVariablesWin also over a repository's values that act in place of what they set.
+func TestFlagsAndVariablesWin(t *testing.T) {
+	t.Parallel()
+	const file = "attempts: ['claude-code:opus']\nfallback: [codex]\nreview: command\nreview-command: [r]\ngate-on: worktree\ngate-canary: false\n"
+	type kept struct {
+		Attempts, Fallback, Review, GateOn, Canary string
+		Warnings                                   int
+	}
+	for name, c := range map[string]struct {
+		file, user string
+		args, env  []string
+		want       kept
+	}{
+		"nothing":  {file: file, want: kept{"claude-code:opus", "codex", "command", "worktree", "false", 0}},
+		"model":    {file: file, args: []string{"--model=haiku"}, want: kept{"", "", "", "worktree", "false", 3}},
+		"agent":    {file: file, env: []string{"RALPH_AGENT=codex"}, want: kept{"", "", "", "worktree", "false", 3}},
+		"program":  {file: file, args: []string{"--agent-command=mine"}, want: kept{"", "", "", "worktree", "false", 3}},
+		"gate":     {file: file, args: []string{"--gate=x"}, want: kept{"claude-code:opus", "codex", "command", "checkout", "true", 2}},
+		"given":    {file: file, args: []string{"--gate=x", "--gate-on=worktree"}, want: kept{"claude-code:opus", "codex", "command", "worktree", "true", 1}},
+		"default":  {file: "gate-on: checkout\n", args: []string{"--gate=x"}, want: kept{"", "", "", "checkout", "true", 0}},
+		"own":      {file: "gate-on: checkout\n", user: "gate-on: worktree\n", args: []string{"--gate=x"}, want: kept{"", "", "", "checkout", "true", 0}},
+		"accepted": {file: "review: codex\n", user: "model: haiku\n", args: []string{"--model=opus"}, want: kept{"", "", "codex", "checkout", "true", 0}},
+		"its program": {file: "agent: claude-code\nfallback: [command]\nagent-command: [a]\n", args: []string{"--model=opus"},
+			want: kept{"", "", "", "checkout", "true", 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, _, err := setup{repo: c.file, user: c.user, args: c.args, env: c.env}.load(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := kept{Show(l.Config.Attempts), Show(l.Config.Fallback), l.Config.Review, l.Config.GateOn, Show(l.Config.GateCanary), len(l.Warnings)}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s\n%q", diff, l.Warnings)
+			}
+		})
+	}
+	l, root, err := setup{repo: file, args: []string{"--model=haiku", "--fallback=codex", "--review=codex"}}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{root + "/repo/.ralph/config.yaml:1: attempts does not count beside --model; to have it, give --attempt or RALPH_ATTEMPTS"}
+	if diff := cmp.Diff(want, l.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestTrustIsOfExactlyTheseValues: other values are asked about again, other keys are not.
 func TestTrustIsOfExactlyTheseValues(t *testing.T) {
 	t.Parallel()

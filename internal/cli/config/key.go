@@ -76,7 +76,8 @@ type Key struct {
 	Guard Guard
 	// Bound says that the default counts as the user's own value where their file does not have the key.
 	Bound bool
-	// Beside are keys this one acts in place of: an own value of any of them stands for the default of this one, too.
+	// Beside are keys this one acts in place of. Where the user's file has one of them, the default counts as their own value of
+	// this one. Where a variable, flag or service has one, a repository's value of this one does not count.
 	Beside []string
 	// Levels order the values of a key that is guarded as Looser, strongest first. A value on none is weaker than all.
 	Levels [][]string

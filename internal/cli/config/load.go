@@ -48,6 +48,7 @@ type Loaded struct {
 
 	commanded []string
 	repo      string // the top of the checkout
+	yielded   bool   // some of the repository's values do not count, so its programs may have no agent
 }
 
 // rules is what reading a value needs to know about this process.
@@ -97,6 +98,8 @@ func Load(s Sources) (*Loaded, error) {
 		repository.leaveOut(guarded, loaded.Untrusted.Keys)
 		refused = nil
 	}
+	yielded := repository.yield(user, layers[2:], guarded, s.Repo)
+	loaded.Warnings, loaded.yielded = append(loaded.Warnings, yielded...), len(yielded) > 0
 	problems, err := loaded.merge(layers, r)
 	if err != nil {
 		return nil, err
