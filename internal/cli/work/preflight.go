@@ -138,14 +138,14 @@ func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider
 
 // NoAgent is the error that every run would end with because this host lacks the agents' programs; nil when one is there, and the
 // reviewer's.
-func NoAgent(a *compose.App, c run.Config) (first error) {
+func NoAgent(a *compose.App, p *compose.Parts, c run.Config) (first error) {
 	if c.Review.Agent != nil {
-		if err := noProgram(a, c, agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}); err != nil {
+		if err := noProgram(a, p, c, agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}); err != nil {
 			return err
 		}
 	}
 	for _, l := range c.Agents() {
-		err := noProgram(a, c, l)
+		err := noProgram(a, p, c, l)
 		if err == nil {
 			return nil
 		}
@@ -156,13 +156,15 @@ func NoAgent(a *compose.App, c run.Config) (first error) {
 
 // noProgram is the error of a program that this host lacks; nil when it is there, may be in the sandbox only or in a PATH of
 // the run's own, or may come with the setup. A setup adds nothing to the PATH of a sandbox that shows the host's folders.
-func noProgram(a *compose.App, c run.Config, l agents.Link) error {
+func noProgram(a *compose.App, p *compose.Parts, c run.Config, l agents.Link) error {
 	program := l.Agent.Describe().Program
 	if program == "" && len(l.Options.Command) > 0 {
 		program = l.Options.Command[0]
 	}
 	ofHost := !c.Sandboxes.Capabilities().Isolated() || compose.ShowsHost(c.Sandboxes)
-	if !ofHost && len(c.Mounts) == 0 && strings.HasPrefix(program, a.Dir()+"/") {
+	// A file of configuration means the top, a flag the working directory, which may lead to it by a link.
+	inCheckout := strings.HasPrefix(program, p.Top+"/") || strings.HasPrefix(program, a.Dir()+"/")
+	if !ofHost && len(c.Mounts) == 0 && inCheckout {
 		return &exit.Error{Status: exit.Parked, Err: fmt.Errorf("agent %s is unavailable: sandbox %s does not show %s; mount it, or start the worktree's with sh -c 'exec ./PATH'",
 			l.Agent.Name(), c.Sandboxes.Name(), program)}
 	}

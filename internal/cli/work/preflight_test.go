@@ -73,13 +73,14 @@ func noSandboxRun() (r journal.Record) {
 // A program in the checkout is not in a container: the worktree's is another file, which agents change.
 func TestAgentInTheCheckoutIsNotInContainers(t *testing.T) {
 	t.Parallel()
-	a := &compose.App{Host: compose.Host{Dir: "/checkout"}}
+	a := &compose.App{Host: compose.Host{Dir: "/checkout/below"}}
+	p := &compose.Parts{Top: "/checkout"}
 	for isolation, want := range map[sandboxes.Isolation]string{
 		sandboxes.Container:   "agent command is unavailable: sandbox checked does not show /checkout/agent; mount it, or start the worktree's with sh -c 'exec ./PATH'",
 		sandboxes.NoIsolation: "agent command is unavailable: /checkout/agent: not found; install it where the agent runs, or choose another with --agent or --agent-command",
 	} {
 		c := run.Config{Sandboxes: &probed{isolation: isolation}}
-		err := noProgram(a, c, agents.Link{Agent: agents.Command{}, Options: agents.Options{Command: []string{"/checkout/agent"}}})
+		err := noProgram(a, p, c, agents.Link{Agent: agents.Command{}, Options: agents.Options{Command: []string{"/checkout/agent"}}})
 		if err == nil || err.Error() != want {
 			t.Errorf("%v: %v", isolation, err)
 		}

@@ -114,7 +114,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 		return err
 	}
 	c.Attempts = nil // an issue has them
-	if err := NoAgent(a, c); err != nil {
+	if err := NoAgent(a, p, c); err != nil {
 		return err
 	}
 	log, err := newJobLog(a, f, p.Secrets)

@@ -108,7 +108,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	for _, text := range hint.Estimated(c.Run) {
 		a.UI.Note("%s", text)
 	}
-	unable := cmp.Or(NoAgent(a, c.Run), EnoughFiles(c.Parallel))
+	unable := cmp.Or(NoAgent(a, p, c.Run), EnoughFiles(c.Parallel))
 	if dry {
 		if unable != nil {
 			a.UI.Warn(unable.Error())
