@@ -122,7 +122,10 @@ func (k Key) note() string {
 	if !special {
 		return "guarded"
 	}
-	if k.Bound {
+	switch {
+	case k.Bound && k.Guard == Lacking:
+		note = strings.Replace(note, "your own", "these", 1)
+	case k.Bound:
 		note = strings.Replace(note, "your own", "this", 1)
 	}
 	return note
