@@ -80,7 +80,7 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 		if skip := a.outdated(issue, runs, keys); skip != nil {
 			return skip, nil
 		}
-		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, w.c.Run.Base)+asked)
+		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, a.base.Name)+asked)
 	}
 	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record()}
 	if skip, err := w.planner.WhyNot(ctx, issue, past, keys); skip != nil || err != nil {

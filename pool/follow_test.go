@@ -2,7 +2,10 @@ package pool_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ type reviewed struct {
 	*forge
 
 	review   time.Time // zero: there is none
+	conflict bool      // with the base, instead of a review
 	answered time.Time // what it was told last
 }
 
@@ -24,10 +28,32 @@ func (r *reviewed) FollowUps(ctx context.Context, q tracker.FollowUpQuery) (out 
 	if r.answered, err = q.Answered(ctx, "a"); err != nil || !r.review.After(r.answered) {
 		return nil, err
 	}
+	reason := tracker.ChangesRequested
+	if r.conflict {
+		reason = tracker.Conflict
+	}
 	return []tracker.FollowUp{{
-		Key: "a", Head: q.Prefix + "a", Reason: tracker.ChangesRequested, Feedback: "rename it", At: r.review,
+		Key: "a", Head: q.Prefix + "a", Reason: reason, Feedback: "rename it", At: r.review,
 		Request: tracker.RequestRef{Number: 1, URL: "https://forge.example/1"},
 	}}, nil
+}
+
+// TestConflictNamesTheBase: a prompt about a conflict names the base, also the default one.
+func TestConflictNamesTheBase(t *testing.T) {
+	t.Parallel()
+	prompt := filepath.Join(t.TempDir(), "prompt")
+	f := newFixture(t, "cat > "+prompt+"; date >> a.txt; git add -A; git commit -qm work"+done)
+	f.withRemote()
+	host := &reviewed{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}, conflict: true}
+	f.Config.Run.Publish, f.Config.Run.Tracker = journal.PublishRequest, host
+	f.issue("a")
+	f.one()
+	host.review = time.Now().Add(time.Hour)
+	r := f.one()
+	text, err := os.ReadFile(prompt)
+	if err != nil || r.FollowUp != string(tracker.Conflict) || !strings.Contains(string(text), "merge main into your branch") {
+		t.Errorf("%+v, %v, prompt\n%s", r, err, text)
+	}
 }
 
 // TestReviewIsAnswered: a review is answered by a run that was told of it and has pushed, and by nothing else; of another
