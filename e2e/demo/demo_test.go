@@ -155,6 +155,18 @@ func TestScriptAndVerify(t *testing.T) {
 	}
 }
 
+// The whole demo, as make starts it.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	var out, problems bytes.Buffer
+	if err := run(t.Context(), []string{"--dir", filepath.Join(t.TempDir(), "demo")}, &out, &problems); err != nil {
+		t.Fatalf("%v\n%s%s", err, &out, &problems)
+	}
+	if !strings.Contains(out.String(), "Five issues are done in ") {
+		t.Errorf("it says:\n%s", &out)
+	}
+}
+
 // What is printed can be pasted: the agent's command survives the shell and ralph's own splitting.
 func TestWords(t *testing.T) {
 	t.Parallel()

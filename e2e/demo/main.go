@@ -118,7 +118,7 @@ func (p place) build(ctx context.Context, ralph string) error {
 func (p place) command() []string {
 	agent := fmt.Sprintf("'%s' --script '%s' --log '%s'", p.program("scripted-agent"), p.script(), p.starts())
 	return []string{
-		p.program("ralph"), "work", "--parallel", "4", "--sandbox", "none",
+		p.program("ralph"), "work", "--parallel", "4", "--sandbox", "none", "--publish", "merge",
 		"--agent", "command", "--agent-command", agent, "--repo", p.repo(),
 	}
 }
