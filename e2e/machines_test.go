@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/clocktest"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
@@ -282,7 +283,7 @@ func newMachine(t *testing.T, s scene, f forge, b *bills) *machine {
 		backlog, closer = g, g
 	} else {
 		settings.BaseURL = f.lab.URL
-		g, err := gitlab.New(gitlab.Config{Settings: settings, HTTP: trackerforge.Config{Clock: githubtest.NewClock()}})
+		g, err := gitlab.New(gitlab.Config{Settings: settings, HTTP: trackerforge.Config{Clock: clocktest.New()}})
 		if err != nil {
 			t.Fatal(err)
 		}

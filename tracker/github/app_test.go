@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/clocktest"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
@@ -90,7 +91,7 @@ func TestAppWithSkewedClock(t *testing.T) {
 	s := githubtest.New(t)
 	cfg := configOf(s)
 	cfg.Token, cfg.App = nil, &tracker.App{ID: githubtest.AppID, Installation: 4242, PrivateKey: s.UseApp(time.Hour)}
-	behind := githubtest.NewClock()
+	behind := clocktest.New()
 	behind.Advance(-30 * time.Minute)
 	cfg.HTTP.Clock = behind
 	g := open(t, cfg)

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/clocktest"
 )
 
 // The parts of a fresh server.
@@ -29,7 +31,7 @@ const (
 type Server struct {
 	t     testing.TB
 	http  *httptest.Server
-	clock *Clock
+	clock *clocktest.Clock
 	done  chan struct{}
 	desc  *description
 
@@ -78,7 +80,7 @@ type Call struct {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
-		t: t, clock: NewClock(), done: make(chan struct{}), desc: describe(t),
+		t: t, clock: clocktest.New(), done: make(chan struct{}), desc: describe(t),
 		users: map[string]*User{}, tokens: map[string]*Access{}, checks: map[string][]*Check{}, refs: map[string]string{},
 		logs: map[int64]string{}, reactions: map[string][]string{}, judged: map[[sha256.Size]byte]bool{}, nextID: 1000,
 	}
@@ -102,7 +104,7 @@ func (s *Server) Host() string { return strings.TrimPrefix(s.http.URL, "http://"
 func (s *Server) BaseURL() string { return s.http.URL + "/api/v3/" }
 
 // Clock is the server's time, which a client may share.
-func (s *Server) Clock() *Clock { return s.clock }
+func (s *Server) Clock() *clocktest.Clock { return s.clock }
 
 // Inject calls f for each request, n from 0; the fault that it returns happens to the request. A nil f ends it.
 func (s *Server) Inject(f func(n int, r *http.Request) *Fault) {

@@ -1,4 +1,5 @@
-package githubtest
+// Package clocktest has a clock for tests that wait for nothing.
+package clocktest
 
 import (
 	"context"
@@ -6,15 +7,15 @@ import (
 	"time"
 )
 
-// Clock is a time that passes only when somebody sleeps or the server changes something.
+// Clock is a time that passes only when somebody sleeps or advances it.
 type Clock struct {
 	mu    sync.Mutex
 	now   time.Time
 	slept time.Duration
 }
 
-// NewClock starts at the beginning of 2026.
-func NewClock() *Clock { return &Clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
+// New starts at the beginning of 2026.
+func New() *Clock { return &Clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
 
 // Now is the time.
 func (c *Clock) Now() time.Time {
