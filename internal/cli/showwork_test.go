@@ -163,3 +163,19 @@ func TestNoCommitsOfItsOwn(t *testing.T) {
 		t.Errorf("clean: %+v", got)
 	}
 }
+
+// Branches with another prefix are not ralph's to delete, and are not called removed.
+func TestDiscardedWorkStaysOnAnotherBranch(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
+	m.commit(t)
+	agent := m.program(t, "agent", "echo x >new; git add new; git commit -qm new; echo '<promise>COMPLETE</promise>'\n")
+	if got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=a <a@b>", "--skip-permissions", "--agent-command="+agent+"/agent", "--gate=true", "--branch-prefix=bots/"); got.status != exit.OK {
+		t.Fatalf("%+v", got)
+	}
+	if got := m.run(t, nil, "clean", "--discard", "one"); got.status != exit.OK || !strings.Contains(got.stdout, "; its commits stay on branch bots/one") {
+		t.Errorf("clean: %+v", got)
+	}
+	m.git(t, "rev-parse", "--verify", "refs/heads/bots/one")
+}

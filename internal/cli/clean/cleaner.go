@@ -241,6 +241,9 @@ func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 		if b.Tip != "" {
 			why += "; it was at " + screen.ShortSHA(b.Tip)
 		}
+		if b.Name == "" && b.On != "" {
+			why += "; its commits stay on branch " + b.On
+		}
 	case nowhere && b.Name != "":
 		return keep("%s not in %s: %s", screen.Plural(b.Ahead, "commit"), c.base.Name, screen.ShortSHA(b.Tip))
 	case nowhere && b.On == "":
