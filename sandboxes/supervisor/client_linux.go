@@ -128,8 +128,9 @@ func (p Process) start(files ...*os.File) (*os.Process, error) {
 	return os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{Dir: "/", Env: Env(), Files: files, Sys: attr})
 }
 
-// Env is the environment of a supervisor. It only starts and awaits commands: more threads that run Go would cost and bring nothing.
-func Env() []string { return []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} }
+// Env is the environment of a supervisor. Go may need a thread at the moment at which a command has filled the process table,
+// and ends without it: with two that run Go they are there before.
+func Env() []string { return []string{"GOMAXPROCS=2", "GOTRACEBACK=none"} }
 
 // guard starts the process and waits for it, on one thread: the kernel kills the process when the thread that started it
 // ends.
