@@ -49,7 +49,7 @@ var actions = sync.OnceValue(func() []action {
 		{regexp.MustCompile(`/(\d)`), "/ $1", regexp.MustCompile(`(?i)/(?:issues|pull|pulls|merge_requests|work_items|epics|discussions)/\S*`)},
 		// GitLab passes Jira keys after a closing keyword to Jira, also those of a list: it goes on to the first word that is no reference.
 		{regexp.MustCompile(`([A-Z][A-Z0-9_]+-)(\d)`), "$1 $2", regexp.MustCompile(
-			`(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing)):?` +
+			`(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing))[:,]?` +
 				`(?:\s+(?:\S*\d\S*|(?:and|or|issues?|\S*[-#!&/])?[^\w\s]*))+`)},
 		{regexp.MustCompile(`(?m)^([ \t]*)/([A-Za-z][\w-]*(?:[ \t]|$))`), `$1\/$2`, nil},
 		{regexp.MustCompile("<!--"), "<! --", nil},

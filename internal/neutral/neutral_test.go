@@ -22,6 +22,7 @@ func TestText(t *testing.T) {
 		"Fixes #1 and PROJ-2; see PROJ-3":              "Fixes # 1 and PROJ- 2; see PROJ-3",
 		"Fixes acme/widgets#1 & issue PROJ-2":          "Fixes acme/widgets# 1 & issue PROJ- 2",
 		"Closes https://f.example/issues/5 and PROJ-2": "Closes https://f.example/issues/ 5 and PROJ- 2",
+		"FiXes, AA-0":                                  "FiXes, AA- 0",
 		"Resolves\tKEY-1":                              "Resolves\tKEY- 1",
 		"fixes\nKEY-3":                                 "fixes\nKEY- 3",
 		"Fixes and1 &, (PROJ-2)":                       "Fixes and1 &, (PROJ- 2)",
@@ -49,7 +50,7 @@ var active = regexp.MustCompile(`(?im)(^|[^a-z0-9])@[a-z0-9_]|#[\pL\pN_]|\bg[hl]
 	`\b(fixes|resolves)[:,]?\s+((and|[A-Z]{2,9}-\d+,?)\s+)*(?-i:[A-Z]{2,9})-\d|\[(skip[ _-]ci|ci[ _-]skip|no ci|skip actions|actions skip)\]|^skip-checks:|\*\*\*NO_CI\*\*\*`)
 
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"Closes #1 @a@b", "[[skip ci]]", "/x\n/y", "skip-checks:", "***NO_CI***", "fixes A-1", "\xff#\xff1", "[issue:#1]", "Fixes AB-1, CD-2", "/issues/x/1/2", "&1"} {
+	for _, s := range []string{"Closes #1 @a@b", "[[skip ci]]", "/x\n/y", "skip-checks:", "***NO_CI***", "fixes A-1", "\xff#\xff1", "[issue:#1]", "Fixes AB-1, CD-2", "FiXes, AA-0", "/issues/x/1/2", "&1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
