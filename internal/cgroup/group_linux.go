@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/retry"
 )
 
 // Limits are the limits of a group.
@@ -169,12 +171,8 @@ func removeGroup(ctx context.Context, dir string) error {
 		case !errors.Is(err, unix.EBUSY):
 			return fmt.Errorf("remove control group %s: %w", dir, err)
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return fmt.Errorf("remove control group %s: %w", dir, context.Cause(ctx))
+		if err := retry.Sleep(ctx, pause); err != nil {
+			return fmt.Errorf("remove control group %s: %w", dir, err)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool"
 )
 
@@ -331,7 +332,7 @@ func (f *Fleet) release(queue string) {
 		if err == nil || !errors.Is(err, context.DeadlineExceeded) {
 			return
 		}
-		pause(context.Background(), 200*time.Millisecond)
+		<-time.After(200 * time.Millisecond)
 	}
 }
 
@@ -346,24 +347,12 @@ func (s *served) recover(ctx context.Context) error {
 
 // recoverAgain tries again what could not be published, recovered or written to the database before.
 func (f *Fleet) recoverAgain(ctx context.Context, s *served) {
-	for pause(ctx, s.Poll) {
+	for retry.Sleep(ctx, s.Poll) == nil {
 		if err := f.reconcile(ctx, s); err != nil && ctx.Err() == nil && !f.away(ctx) {
 			f.c.Log.Warn("records are not in the database yet", "project", s.Name, "error", err)
 		}
 		if err := s.recover(ctx); err != nil && ctx.Err() == nil {
 			f.c.Log.Warn("runs that died are not recovered yet", "project", s.Name, "error", err)
 		}
-	}
-}
-
-// pause waits; false: ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

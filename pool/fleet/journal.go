@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
@@ -213,7 +214,7 @@ func (j *Journal) insist(ctx context.Context, do func(context.Context) error) er
 		call, cancel := context.WithTimeout(ctx, callTime)
 		err := do(call)
 		cancel()
-		if err == nil || ctx.Err() != nil || !isAway(err) || !pause(ctx, time.Second) {
+		if err == nil || ctx.Err() != nil || !isAway(err) || retry.Sleep(ctx, time.Second) != nil {
 			return j.f.db.hide(err)
 		}
 	}

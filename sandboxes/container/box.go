@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
@@ -102,7 +103,7 @@ func (p *Provider) end(ctx context.Context, name string) error {
 		if !mayPass(listErr) {
 			return errors.Join(err, listErr)
 		}
-		if err := engine.Wait(ctx, endPause); err != nil {
+		if err := retry.Sleep(ctx, endPause); err != nil {
 			return err
 		}
 	}
@@ -146,7 +147,7 @@ var errMissedEnd = errors.New("its container has ended, and the engine's client 
 // would do for ever (with gVisor below docker it happens). It returns when client is done.
 func (b *box) watch(client context.Context, active *atomic.Bool, stop context.CancelCauseFunc) {
 	for ended := false; ; {
-		if engine.Wait(client, b.provider.quietLimit) != nil {
+		if retry.Sleep(client, b.provider.quietLimit) != nil {
 			return
 		}
 		switch {

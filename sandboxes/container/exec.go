@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container/inside"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
@@ -152,7 +153,7 @@ func (b *box) settled(ctx context.Context) (containerState, error) {
 	for {
 		st, err := b.provider.state(ctx, b.name)
 		going := st.Running || st.ExitCode == exitKilled || st.Status == statusStopping || st.Status == statusRemoving
-		if err != nil || st.OOMKilled || !going || engine.Wait(wait, removalPause) != nil {
+		if err != nil || st.OOMKilled || !going || retry.Sleep(wait, removalPause) != nil {
 			return st, err
 		}
 	}

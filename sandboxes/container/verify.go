@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container/inside"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
@@ -71,7 +72,7 @@ func (p *Provider) awaitReady(ctx context.Context, b *box) error {
 		if stateErr == nil && !st.Running {
 			return fmt.Errorf("its container has ended: %s", p.lastOutput(ctx, b.name))
 		}
-		if err := engine.Wait(ctx, pause); err != nil {
+		if err := retry.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -148,15 +148,3 @@ func LastLine(text string) string {
 	}
 	return strings.TrimSpace(lines[len(lines)-1])
 }
-
-// Wait sleeps, or returns the cause of the end of ctx.
-func Wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

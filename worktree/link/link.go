@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -55,10 +56,8 @@ func Make(ctx context.Context, g git.Runner, main bool, l Link) error {
 		if err := errors.Join(os.RemoveAll(l.Dir), os.RemoveAll(l.GitDir)); err != nil {
 			return err
 		}
-		select {
-		case <-time.After(time.Millisecond << try):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := retry.Sleep(ctx, time.Millisecond<<try); err != nil {
+			return err
 		}
 	}
 }
