@@ -33,8 +33,3 @@ var (
 
 // Name is "native".
 func (*Provider) Name() string { return "native" }
-
-// Enforcement says how each limit is enforced on this host; "" means that it is not.
-type Enforcement struct {
-	Memory, CPUs, PIDs, Disk string
-}

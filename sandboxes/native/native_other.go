@@ -21,9 +21,6 @@ func (*Provider) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{Files: sandboxes.Bind, Isolation: sandboxes.Namespaces}
 }
 
-// Enforcement says that nothing is enforced.
-func (*Provider) Enforcement() Enforcement { return Enforcement{} }
-
 // Check says why the provider cannot be used.
 func (*Provider) Check(context.Context) error {
 	return fmt.Errorf("sandbox native needs Linux, this is %s: choose docker, podman or sbx", runtime.GOOS)

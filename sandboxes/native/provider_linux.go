@@ -42,37 +42,14 @@ func New(c Config) *Provider {
 
 // Capabilities says what the provider can do on this host.
 func (p *Provider) Capabilities() sandboxes.Capabilities {
+	_, limited := p.places()["cpu"] // memory and processes are watched where no control group limits them
 	c := sandboxes.Capabilities{
-		Files: sandboxes.Bind, Isolation: sandboxes.Namespaces, Egress: true, Secrets: true, Limits: p.Enforcement().all(), Home: true,
+		Files: sandboxes.Bind, Isolation: sandboxes.Namespaces, Egress: true, Secrets: true, Limits: limited, Home: true,
 	}
 	if _, ok := p.places()["memory"]; !ok {
 		c.Weaker = "no control group can be made here, so the memory limit only watches processes: the kernel's memory for sockets and pipes is not limited"
 	}
 	return c
-}
-
-// Enforcement says how each limit is enforced on this host.
-func (p *Provider) Enforcement() Enforcement {
-	by := func(controller, otherwise string) string {
-		at, ok := p.places()[controller]
-		switch {
-		case !ok:
-			return otherwise
-		case at.V2:
-			return "control group v2"
-		}
-		return "control group v1"
-	}
-	const watched = "looked at every 50 ms or more often"
-	return Enforcement{
-		Memory: by("memory", watched), CPUs: by("cpu", ""), PIDs: by("pids", "resource limit and "+watched),
-		Disk: "size of the scratch file system",
-	}
-}
-
-// all reports whether every limit is enforced.
-func (e Enforcement) all() bool {
-	return e.Memory != "" && e.CPUs != "" && e.PIDs != "" && e.Disk != ""
 }
 
 // Check opens a sandbox and closes it again. The error is one line that says what is missing and how to fix it.
