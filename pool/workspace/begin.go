@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -32,7 +32,8 @@ func (f *filling) begin(ctx context.Context) {
 	if f.h.Keyer != nil {
 		return // its files may be another user's
 	}
-	for _, name := range f.h.latest() {
+	for _, home := range f.h.latest() {
+		name := home.Name()
 		kind, err := os.ReadFile(filepath.Join(f.h.Dir, name, kindFile))
 		if err != nil || string(kind) != f.kind {
 			continue
@@ -68,16 +69,7 @@ func (f *filling) copyCaches(ctx context.Context, from string) (err error) {
 	return err
 }
 
-// latest are the names of all homes, the last used first.
-func (h *Homes) latest() (names []string) {
-	used := map[string]int64{}
-	entries, _ := os.ReadDir(h.Dir) // missing before the first
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && e.IsDir() && !strings.Contains(e.Name(), ".") {
-			names = append(names, e.Name())
-			used[e.Name()] = info.ModTime().UnixNano()
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int { return int(min(1, max(-1, used[b]-used[a]))) })
-	return names
+// latest are all homes, the last used first. The name of one that is not whole has a dot.
+func (h *Homes) latest() []fs.FileInfo {
+	return disk.Newest(h.Dir, func(name string) bool { return !strings.Contains(name, ".") })
 }

@@ -334,32 +334,14 @@ func (f *filling) end(ctx context.Context, keep bool) {
 // Prune removes what a crash left, and homes that nobody uses, the least recently used first, until all together take no more
 // than so many bytes. It only needs Dir and Log.
 func (h *Homes) Prune(ctx context.Context, most int64) {
-	type kept struct {
-		name  string
-		used  time.Time
-		bytes int64
+	for _, half := range disk.Newest(h.Dir, func(name string) bool { return strings.Contains(name, ".") }) {
+		name, _, _ := strings.Cut(half.Name(), ".")
+		h.drop(ctx, name, half.Name())
 	}
-	entries, err := os.ReadDir(h.Dir)
-	if err != nil {
-		return
-	}
-	var homes []kept
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !e.IsDir() {
-			continue
-		}
-		if name, _, half := strings.Cut(e.Name(), "."); half {
-			h.drop(ctx, name, e.Name())
-			continue
-		}
-		homes = append(homes, kept{e.Name(), info.ModTime(), disk.Measure(ctx, h.Dir, filepath.Join(h.Dir, e.Name())).Bytes})
-	}
-	slices.SortFunc(homes, func(a, b kept) int { return b.used.Compare(a.used) })
 	var all int64
-	for _, k := range homes {
-		if all += k.bytes; all > most {
-			h.drop(ctx, k.name, k.name)
+	for _, home := range h.latest() {
+		if all += disk.Measure(ctx, h.Dir, filepath.Join(h.Dir, home.Name())).Bytes; all > most {
+			h.drop(ctx, home.Name(), home.Name())
 		}
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/filelock"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -82,11 +83,9 @@ func (r Stores) make(ctx context.Context, commit string, partial bool) (err erro
 
 // older finds a store whose commit is an ancestor; empty when there is none.
 func (r Stores) older(ctx context.Context, commit string) (string, error) {
-	stores, err := r.list()
-	if err != nil {
-		return "", err
-	}
-	for _, old := range stores[:min(len(stores), 3)] {
+	stores := r.list()
+	for _, s := range stores[:min(len(stores), 3)] {
+		old := s.Name()
 		packs, err := os.ReadDir(filepath.Join(r.Of(old), "pack"))
 		if err != nil || len(packs) > 2*packsLimit {
 			continue
@@ -101,37 +100,19 @@ func (r Stores) older(ctx context.Context, commit string) (string, error) {
 	return "", nil
 }
 
-// list lists the commits that have a store, the newest store first.
-func (r Stores) list() ([]string, error) {
-	entries, err := os.ReadDir(r.Dir)
-	if err != nil {
-		return nil, err
-	}
-	at := map[string]int64{}
-	var commits []string
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && git.IsObject(e.Name()) {
-			commits = append(commits, e.Name())
-			at[e.Name()] = info.ModTime().UnixNano()
-		}
-	}
-	slices.SortFunc(commits, func(a, b string) int { return int(min(1, max(-1, at[b]-at[a]))) })
-	return commits, nil
-}
+// list lists the stores, the newest first.
+func (r Stores) list() []fs.FileInfo { return disk.Newest(r.Dir, git.IsObject) }
 
 // prune deletes the stores that are not used, except the newest two.
 func (r Stores) prune() error {
-	stores, err := r.list()
-	if err != nil {
-		return err
-	}
 	used, err := r.Used()
 	if err != nil {
 		return nil //nolint:nilerr // then all of them stay
 	}
-	for _, commit := range stores[min(len(stores), 2):] {
-		if !used[commit] {
-			if err := os.RemoveAll(r.Of(commit)); err != nil {
+	stores := r.list()
+	for _, s := range stores[min(len(stores), 2):] {
+		if !used[s.Name()] {
+			if err := os.RemoveAll(r.Of(s.Name())); err != nil {
 				return err
 			}
 		}

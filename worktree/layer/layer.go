@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -175,8 +176,8 @@ func (s Stores) find(ctx context.Context, c Checkout) (*beneath, error) {
 	looks := strings.TrimPrefix(c.nameOf(""), "-")
 	var names []string
 	for _, l := range s.list() {
-		if strings.HasSuffix(l.name, "-"+looks) {
-			names = append(names, l.name)
+		if strings.HasSuffix(l.Name(), "-"+looks) {
+			names = append(names, l.Name())
 		}
 	}
 	exact := []string{c.nameOf(c.Commit), c.nameOf(c.Trusted)}
@@ -201,24 +202,8 @@ func rank(first []string, name string) int {
 	return len(first)
 }
 
-// kept is a layer.
-type kept struct {
-	name string
-	used time.Time
-}
-
 // list lists the layers, the last used first.
-func (s Stores) list() []kept {
-	entries, _ := os.ReadDir(s.Dir) // missing before the first
-	var all []kept
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && IsName(e.Name()) {
-			all = append(all, kept{e.Name(), info.ModTime()})
-		}
-	}
-	slices.SortFunc(all, func(a, b kept) int { return cmp.Or(b.used.Compare(a.used), strings.Compare(a.name, b.name)) })
-	return all
-}
+func (s Stores) list() []fs.FileInfo { return disk.Newest(s.Dir, IsName) }
 
 // add makes the layer of the base for a tree; nil when the tree differs too much from the base. Trees of the same base wait
 // for the first.
@@ -279,8 +264,8 @@ func (s Stores) drop(ctx context.Context, most int64) (gone []string, err error)
 	}
 	var all int64
 	for _, l := range s.list() {
-		dir := filepath.Join(s.Dir, l.name)
-		if all += disk.Measure(ctx, s.Dir, dir).Bytes; all <= most || used[l.name] {
+		dir := filepath.Join(s.Dir, l.Name())
+		if all += disk.Measure(ctx, s.Dir, dir).Bytes; all <= most || used[l.Name()] {
 			continue
 		}
 		to := filepath.Join(s.Temp, "layer-"+rand.Text())

@@ -329,7 +329,7 @@ func TestPrune(t *testing.T) {
 	}
 	left := func() (have []string) {
 		for _, l := range f.layers.list() {
-			have = append(have, fmt.Sprint(slices.Index(names, l.name)))
+			have = append(have, fmt.Sprint(slices.Index(names, l.Name())))
 		}
 		return have
 	}
