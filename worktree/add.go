@@ -15,23 +15,17 @@ import (
 // Add makes the worktree. When the branch (here or on the remote) already has commits that Base lacks, it continues
 // there. What an earlier run of the key left is imported first or, if that takes a sandbox, put into a folder that ralph
 // never deletes: the caller's claim makes sure that such a run has ended.
-func (r *Repo) Add(ctx context.Context, s Spec) (*Tree, error) {
+func (r *Repo) Add(ctx context.Context, s Spec) (t *Tree, err error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("add worktree: %w", err)
 	}
-	unlock, err := r.lock(ctx, s.Key)
-	if err != nil {
-		return nil, fmt.Errorf("add worktree for %s: %w", s.Key, err)
-	}
-	defer unlock()
-	var t *Tree
-	if err = r.clearRemains(ctx, s); err == nil {
-		t, err = r.add(ctx, s)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("add worktree for %s: %w", s.Key, err)
-	}
-	return t, nil
+	err = r.locked(ctx, s.Key, "add worktree for "+s.Key, func() (err error) {
+		if err = r.clearRemains(ctx, s); err == nil {
+			t, err = r.add(ctx, s)
+		}
+		return err
+	})
+	return t, err
 }
 
 // clearRemains imports what earlier runs of the key left and removes their worktrees.

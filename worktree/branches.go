@@ -37,20 +37,14 @@ func (r *Repo) Branches(ctx context.Context, base Base) ([]Branch, error) {
 
 // Drop deletes the key's branch and ralph's refs for it, saved changes and old tips included, if the branch (without one, the
 // last imported commit) is still at tip; otherwise it fails with ErrMoved. It refuses while the branch is checked out anywhere.
-func (r *Repo) Drop(ctx context.Context, key, tip string) (err error) {
+func (r *Repo) Drop(ctx context.Context, key, tip string) error {
 	if err := refname.CheckKey(key); err != nil {
 		return fmt.Errorf("drop a branch: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("drop %s: %w", key, err)
-		}
-	}()
-	unlock, err := r.lock(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+	return r.locked(ctx, key, "drop "+key, func() error { return r.drop(ctx, key, tip) })
+}
+
+func (r *Repo) drop(ctx context.Context, key, tip string) error {
 	ref := r.names.Branches + key
 	refs, err := r.git.Refs(ctx, ref, r.names.Work(key), r.names.WIP(key), r.names.Olds(key))
 	if err != nil {

@@ -2,7 +2,6 @@ package worktree
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ralph-pool/ralph/worktree/identity"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -23,18 +22,13 @@ var (
 // neutralize them, messages that would act on a forge, such as by a closing keyword, a mention or [skip ci]. It moves the
 // branch. Commits after a rewritten one get new names, and lose signatures that are not the user's; commits of people stay as
 // they are. The files do not change. A second call finds nothing to do.
-func (t *Tree) Finish(ctx context.Context, neutralize bool) (Import, error) {
-	s := t.Spec()
-	unlock, err := t.repo.lock(ctx, s.Key)
-	if err != nil {
-		return Import{}, fmt.Errorf("finish commits of %s: %w", s.Key, err)
-	}
-	defer unlock()
-	got, err := t.finish(ctx, neutralize)
-	if err != nil {
-		return got, fmt.Errorf("finish commits of %s: %w", s.Key, err)
-	}
-	return got, nil
+func (t *Tree) Finish(ctx context.Context, neutralize bool) (got Import, err error) {
+	key := t.Spec().Key
+	err = t.repo.locked(ctx, key, "finish commits of "+key, func() (err error) {
+		got, err = t.finish(ctx, neutralize)
+		return err
+	})
+	return got, err
 }
 
 func (t *Tree) finish(ctx context.Context, neutralize bool) (Import, error) {

@@ -50,21 +50,16 @@ type found struct {
 // parent of new ones; a clean worktree leaves them unless the tip has all of them.
 //
 // On an error, what could be imported has been imported, and the Import says so. The tree then still counts as unsaved.
-func (t *Tree) Import(ctx context.Context, in Inside) (Import, error) {
+func (t *Tree) Import(ctx context.Context, in Inside) (got Import, err error) {
 	s := t.Spec()
-	if s.Detached {
-		return Import{}, fmt.Errorf("import %s: %w", s.Key, errDetached)
-	}
-	unlock, err := t.repo.lock(ctx, s.Key)
-	if err != nil {
-		return Import{}, fmt.Errorf("import %s: %w", s.Key, err)
-	}
-	defer unlock()
-	got, err := t.importWork(ctx, in)
-	if err != nil {
-		return got, fmt.Errorf("import %s: %w", s.Key, err)
-	}
-	return got, nil
+	err = t.repo.locked(ctx, s.Key, "import "+s.Key, func() (err error) {
+		if s.Detached {
+			return errDetached
+		}
+		got, err = t.importWork(ctx, in)
+		return err
+	})
+	return got, err
 }
 
 // importWork is Import for who has the lock. It stores how it went.

@@ -26,26 +26,29 @@ func (t *Tree) givenDir() string { return t.repo.path("given", t.name) }
 // Sandbox returns what a sandbox on the tree may see of git, and stores that from now on something in the tree may be
 // unsaved: until it is called, Remove deletes whatever is there. Call it before anything else works in the tree, with a
 // sandbox or without, and again before each agent that starts after an Import. It is zero for trees that are not private.
-func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
-	s := t.Spec()
-	unlock, err := t.repo.lock(ctx, s.Key)
-	if err != nil {
-		return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
-	}
-	defer unlock()
+func (t *Tree) Sandbox(ctx context.Context) (p Private, err error) {
+	key := t.Spec().Key
+	err = t.repo.locked(ctx, key, "prepare "+key+" for a sandbox", func() (err error) {
+		p, err = t.sandbox(ctx)
+		return err
+	})
+	return p, err
+}
+
+func (t *Tree) sandbox(ctx context.Context) (Private, error) {
 	if rec := t.record(); !rec.Used || !rec.InUse {
 		if err := t.sealOrRenew(ctx); err != nil {
-			return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
+			return Private{}, err
 		}
 		if err := t.update(func(rec *record.Record) { rec.Used, rec.InUse = true, true }); err != nil {
 			return Private{}, err
 		}
 	}
-	if !s.Private {
+	if !t.Spec().Private {
 		return Private{}, nil
 	}
 	if err := t.restore(ctx); err != nil {
-		return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
+		return Private{}, err
 	}
 	rec := t.record()
 	lower, setup, err := t.repo.layers().Beneath(rec.Layer, rec.Setup)
@@ -53,7 +56,7 @@ func (t *Tree) Sandbox(ctx context.Context) (Private, error) {
 		err = errors.Join(err, t.update(func(rec *record.Record) { rec.Never(err) }))
 	}
 	if err != nil {
-		return Private{}, fmt.Errorf("prepare %s for a sandbox: %w", s.Key, err)
+		return Private{}, err
 	}
 	return Private{GitDir: t.privateDir(), Objects: t.given(), Lower: lower, Setup: setup}, nil
 }

@@ -23,16 +23,11 @@ import (
 // them anew.
 func (t *Tree) Rebase(ctx context.Context, onto Base) (tip string, err error) {
 	s := t.Spec()
-	unlock, err := t.repo.lock(ctx, s.Key)
-	if err != nil {
-		return "", fmt.Errorf("rebase %s: %w", s.Branch, err)
-	}
-	defer unlock()
-	tip, err = t.rebase(ctx, onto)
-	if err != nil {
-		return "", fmt.Errorf("rebase %s onto %s: %w", s.Branch, onto.Name, err)
-	}
-	return tip, nil
+	err = t.repo.locked(ctx, s.Key, "rebase "+s.Branch+" onto "+onto.Name, func() (err error) {
+		tip, err = t.rebase(ctx, onto)
+		return err
+	})
+	return tip, err
 }
 
 func (t *Tree) rebase(ctx context.Context, onto Base) (string, error) {

@@ -16,16 +16,8 @@ import (
 // tree whose import has failed twice in the same way is put into a folder that ralph never deletes, for a person; the error
 // names it. Removing what is half made, half removed or gone is not an error.
 func (t *Tree) Remove(ctx context.Context) error {
-	s := t.Spec()
-	unlock, err := t.repo.lock(ctx, s.Key)
-	if err != nil {
-		return fmt.Errorf("remove worktree of %s: %w", s.Key, err)
-	}
-	defer unlock()
-	if err := t.remove(); err != nil {
-		return fmt.Errorf("remove worktree of %s: %w", s.Key, err)
-	}
-	return nil
+	key := t.Spec().Key
+	return t.repo.locked(ctx, key, "remove worktree of "+key, t.remove)
 }
 
 func (t *Tree) remove() error {
@@ -54,12 +46,8 @@ func (t *Tree) remove() error {
 
 // Discard deletes the worktree (never the refs) with everything in it.
 func (t *Tree) Discard(ctx context.Context) error {
-	unlock, err := t.repo.lock(ctx, t.Spec().Key)
-	if err != nil {
-		return fmt.Errorf("discard worktree of %s: %w", t.Spec().Key, err)
-	}
-	defer unlock()
-	return t.discard()
+	key := t.Spec().Key
+	return t.repo.locked(ctx, key, "discard worktree of "+key, t.discard)
 }
 
 // discard deletes files, git's record and ralph's own, in this order: after a crash the record finds the rest.

@@ -122,9 +122,17 @@ func (t *Tree) readSpan(ctx context.Context, tip string) (span.Span, error) {
 	return t.repo.spans.Read(ctx, t.Spec().Base.Commit, tip)
 }
 
-// lock serialises what is done for one key.
-func (r *Repo) lock(ctx context.Context, key string) (unlock func(), err error) {
-	return filelock.Lock(ctx, r.path("locks", "key-"+key))
+// locked does one thing at a time for a key. doing is the beginning of each error.
+func (r *Repo) locked(ctx context.Context, key, doing string, do func() error) error {
+	unlock, err := filelock.Lock(ctx, r.path("locks", "key-"+key))
+	if err == nil {
+		defer unlock()
+		err = do()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
 }
 
 // Trees lists the worktrees ralph has made here, those of crashed runs included. The trees are
