@@ -94,10 +94,8 @@ func baseEnv(environ []string) []string {
 	return append(env, HardenedEnv()...)
 }
 
-// RemoteEnv is what a command that talks to a remote gets in addition. sshCommand is the user's core.sshCommand.
-func RemoteEnv(sshCommand string) []string { return remoteEnv(os.Environ(), sshCommand) }
-
-func remoteEnv(environ []string, sshCommand string) []string {
+// RemoteEnv is what a command that talks to a remote gets in addition, from an environment. sshCommand is the user's core.sshCommand.
+func RemoteEnv(environ []string, sshCommand string) []string {
 	env := pick(environ, passedToRemote())
 	if own := pick(environ, []string{"GIT_SSH_COMMAND"}); len(own) == 1 {
 		sshCommand = strings.TrimPrefix(own[0], "GIT_SSH_COMMAND=")

@@ -132,6 +132,11 @@ func WriteNew(path string, content []byte, mode fs.FileMode, durable bool) error
 	return err
 }
 
+// IsEmptyTree reports the id of a folder without entries, by either hash.
+func IsEmptyTree(id string) bool {
+	return id == "4b825dc642cb6eb9a060e54bf8d69288fbee4904" || id == "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+}
+
 // Body is the message of a commit object.
 func Body(commit string) string {
 	_, message, _ := strings.Cut(commit, "\n\n")

@@ -219,12 +219,6 @@ func (s *scanner) newHash() hash.Hash {
 	return sha1.New() //nolint:gosec // see the import
 }
 
-// The ids of a folder without entries, by the two hashes.
-const (
-	emptyTree    = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-	emptyTree256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
-)
-
 // oddLimit is how many odd folders may come from somebody's old history.
 const oddLimit = 1000
 
@@ -234,7 +228,7 @@ func unusual(mode, name, id []byte) error {
 	switch {
 	case !slices.Contains([]string{"100644", "100755", "120000", "40000", "160000"}, string(mode)):
 		return fmt.Errorf("%s has mode %s, which git does not write", git.Printable(string(name)), git.Printable(string(mode)))
-	case hex.EncodeToString(id) == emptyTree || hex.EncodeToString(id) == emptyTree256:
+	case git.IsEmptyTree(hex.EncodeToString(id)):
 		return fmt.Errorf("the folder %s is empty, and git writes no such folder", git.Printable(string(name)))
 	}
 	return nil

@@ -24,12 +24,6 @@ const mostChanges = 2000
 // errEnough ends git when enough is known.
 var errEnough = errors.New("enough is known")
 
-// The ids of a folder without entries, by the two hashes.
-const (
-	emptyTree    = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-	emptyTree256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
-)
-
 // change is a file or folder that differs between two commits.
 type change struct {
 	how  byte // A, D, M or T, as git writes it
@@ -91,7 +85,7 @@ func readChange(r reader) (change, error) {
 	const folder, module = "040000", "160000"
 	is := func(mode string) bool { return fields[0] == ":"+mode || fields[1] == mode }
 	ch := change{how: fields[4][0], tree: is(folder), module: is(module) && fields[0] != ":"+fields[1], path: strings.TrimSuffix(name, "\x00")}
-	if ch.how != 'A' && (fields[3] == emptyTree || fields[3] == emptyTree256) { // git checks no such folder out
+	if ch.how != 'A' && git.IsEmptyTree(fields[3]) { // git checks no such folder out
 		ch.how = 'D'
 	}
 	return ch, nil

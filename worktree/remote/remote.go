@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote,
 	if err != nil && git.ExitCode(err) != 1 {
 		return nil, fmt.Errorf("read core.sshCommand: %w", err)
 	}
-	r.Talk = here.With(git.RemoteEnv(ssh)...).In(top).Repeating(&git.Tries{Sleep: o.Sleep})
+	r.Talk = here.With(git.RemoteEnv(os.Environ(), ssh)...).In(top).Repeating(&git.Tries{Sleep: o.Sleep})
 	if o.Credentials == nil {
 		return r, nil
 	}
