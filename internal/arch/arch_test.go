@@ -117,8 +117,8 @@ var floors = map[string]int{
 	"tracker":  1,
 	"worktree": 1,
 
-	"sandboxes/reexec":    0,
-	"tracker/forge/store": 0,
+	"sandboxes/reexec":              0,
+	"tracker/forge/transport/store": 0,
 
 	"internal/attack": 5,
 
@@ -271,7 +271,7 @@ func neighbours(name, other string) bool {
 		within(name, "worktree") && within(other, "worktree") ||
 		name == "internal/ecosystem" && within(other, name) ||
 		other == "tracker/github/api" && name == "tracker/github" ||
-		(other == "tracker/forge" || other == "tracker/token") && within(name, "tracker") ||
+		(within(other, "tracker/forge") || other == "tracker/token") && within(name, "tracker") ||
 		(other == "sandboxes/egress" || other == "sandboxes/engine") && within(name, "sandboxes") ||
 		other == "sandboxes/supervisor" &&
 			(name == "sandboxes/native" || name == "sandboxes/landlock" || name == "sandboxes/container/inside") ||

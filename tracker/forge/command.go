@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 const (
@@ -87,7 +88,7 @@ func (c *Inbox) Find(ctx context.Context, lately []Comment, prefix string) ([]tr
 		key, own := fmt.Sprint(s.Number), !answered[s.ID]
 		if s.Request && own {
 			head, err := c.head(ctx, s.Number)
-			if err != nil && !Missing(err) {
+			if err != nil && !transport.Missing(err) {
 				return nil, fmt.Errorf("read request %d, which has a command: %w", s.Number, err)
 			}
 			key, own = strings.CutPrefix(head, prefix)
@@ -157,7 +158,7 @@ func Reply(ctx context.Context, to, text string, p Poster) error {
 		return err
 	}
 	failed := p.Create(ctx, ReplyBody(to, text))
-	if failed != nil && !Uncertain(failed) {
+	if failed != nil && !transport.Uncertain(failed) {
 		return failed
 	}
 	if found, err = p.Find(ctx, match); err != nil {
@@ -167,7 +168,7 @@ func Reply(ctx context.Context, to, text string, p Poster) error {
 		return failed
 	}
 	for _, second := range found[1:] {
-		if err := p.Delete(ctx, second.ID); err != nil && !Missing(err) {
+		if err := p.Delete(ctx, second.ID); err != nil && !transport.Missing(err) {
 			return fmt.Errorf("delete a second reply: %w", err)
 		}
 	}
@@ -314,7 +315,7 @@ func (p *Project) Addressed(ctx context.Context, request int, ids []string, comm
 		return err
 	}
 	defer release()
-	threads, err := p.calls.Threads(Fresh(ctx), request)
+	threads, err := p.calls.Threads(transport.Fresh(ctx), request)
 	for _, t := range threads {
 		if err == nil && slices.Contains(ids, t.ID) && !t.AnsweredWith(commit, self.ID) {
 			err = p.calls.ReplyToThread(ctx, request, t.ID, ReplyBody(commit, "Addressed in "+commit+"."))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // Differences between the clocks: beyond the first a token's times go wrong, beyond the second logins are refused.
@@ -38,7 +39,7 @@ func (f *Findings) Fail(what, fix, detail string, args ...any) {
 // Error adds an error, and its hint as the fix.
 func (f *Findings) Error(what string, err error) {
 	fix := "check the address, the network and the token"
-	var cause *Failure
+	var cause *transport.Failure
 	if errors.As(err, &cause) {
 		fix = cmp.Or(cause.Hint, fix)
 	}
@@ -55,7 +56,7 @@ func (f *Findings) Labels(want, missing []string) {
 }
 
 // Clock adds whether this machine's clock agrees with the forge's.
-func (f *Findings) Clock(s *Stack) {
+func (f *Findings) Clock(s *transport.Stack) {
 	const what, fix = "clock", "synchronise it by NTP: timedatectl set-ntp true"
 	switch by, known := s.Skew(); {
 	case !known:
@@ -70,7 +71,7 @@ func (f *Findings) Clock(s *Stack) {
 }
 
 // Expiry adds when the token expires; the zero time means unknown.
-func (f *Findings) Expiry(s *Stack, at time.Time) {
+func (f *Findings) Expiry(s *transport.Stack, at time.Time) {
 	const what = "token expiry"
 	switch {
 	case at.IsZero():

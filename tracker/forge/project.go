@@ -1,3 +1,8 @@
+// Package forge is what the trackers of forges share. A [Project] does what is the same on all of them: reports, commands,
+// reviews, follow-ups, and who may direct ralph ([People]). A tracker embeds it and gives it the [Calls] that differ. Package
+// transport is below it.
+//
+// Everything here is safe for concurrent use.
 package forge
 
 import (
@@ -11,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // Calls are the requests to the API of one forge that a [Project] makes.
@@ -41,7 +47,7 @@ type Calls struct {
 // concurrent use. Make one with [NewProject].
 type Project struct {
 	Settings tracker.Settings
-	Stack    *Stack
+	Stack    *transport.Stack
 	People   *People
 	Inbox    *Inbox
 	Profile  Profile
@@ -65,7 +71,7 @@ type Profile struct {
 }
 
 // NewProject makes the project of settings that [tracker.Settings.CheckForge] has accepted.
-func NewProject(s tracker.Settings, stack *Stack, f Profile, people *People, c Calls) *Project {
+func NewProject(s tracker.Settings, stack *transport.Stack, f Profile, people *People, c Calls) *Project {
 	people.Bots, people.Now, people.Log = s.TrustedBots, stack.Clock().Now, s.Log
 	p := &Project{Settings: s, Stack: stack, Profile: f, People: NewPeople(people), calls: c, writing: semaphore.NewWeighted(1)}
 	p.signer = Signer{Key: s.MarkerKey, Scope: f.Scope}
@@ -102,6 +108,12 @@ func (p *Project) Begin(ctx context.Context) (self Account, release func(), err 
 	}
 	return self, release, err
 }
+
+// CallsLeft implements [tracker.Limited].
+func (p *Project) CallsLeft() map[string]int { return p.Stack.CallsLeft() }
+
+// Close ends connections. No call may be under way.
+func (p *Project) Close() error { return p.Stack.Close() }
 
 // GitCredentials implements tracker.Credentials with the token of the API.
 func (p *Project) GitCredentials(ctx context.Context) (user, secret string, err error) {
@@ -143,7 +155,7 @@ func (p *Project) harmless(text string) string {
 // Below explains an error about a part of an issue. A part that is missing means a missing issue only when the issue
 // itself cannot be read either.
 func (p *Project) Below(ctx context.Context, key string, err error) error {
-	if !Missing(err) {
+	if !transport.Missing(err) {
 		return err
 	}
 	if look := p.calls.Read(ctx, key); look != nil {

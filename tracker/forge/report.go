@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // MaxText is the longest text that ralph posts, in bytes. GitHub takes no more.
@@ -90,7 +91,7 @@ func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Post
 	}
 	if len(found) == 0 {
 		failed := p.Create(ctx, body)
-		if !Uncertain(failed) {
+		if !transport.Uncertain(failed) {
 			return failed
 		}
 		if found, err = p.Find(ctx, match); err != nil || len(found) == 0 {
@@ -104,7 +105,7 @@ func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Post
 		}
 	}
 	for _, second := range found[1:] {
-		if err := p.Delete(ctx, second.ID); err != nil && !Missing(err) { // the next report sees whether it is gone
+		if err := p.Delete(ctx, second.ID); err != nil && !transport.Missing(err) { // the next report sees whether it is gone
 			return fmt.Errorf("delete the second report on #%d: %w", number, err)
 		}
 	}

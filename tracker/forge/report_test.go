@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // board is an issue's posts. Create may fail after it has happened.
@@ -28,7 +29,7 @@ func (b *board) poster() Poster {
 		Create: func(_ context.Context, body string) error {
 			b.posts = append(b.posts, Post{ID: int64(len(b.posts) + 1), Body: body})
 			if b.uncertain {
-				return &Failure{Uncertain: true}
+				return &transport.Failure{Uncertain: true}
 			}
 			return nil
 		},
@@ -76,9 +77,11 @@ func TestSignerReports(t *testing.T) {
 		t.Errorf("posts of two installations: %+v", b.posts)
 	}
 	lost := b.poster()
-	lost.Create = func(context.Context, string) error { return &Failure{Uncertain: true, Reason: NoAnswer} }
-	var f *Failure
-	if err := s.Report(t.Context(), 2, tracker.Report{Run: "r", Body: "x"}, lost); !errors.As(err, &f) || f.Reason != NoAnswer {
+	lost.Create = func(context.Context, string) error {
+		return &transport.Failure{Uncertain: true, Reason: transport.NoAnswer}
+	}
+	var f *transport.Failure
+	if err := s.Report(t.Context(), 2, tracker.Report{Run: "r", Body: "x"}, lost); !errors.As(err, &f) || f.Reason != transport.NoAnswer {
 		t.Errorf("a post that is not there: %v", err)
 	}
 }

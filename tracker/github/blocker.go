@@ -13,7 +13,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -159,7 +159,7 @@ func (t *Tracker) linked(ctx context.Context, number int, kind string) (list []*
 		})
 		return err
 	})
-	if forge.Missing(err) {
+	if transport.Missing(err) {
 		return nil, nil
 	}
 	return list, err
@@ -183,7 +183,7 @@ func (t *Tracker) isOpen(ctx context.Context, r reference) (bool, error) {
 		func(ctx context.Context) (*gh.Issue, *gh.Response, error) {
 			return t.api.Issues.Get(ctx, owner, name, r.number)
 		})
-	switch forge.Status(err) {
+	switch transport.Status(err) {
 	case http.StatusNotFound, http.StatusGone, http.StatusForbidden, http.StatusMovedPermanently, http.StatusUnavailableForLegalReasons:
 		return true, nil
 	}

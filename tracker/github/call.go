@@ -9,6 +9,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // do makes a request that go-github has no method for, and decodes its answer into out, a pointer or an io.Writer.
@@ -89,7 +90,7 @@ func completeComment(c *gh.IssueComment) bool {
 
 func completePull(p *gh.PullRequest) bool {
 	return p.GetNumber() > 0 && p.GetHTMLURL() != "" && p.GetState() != "" && p.GetHead().GetRef() != "" &&
-		p.GetHead().GetSHA() != "" && p.GetBase().GetRef() != "" && forge.Complete(p.Labels, completeLabel) && named(p.User)
+		p.GetHead().GetSHA() != "" && p.GetBase().GetRef() != "" && transport.Complete(p.Labels, completeLabel) && named(p.User)
 }
 
 // account is a user as the judges of trust know it. Any other type than User is a bot.

@@ -10,7 +10,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -45,7 +45,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	default:
 		return nil
 	}
-	_, err = api.One(forge.Repeatable(ctx), func(i *gh.Issue) bool { return i.GetState() == edit.GetState() },
+	_, err = api.One(transport.Repeatable(ctx), func(i *gh.Issue) bool { return i.GetState() == edit.GetState() },
 		func(ctx context.Context) (*gh.Issue, *gh.Response, error) {
 			return t.api.Issues.Edit(ctx, t.project.Owner, t.project.Name, i.GetNumber(), edit)
 		})
@@ -57,7 +57,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 
 // lists reports a complete list of labels that has all names.
 func lists(labels []*gh.Label, names []string) bool {
-	return forge.Complete(labels, completeLabel) && len(tracker.Lacking(namesOf(labels), names)) == 0
+	return transport.Complete(labels, completeLabel) && len(tracker.Lacking(namesOf(labels), names)) == 0
 }
 
 // addLabels succeeds only when the answer lists the labels.
@@ -65,7 +65,7 @@ func (t *Tracker) addLabels(ctx context.Context, number int, names []string) err
 	if len(names) == 0 {
 		return nil
 	}
-	ctx = forge.Expect(forge.Repeatable(ctx), func(now *[]*gh.Label) bool { return lists(*now, names) })
+	ctx = transport.Expect(transport.Repeatable(ctx), func(now *[]*gh.Label) bool { return lists(*now, names) })
 	body := map[string][]string{"labels": names} // go-github sends a bare list, which GitHub's description does not have
 	resp, err := t.do(ctx, http.MethodPost, t.path("/issues/%d/labels", number), body, nil)
 	return api.Explain(ctx, resp, err)
@@ -74,15 +74,15 @@ func (t *Tracker) addLabels(ctx context.Context, number int, names []string) err
 // removeLabel succeeds only when a list of the labels lacks it: that of the answer, or that of the issue. "There is no
 // such label" may as well be about the issue.
 func (t *Tracker) removeLabel(ctx context.Context, number int, name string) error {
-	answer := forge.Expect(ctx, func(now *[]*gh.Label) bool {
-		return forge.Complete(*now, completeLabel) && !lists(*now, []string{name})
+	answer := transport.Expect(ctx, func(now *[]*gh.Label) bool {
+		return transport.Complete(*now, completeLabel) && !lists(*now, []string{name})
 	})
 	resp, err := t.api.Issues.RemoveLabelForIssue(answer, t.project.Owner, t.project.Name, number, url.PathEscape(name))
 	err = api.Explain(ctx, resp, err)
-	if err == nil || !forge.Missing(err) && !forge.Uncertain(err) {
+	if err == nil || !transport.Missing(err) && !transport.Uncertain(err) {
 		return err
 	}
-	i, look := t.issue(forge.Fresh(ctx), strconv.Itoa(number))
+	i, look := t.issue(transport.Fresh(ctx), strconv.Itoa(number))
 	switch {
 	case look != nil:
 		return look

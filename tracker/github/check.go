@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -83,7 +84,7 @@ func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases)
 func (t *Tracker) checkRuns(ctx context.Context, sha string) ([]*gh.CheckRun, error) {
 	complete := func(c *gh.CheckRun) bool { return c.GetID() > 0 && c.GetName() != "" && c.GetStatus() != "" }
 	return api.All(ctx, complete, func(ctx context.Context, p gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
-		ctx = forge.Expect(ctx, func(r *gh.ListCheckRunsResults) bool { return forge.Complete(r.CheckRuns, complete) })
+		ctx = transport.Expect(ctx, func(r *gh.ListCheckRunsResults) bool { return transport.Complete(r.CheckRuns, complete) })
 		opts := &gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: p}
 		r, resp, err := t.api.Checks.ListCheckRunsForRef(ctx, t.project.Owner, t.project.Name, sha, opts)
 		if err != nil {
@@ -97,7 +98,7 @@ func (t *Tracker) checkRuns(ctx context.Context, sha string) ([]*gh.CheckRun, er
 func (t *Tracker) statuses(ctx context.Context, sha string) ([]*gh.RepoStatus, error) {
 	complete := func(s *gh.RepoStatus) bool { return s.GetContext() != "" && s.GetState() != "" }
 	return api.All(ctx, complete, func(ctx context.Context, p gh.ListOptions) ([]*gh.RepoStatus, *gh.Response, error) {
-		ctx = forge.Expect(ctx, func(s *gh.CombinedStatus) bool { return forge.Complete(s.Statuses, complete) })
+		ctx = transport.Expect(ctx, func(s *gh.CombinedStatus) bool { return transport.Complete(s.Statuses, complete) })
 		s, resp, err := t.api.Repositories.GetCombinedStatus(ctx, t.project.Owner, t.project.Name, sha, &p)
 		if err != nil {
 			return nil, resp, err
@@ -148,7 +149,7 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requi
 		})
 		return err
 	})
-	if err != nil && forge.Status(err) != http.StatusNotFound {
+	if err != nil && transport.Status(err) != http.StatusNotFound {
 		return nil, err
 	}
 	for _, r := range rules {
@@ -160,11 +161,11 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requi
 	}
 	branch := new(gh.Branch)
 	err = t.Stack.Twice(ctx, func(ctx context.Context) error {
-		ctx = forge.Expect(ctx, func(b *gh.Branch) bool { return b.GetName() != "" })
+		ctx = transport.Expect(ctx, func(b *gh.Branch) bool { return b.GetName() != "" })
 		resp, err := t.do(ctx, http.MethodGet, t.path("/branches/%s", url.PathEscape(base)), nil, branch) // GetBranch hides refusals
 		return api.Explain(ctx, resp, err)
 	})
-	if err != nil && forge.Status(err) != http.StatusNotFound {
+	if err != nil && transport.Status(err) != http.StatusNotFound {
 		return nil, err
 	}
 	if checks := branch.GetProtection().GetRequiredStatusChecks(); checks != nil && checks.Contexts != nil {
@@ -200,11 +201,11 @@ func (t *Tracker) runText(ctx context.Context, c *gh.CheckRun) (string, error) {
 func (t *Tracker) jobLog(ctx context.Context, job int64) (string, error) {
 	var b strings.Builder
 	path := t.path("/actions/jobs/%d/logs", job)
-	resp, err := t.do(forge.LastBytes(ctx, forge.MaxPart), http.MethodGet, path, nil, &b)
+	resp, err := t.do(transport.LastBytes(ctx, forge.MaxPart), http.MethodGet, path, nil, &b)
 	if err = api.Explain(ctx, resp, err); err == nil {
 		return strings.ToValidUTF8(b.String(), ""), nil
 	}
-	var f *forge.Failure
+	var f *transport.Failure
 	if ctx.Err() != nil || errors.As(err, &f) && f.Status == http.StatusUnauthorized && strings.HasSuffix(f.Path, path) {
 		return "", err
 	}

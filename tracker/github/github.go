@@ -1,6 +1,6 @@
 // Package github is the tracker for GitHub and GitHub Enterprise Server. A [Tracker] lists and reads issues, asks the
 // API who may direct ralph, writes one report a run, edits labels, opens pull requests and follows up on them.
-// Programs find it by its [Descriptor]; everything about HTTP is in tracker/forge, and go-github is imported nowhere
+// Programs find it by its [Descriptor]; everything about HTTP is in tracker/forge/transport, and go-github is imported nowhere
 // else.
 //
 // Trust is decided by the permission that the API states for a person, never by association text or a name's ending.
@@ -20,6 +20,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -57,7 +58,7 @@ func Descriptor() tracker.Descriptor {
 // Config says which project, as whom, and which of its issues. Project, MarkerKey and one of Token and App are needed.
 type Config struct {
 	tracker.Settings
-	HTTP forge.Config // clock, transport and timeouts; the rest comes from the settings
+	HTTP transport.Config // clock, transport and timeouts; the rest comes from the settings
 }
 
 // Tracker is the backlog of one project on GitHub.
@@ -106,7 +107,7 @@ func New(cfg Config) (*Tracker, error) {
 			return nil, err
 		}
 	}
-	stack, err := forge.New(http)
+	stack, err := transport.New(http)
 	if err != nil {
 		return nil, err
 	}
@@ -142,15 +143,12 @@ func addresses(host, base string) (*url.URL, string, error) {
 // Name is "github".
 func (t *Tracker) Name() string { return Name }
 
-// CallsLeft implements [tracker.Limited].
-func (t *Tracker) CallsLeft() map[string]int { return t.Stack.CallsLeft() }
-
 // Close ends connections. No call may be under way.
 func (t *Tracker) Close() error {
 	if t.app != nil {
-		return errors.Join(t.app.Close(), t.Stack.Close())
+		return errors.Join(t.app.Close(), t.Project.Close())
 	}
-	return t.Stack.Close()
+	return t.Project.Close()
 }
 
 // whoAmI asks who ralph is. An app's token is nobody's, so the app names its bot.

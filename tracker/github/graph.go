@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -68,7 +68,7 @@ func completeHistory(h *bodyHistory) bool {
 // bodyEdits reads who edited an issue's body, and when.
 func (t *Tracker) bodyEdits(ctx context.Context, number int) (*edited, error) {
 	variables := map[string]any{"owner": t.project.Owner, "name": t.project.Name, "number": number}
-	data, err := api.Query(forge.Reading(ctx), t.graph, editsQuery, variables, completeHistory)
+	data, err := api.Query(transport.Reading(ctx), t.graph, editsQuery, variables, completeHistory)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -21,7 +22,7 @@ import (
 func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.Finding {
 	var f forge.Findings
 	project := "project " + t.project.String()
-	ask := forge.Expect(ctx, func(r *gh.Repository) bool { return r.GetFullName() != "" })
+	ask := transport.Expect(ctx, func(r *gh.Repository) bool { return r.GetFullName() != "" })
 	r, resp, err := t.api.Repositories.Get(ask, t.project.Owner, t.project.Name)
 	if err != nil {
 		f.Error(project, api.Explain(ctx, resp, err))
@@ -142,11 +143,11 @@ func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
 		return fmt.Errorf("list labels: %w", err)
 	}
 	for _, name := range absent {
-		_, err := api.One(forge.Repeatable(ctx), completeLabel, func(ctx context.Context) (*gh.Label, *gh.Response, error) {
+		_, err := api.One(transport.Repeatable(ctx), completeLabel, func(ctx context.Context) (*gh.Label, *gh.Response, error) {
 			label := &gh.Label{Name: &name, Color: gh.String("5319e7"), Description: gh.String("used by ralph")}
 			return t.api.Issues.CreateLabel(ctx, owner, project, label)
 		})
-		if forge.Status(err) == http.StatusUnprocessableEntity {
+		if transport.Status(err) == http.StatusUnprocessableEntity {
 			_, look := api.One(ctx, completeLabel, func(ctx context.Context) (*gh.Label, *gh.Response, error) {
 				return t.api.Issues.GetLabel(ctx, owner, project, url.PathEscape(name))
 			})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -35,7 +36,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	var found []*issue
 	open := map[int]bool{} // an issue may move to another page meanwhile and be read twice
 	for n, text := range raw {
-		i, err := forge.Decode(*text, completeIssue)
+		i, err := transport.Decode(*text, completeIssue)
 		if err != nil {
 			l.Problems = append(l.Problems, tracker.Problem{Where: t.where(*text, n), Err: fmt.Errorf("read the issue: %w", err)})
 			continue
@@ -91,7 +92,7 @@ func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMess
 	return api.All(ctx, nil, func(ctx context.Context, p gh.ListOptions) ([]*json.RawMessage, *gh.Response, error) {
 		query.Set("per_page", strconv.Itoa(p.PerPage))
 		query.Set("page", strconv.Itoa(p.Page))
-		var list forge.RawList
+		var list transport.RawList
 		resp, err := t.do(ctx, http.MethodGet, t.path("/issues?%s", query.Encode()), nil, &list)
 		return list.Items(), resp, err
 	})
@@ -135,8 +136,8 @@ func (t *Tracker) issue(ctx context.Context, key string) (*issue, error) {
 	}
 	i := new(issue)
 	err := t.Stack.Twice(ctx, func(ctx context.Context) error {
-		ctx = forge.Check(ctx, func(body []byte) error {
-			got, err := forge.Decode(body, completeIssue)
+		ctx = transport.Check(ctx, func(body []byte) error {
+			got, err := transport.Decode(body, completeIssue)
 			if err == nil && got.GetNumber() != number && t.here(got) {
 				return fmt.Errorf("it is about #%d", got.GetNumber())
 			}

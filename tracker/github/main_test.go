@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/token"
@@ -24,7 +24,7 @@ func configOf(s *githubtest.Server) github.Config {
 			Project: "http://" + s.Host() + "/" + githubtest.Owner + "/" + githubtest.Repo, BaseURL: s.BaseURL(),
 			Token: token.Fixed(githubtest.Token), MarkerKey: []byte("0123456789abcdef0123456789abcdef"),
 		},
-		HTTP: forge.Config{Clock: s.Clock(), Timeout: 20 * time.Second},
+		HTTP: transport.Config{Clock: s.Clock(), Timeout: 20 * time.Second},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -17,10 +18,10 @@ import (
 func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 	r := forge.Roster{Members: map[int64]tracker.Distrust{}}
 	for n := 1; n <= forge.RosterPages; n++ {
-		opts := &gh.ListCollaboratorsOptions{Affiliation: "all", Permission: "push", ListOptions: gh.ListOptions{Page: n, PerPage: forge.PageSize}}
-		some, resp, err := t.api.Repositories.ListCollaborators(forge.ExpectList(ctx, func(*gh.User) bool { return true }), t.project.Owner, t.project.Name, opts)
+		opts := &gh.ListCollaboratorsOptions{Affiliation: "all", Permission: "push", ListOptions: gh.ListOptions{Page: n, PerPage: transport.PageSize}}
+		some, resp, err := t.api.Repositories.ListCollaborators(transport.ExpectList(ctx, func(*gh.User) bool { return true }), t.project.Owner, t.project.Name, opts)
 		err = api.Explain(ctx, resp, err)
-		if forge.Status(err) == http.StatusForbidden || forge.Skippable(err) || forge.Misshapen(err) {
+		if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.Misshapen(err) {
 			return r, nil
 		}
 		if err != nil {
@@ -31,7 +32,7 @@ func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 				r.Members[u.GetID()] = tracker.TrustedAccount
 			}
 		}
-		if len(some) < forge.PageSize && resp.NextPage == 0 { // see api.Each
+		if len(some) < transport.PageSize && resp.NextPage == 0 { // see api.Each
 			r.Complete = true
 			break
 		}
@@ -46,7 +47,7 @@ func (t *Tracker) permission(ctx context.Context, a forge.Account) (tracker.Dist
 			return t.api.Repositories.GetPermissionLevel(ctx, t.project.Owner, t.project.Name, url.PathEscape(a.Name))
 		})
 	if err != nil {
-		if forge.Status(err) == http.StatusNotFound {
+		if transport.Status(err) == http.StatusNotFound {
 			return tracker.NoWriteAccess, nil
 		}
 		return "", err

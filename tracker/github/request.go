@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -125,7 +126,7 @@ func (t *Tracker) ownRepo(p *gh.PullRequest) bool {
 func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
 	same := func(p *gh.PullRequest) bool { return completePull(p) && p.GetHead().GetRef() == r.Head }
 	post := func(title string, draft bool) (*gh.PullRequest, error) {
-		return api.One(forge.Repeatable(ctx), same, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+		return api.One(transport.Repeatable(ctx), same, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
 			pull := &gh.NewPullRequest{Title: &title, Head: &r.Head, Base: &r.Base, Body: &r.Body, Draft: &draft}
 			return t.api.PullRequests.Create(ctx, t.project.Owner, t.project.Name, pull)
 		})
@@ -137,10 +138,10 @@ func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRe
 		}
 		p, err = post(r.Title, r.Draft)
 	}
-	if r.Draft && forge.Status(err) == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(err.Error()), "draft") {
+	if r.Draft && transport.Status(err) == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(err.Error()), "draft") {
 		p, err = post(draftTitle+r.Title, false)
 	}
-	if forge.Status(err) == http.StatusUnprocessableEntity || forge.Uncertain(err) {
+	if transport.Status(err) == http.StatusUnprocessableEntity || transport.Uncertain(err) {
 		if found, look := t.pullOf(ctx, r); found != nil && look == nil || errors.Is(look, tracker.ErrOccupied) {
 			return found, look
 		}
@@ -150,7 +151,7 @@ func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRe
 
 // headInvalid reports GitHub's answer for a branch that it does not have.
 func headInvalid(err error) bool {
-	return forge.Status(err) == http.StatusUnprocessableEntity && strings.Contains(err.Error(), "head invalid")
+	return transport.Status(err) == http.StatusUnprocessableEntity && strings.Contains(err.Error(), "head invalid")
 }
 
 // updatePull changes what differs.
@@ -175,7 +176,7 @@ func (t *Tracker) updatePull(ctx context.Context, p *gh.PullRequest, r tracker.R
 		change.Base = &gh.PullRequestBranch{Ref: &r.Base}
 	}
 	if change.Title != nil || change.Body != nil || change.Base != nil {
-		now, err := api.One(forge.Repeatable(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+		now, err := api.One(transport.Repeatable(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
 			return t.api.PullRequests.Edit(ctx, t.project.Owner, t.project.Name, p.GetNumber(), &change)
 		})
 		if err != nil {
@@ -195,8 +196,8 @@ func (t *Tracker) setDraft(ctx context.Context, p *gh.PullRequest, draft bool) e
 	if draft {
 		mutation = draftMutation
 	}
-	_, err := api.Query(forge.Repeatable(ctx), t.graph, mutation, map[string]any{"id": p.GetNodeID()}, completeDraft)
-	if err != nil && draft && forge.Skippable(err) {
+	_, err := api.Query(transport.Repeatable(ctx), t.graph, mutation, map[string]any{"id": p.GetNodeID()}, completeDraft)
+	if err != nil && draft && transport.Skippable(err) {
 		return nil
 	}
 	if err == nil {
@@ -209,7 +210,7 @@ func (t *Tracker) setDraft(ctx context.Context, p *gh.PullRequest, draft bool) e
 func (t *Tracker) involve(ctx context.Context, p *gh.PullRequest, r tracker.Request) error {
 	owner, name := t.project.Owner, t.project.Name
 	if names := tracker.Lacking(logins(p.Assignees), r.Assignees); len(names) > 0 {
-		_, err := api.One(forge.Repeatable(ctx), func(i *gh.Issue) bool { return i.GetNumber() > 0 },
+		_, err := api.One(transport.Repeatable(ctx), func(i *gh.Issue) bool { return i.GetNumber() > 0 },
 			func(ctx context.Context) (*gh.Issue, *gh.Response, error) {
 				return t.api.Issues.AddAssignees(ctx, owner, name, p.GetNumber(), names)
 			})
@@ -227,10 +228,10 @@ func (t *Tracker) involve(ctx context.Context, p *gh.PullRequest, r tracker.Requ
 		if _, slug, isTeam := strings.Cut(reviewer, "/"); isTeam {
 			request = gh.ReviewersRequest{TeamReviewers: []string{slug}}
 		}
-		_, err := api.One(forge.Repeatable(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
+		_, err := api.One(transport.Repeatable(ctx), completePull, func(ctx context.Context) (*gh.PullRequest, *gh.Response, error) {
 			return t.api.PullRequests.RequestReviewers(ctx, owner, name, p.GetNumber(), request)
 		})
-		if forge.Skippable(err) {
+		if transport.Skippable(err) {
 			t.Settings.Log.Warn("request a review", "error", err, "pull", p.GetNumber(), "reviewer", reviewer)
 		} else if err != nil {
 			return err

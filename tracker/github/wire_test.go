@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // FuzzAnswers: an answer that is accepted has the fields that ralph decides by.
@@ -20,10 +20,10 @@ func FuzzAnswers(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if u, err := forge.Decode(body, completeUser); err == nil && (u.GetID() <= 0 || u.GetLogin() == "") {
+		if u, err := transport.Decode(body, completeUser); err == nil && (u.GetID() <= 0 || u.GetLogin() == "") {
 			t.Errorf("an account without id or name: %+v", u)
 		}
-		if i, err := forge.Decode(body, completeIssue); err == nil {
+		if i, err := transport.Decode(body, completeIssue); err == nil {
 			if i.GetNumber() <= 0 || i.Labels == nil || i.User != nil && i.User.GetID() == 0 {
 				t.Errorf("an issue without number, labels or author's id: %+v", i)
 			}
@@ -31,22 +31,22 @@ func FuzzAnswers(f *testing.F) {
 				t.Errorf("a label without a name: %+v", i)
 			}
 		}
-		c, err := forge.Decode(body, completeComment)
+		c, err := transport.Decode(body, completeComment)
 		if err == nil && (c.GetID() <= 0 || c.GetCreatedAt().IsZero() || c.User != nil && c.User.GetID() == 0) {
 			t.Errorf("a comment without id, time or author's id: %+v", c)
 		}
-		e, err := forge.Decode(body, completeEvent)
+		e, err := transport.Decode(body, completeEvent)
 		if err == nil && (e.GetEvent() == labelSet && e.GetLabel().GetName() == "" || e.GetCreatedAt().IsZero() || e.Actor != nil && e.Actor.GetID() == 0) {
 			t.Errorf("an event without label, time or actor's id: %+v", e)
 		}
-		p, err := forge.Decode(body, completePull)
+		p, err := transport.Decode(body, completePull)
 		if err == nil && (p.GetNumber() <= 0 || p.GetHTMLURL() == "" || p.GetHead().GetRef() == "" || p.GetHead().GetSHA() == "") {
 			t.Errorf("a request without number, address or head: %+v", p)
 		}
-		if d, err := forge.Decode(body, completeDraft); err == nil && len(*d) != 1 {
+		if d, err := transport.Decode(body, completeDraft); err == nil && len(*d) != 1 {
 			t.Errorf("a mutation that says nothing: %+v", d)
 		}
-		if h, err := forge.Decode(body, completeHistory); err == nil && (h.Repository == nil || h.Repository.Issue == nil) {
+		if h, err := transport.Decode(body, completeHistory); err == nil && (h.Repository == nil || h.Repository.Issue == nil) {
 			t.Errorf("the edits of no issue: %+v", h)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // MergeLater implements tracker.AutoMerger, by auto-merge or the project's merge train. GitLab merges a request at once that
@@ -95,7 +95,7 @@ func (t *Tracker) accept(ctx context.Context, m *gl.MergeRequest, commit string)
 		return err
 	}
 	if project.MergeTrainsEnabled {
-		listed := forge.ExpectList(ctx, func(c *gl.MergeTrain) bool { return c.ID > 0 })
+		listed := transport.ExpectList(ctx, func(c *gl.MergeTrain) bool { return c.ID > 0 })
 		opts := gl.AddMergeRequestToMergeTrainOptions{WhenPipelineSucceeds: gl.Ptr(true), SHA: &commit}
 		_, resp, err := t.api.MergeTrains.AddMergeRequestToMergeTrain(t.project.Path, m.IID, &opts, gl.WithContext(listed))
 		return explain(ctx, resp, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
@@ -87,7 +88,7 @@ func (t *Tracker) links(ctx context.Context, iid int) (links []*gl.IssueRelation
 		})
 		return err
 	})
-	switch forge.Status(err) {
+	switch transport.Status(err) {
 	case http.StatusForbidden, http.StatusNotFound:
 		return nil, nil
 	}
@@ -170,13 +171,13 @@ func known(numbers []int, states map[int]bool) (out []tracker.Blocker) {
 // states says which issues are open, by number. It has only issues that exist.
 func (t *Tracker) states(ctx context.Context, numbers []int) (map[int]bool, error) {
 	out := map[int]bool{}
-	for some := range slices.Chunk(slices.Sorted(slices.Values(numbers)), forge.PageSize) {
+	for some := range slices.Chunk(slices.Sorted(slices.Values(numbers)), transport.PageSize) {
 		raw, err := t.rawIssues(ctx, gl.ListProjectIssuesOptions{State: gl.Ptr("all"), Scope: gl.Ptr("all"), IIDs: &some})
 		if err != nil {
 			return nil, err
 		}
 		for _, text := range raw {
-			if i, err := forge.Decode(*text, completeIssue); err == nil {
+			if i, err := transport.Decode(*text, completeIssue); err == nil {
 				out[i.IID] = i.State == "opened"
 			}
 		}

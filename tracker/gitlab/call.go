@@ -11,12 +11,12 @@ import (
 
 	gl "github.com/xanzy/go-gitlab"
 
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // one makes a call whose answer is one complete thing.
 func one[T any](ctx context.Context, complete func(*T) bool, call func(...gl.RequestOptionFunc) (*T, *gl.Response, error)) (*T, error) {
-	v, resp, err := call(gl.WithContext(forge.Expect(ctx, complete)))
+	v, resp, err := call(gl.WithContext(transport.Expect(ctx, complete)))
 	return v, explain(ctx, resp, err)
 }
 
@@ -38,7 +38,7 @@ func all[T any](ctx context.Context, complete func(*T) bool, call pages[T]) ([]*
 // a link is used: behind a proxy its host may be unreachable. Without complete, entries may be anything.
 func each[T any](ctx context.Context, complete func(*T) bool, call pages[T], take func([]*T) bool) error {
 	cursor := ""
-	return forge.Pages(forge.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
+	return transport.Pages(transport.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
 		query := url.Values{"per_page": {strconv.Itoa(size)}}
 		switch {
 		case cursor != "":
@@ -80,7 +80,7 @@ func explain(ctx context.Context, resp *gl.Response, err error) error {
 	if errors.As(err, &refused) && json.Valid(refused.Body) { // else a page for browsers
 		message = refused.Message
 	}
-	return forge.Explain(ctx, raw, message, err)
+	return transport.Explain(ctx, raw, message, err)
 }
 
 // issue has what ralph reads of an issue. go-gitlab's type lacks the count of blocked issues, and panics on an issue

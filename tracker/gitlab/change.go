@@ -11,7 +11,7 @@ import (
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // Change edits labels and state in one write, by difference, so that other changes made meanwhile stay.
@@ -137,7 +137,7 @@ func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
 			opts := &gl.CreateLabelOptions{Name: &name, Color: gl.Ptr("#6699cc"), Description: gl.Ptr("used by ralph")}
 			return t.api.Labels.CreateLabel(t.project.Path, opts, o...)
 		})
-		if err != nil && forge.Status(err) != http.StatusConflict { // somebody made it meanwhile
+		if err != nil && transport.Status(err) != http.StatusConflict { // somebody made it meanwhile
 			return fmt.Errorf("create label %q: %w", name, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // event is a comment in the project's list of events.
@@ -95,7 +96,7 @@ func (t *Tracker) marked(ctx context.Context, ids []string) (map[string]bool, er
 	marked := map[string]bool{}
 	for _, id := range ids {
 		yes, err := t.reacted(ctx, id)
-		if err != nil && !forge.Missing(err) {
+		if err != nil && !transport.Missing(err) {
 			return nil, err
 		}
 		marked[id] = yes || err != nil
@@ -126,7 +127,7 @@ func (t *Tracker) react(ctx context.Context, id string, r forge.Reaction) error 
 		return out, resp, err
 	})
 	if err != nil {
-		if done, look := t.reacted(forge.Fresh(ctx), id); done || forge.Missing(look) {
+		if done, look := t.reacted(transport.Fresh(ctx), id); done || transport.Missing(look) {
 			return nil
 		}
 	}
@@ -136,7 +137,7 @@ func (t *Tracker) react(ctx context.Context, id string, r forge.Reaction) error 
 // discussions are the threads of a merge request. Of the texts there is as much as ralph takes up.
 func (t *Tracker) discussions(ctx context.Context, iid int) (list []*gl.Discussion, err error) {
 	complete := func(d *gl.Discussion) bool {
-		return d.ID != "" && len(d.Notes) > 0 && forge.Complete(d.Notes, completeNote)
+		return d.ID != "" && len(d.Notes) > 0 && transport.Complete(d.Notes, completeNote)
 	}
 	err = each(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.Discussion, *gl.Response, error) {
 		return t.api.Discussions.ListMergeRequestDiscussions(t.project.Path, iid, nil, o...)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -51,7 +51,7 @@ func wayOfOneIssue(ctx context.Context, tr *Tracker) error {
 			}
 			var down *tracker.UnavailableError
 			var refused *tracker.RefusedError
-			var failure *forge.Failure
+			var failure *transport.Failure
 			if !errors.As(err, &down) && !errors.As(err, &refused) && !errors.As(err, &failure) && !errors.Is(err, tracker.ErrNotFound) && !errors.Is(err, errNotApproved) {
 				return fmt.Errorf("step %d: %w is of no kind that anybody knows", n, err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 const maxLogs = 5 // failed jobs whose logs are read
@@ -130,7 +131,7 @@ func (t *Tracker) failures(ctx context.Context, p *gl.Pipeline) (string, error) 
 	jobs, err := all(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.Job, *gl.Response, error) {
 		return t.api.Jobs.ListPipelineJobs(t.project.Path, p.ID, scope, o...)
 	})
-	if err != nil && forge.Status(err) != http.StatusForbidden && forge.Status(err) != http.StatusNotFound {
+	if err != nil && transport.Status(err) != http.StatusForbidden && transport.Status(err) != http.StatusNotFound {
 		return "", err
 	}
 	var parts []string
@@ -158,9 +159,9 @@ func (t *Tracker) failures(ctx context.Context, p *gl.Pipeline) (string, error) 
 
 // log is the end of a job's log; empty where it was erased or may not be read.
 func (t *Tracker) log(ctx context.Context, id int) (string, error) {
-	r, resp, err := t.api.Jobs.GetTraceFile(t.project.Path, id, gl.WithContext(forge.LastBytes(ctx, forge.MaxPart)))
+	r, resp, err := t.api.Jobs.GetTraceFile(t.project.Path, id, gl.WithContext(transport.LastBytes(ctx, forge.MaxPart)))
 	err = explain(ctx, resp, err)
-	switch forge.Status(err) {
+	switch transport.Status(err) {
 	case http.StatusForbidden, http.StatusNotFound:
 		return "", nil
 	}

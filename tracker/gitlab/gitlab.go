@@ -1,6 +1,6 @@
 // Package gitlab is the tracker for GitLab, hosted and self-managed. A [Tracker] lists and reads issues, asks the API
 // who may direct ralph, writes one report a run, edits labels, opens merge requests and follows up on them. Programs
-// find it by its [Descriptor]; everything about HTTP is in tracker/forge, and go-gitlab is imported nowhere else.
+// find it by its [Descriptor]; everything about HTTP is in tracker/forge/transport, and go-gitlab is imported nowhere else.
 //
 // Trust is decided by the access level that the API states for a person, Developer or higher, never by a name. A bot,
 // such as a service account, is trusted only when its numeric id is configured. A Tracker is safe for concurrent use.
@@ -20,6 +20,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // Name is the registered name.
@@ -55,7 +56,7 @@ func Descriptor() tracker.Descriptor {
 // Config says which project, as whom, and which of its issues. Project, Token and MarkerKey are needed.
 type Config struct {
 	tracker.Settings
-	HTTP forge.Config // clock, transport and timeouts; the rest comes from the settings
+	HTTP transport.Config // clock, transport and timeouts; the rest comes from the settings
 }
 
 // Tracker is the backlog of one project on GitLab.
@@ -100,7 +101,7 @@ func New(cfg Config) (*Tracker, error) {
 		return nil, errors.New("GitLab: apps cannot log in; want a token")
 	}
 	cfg.BaseURL = strings.TrimRight(cmp.Or(cfg.BaseURL, "https://"+project.Host), "/")
-	stack, err := forge.New(cfg.HTTP.With(cfg.Settings, cfg.BaseURL))
+	stack, err := transport.New(cfg.HTTP.With(cfg.Settings, cfg.BaseURL))
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +126,3 @@ func New(cfg Config) (*Tracker, error) {
 
 // Name is "gitlab".
 func (t *Tracker) Name() string { return Name }
-
-// CallsLeft implements [tracker.Limited].
-func (t *Tracker) CallsLeft() map[string]int { return t.Stack.CallsLeft() }
-
-// Close ends connections. No call may be under way.
-func (t *Tracker) Close() error { return t.Stack.Close() }

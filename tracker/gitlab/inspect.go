@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // Inspect checks reachability, identity, the token, permissions, labels and the clock. It changes nothing.
@@ -42,7 +43,7 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 func (t *Tracker) inspectToken(ctx context.Context, f *forge.Findings) {
 	const what = "token"
 	a, err := one(ctx, func(a *gl.PersonalAccessToken) bool { return a.Scopes != nil }, t.api.PersonalAccessTokens.GetSinglePersonalAccessToken)
-	switch forge.Status(err) {
+	switch transport.Status(err) {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusBadRequest:
 		f.Warn(what, "", "its scopes cannot be read; it is no access token of a person, project or group")
 		return

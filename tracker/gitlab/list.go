@@ -14,6 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // parallelReads is how many reads one listing makes at a time.
@@ -33,7 +34,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	var l tracker.Listing
 	open := map[int]*issue{}
 	for n, text := range raw {
-		i, err := forge.Decode(*text, completeIssue)
+		i, err := transport.Decode(*text, completeIssue)
 		if err != nil {
 			where := fmt.Sprintf("%s, issue %d of the listing", t.project, n+1)
 			l.Problems = append(l.Problems, tracker.Problem{Where: where, Err: fmt.Errorf("read the issue: %w", err)})
@@ -86,7 +87,7 @@ func (t *Tracker) listed(ctx context.Context, labels []string) ([]*json.RawMessa
 // rawIssues reads a list of issues to its end without decoding them.
 func (t *Tracker) rawIssues(ctx context.Context, opts gl.ListProjectIssuesOptions) ([]*json.RawMessage, error) {
 	return all(ctx, nil, func(o ...gl.RequestOptionFunc) ([]*json.RawMessage, *gl.Response, error) {
-		var list forge.RawList
+		var list transport.RawList
 		resp, err := t.do(http.MethodGet, "/issues", opts, &list, o)
 		return list.Items(), resp, err
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -210,7 +210,7 @@ func TestListIsFrugal(t *testing.T) {
 	for n := range issues {
 		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n), Author: r.ada, Labels: []string{"no-human"}})
 	}
-	const most = 1 + issues/forge.PageSize // the label's spelling, and the pages
+	const most = 1 + issues/transport.PageSize // the label's spelling, and the pages
 	if got := len(r.list(t, "No-Human").Issues); got != issues {
 		t.Fatalf("listed %d issues, want %d", got, issues)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // whoAmI is the account of the token.
@@ -51,10 +52,10 @@ func (t *Tracker) members(ctx context.Context) (forge.Roster, error) {
 				}
 			}
 			read++
-			r.Complete = read < forge.RosterPages || len(some) < forge.PageSize
+			r.Complete = read < forge.RosterPages || len(some) < transport.PageSize
 			return r.Complete
 		})
-	if forge.Status(err) == http.StatusForbidden || forge.Skippable(err) || forge.Misshapen(err) {
+	if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.Misshapen(err) {
 		return forge.Roster{}, nil // it may not be read
 	}
 	return r, err
@@ -78,7 +79,7 @@ func (t *Tracker) member(ctx context.Context, a forge.Account) (tracker.Distrust
 			return t.api.ProjectMembers.GetInheritedProjectMember(t.project.Path, int(a.ID), o...)
 		})
 	switch {
-	case forge.Status(err) == http.StatusNotFound:
+	case transport.Status(err) == http.StatusNotFound:
 		return tracker.NoWriteAccess, nil
 	case err != nil:
 		return "", fmt.Errorf("ask what %s may do: %w", a.Name, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -153,7 +154,7 @@ func FuzzDecodeIssue(f *testing.F) {
 	f.Add([]byte(`{"iid":-1,"state":"closed","id":{}}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		i, err := forge.Decode(raw, completeIssue)
+		i, err := transport.Decode(raw, completeIssue)
 		if err != nil {
 			return
 		}

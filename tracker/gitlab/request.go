@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
@@ -162,7 +163,7 @@ func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*gl.Mer
 	m, err := one(ctx, same, func(o ...gl.RequestOptionFunc) (*gl.MergeRequest, *gl.Response, error) {
 		return t.api.MergeRequests.CreateMergeRequest(t.project.Path, body, o...)
 	})
-	if forge.Uncertain(err) || forge.Status(err) == http.StatusConflict {
+	if transport.Uncertain(err) || transport.Status(err) == http.StatusConflict {
 		if found, look := t.findRequest(ctx, r); found != nil && look == nil || errors.Is(look, tracker.ErrOccupied) {
 			return found, look
 		}

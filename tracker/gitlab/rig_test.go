@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 	"github.com/ralph-pool/ralph/tracker/token"
 )
@@ -58,7 +58,7 @@ func (r *rig) tracker(t *testing.T, edits ...func(*Config)) *Tracker {
 			Project: "http://" + r.server.Host() + "/" + path, BaseURL: r.server.URL, Token: token.Fixed(secret),
 			MarkerKey: []byte("a key of sixteen bytes at least"), WriteSpacing: time.Nanosecond,
 		},
-		HTTP: forge.Config{Clock: r.clock},
+		HTTP: transport.Config{Clock: r.clock},
 	}
 	for _, edit := range edits {
 		edit(&cfg)

@@ -3,7 +3,7 @@ package gitlab
 import (
 	"testing"
 
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // FuzzAnswers: an answer that is accepted has the fields that ralph decides by.
@@ -19,19 +19,19 @@ func FuzzAnswers(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if u, err := forge.Decode(body, completeUser); err == nil && (u.ID <= 0 || u.Username == "") {
+		if u, err := transport.Decode(body, completeUser); err == nil && (u.ID <= 0 || u.Username == "") {
 			t.Errorf("an account without id or name: %+v", u)
 		}
-		if i, err := forge.Decode(body, completeIssue); err == nil && (i.IID <= 0 || i.Labels == nil || i.Author != nil && i.Author.ID <= 0) {
+		if i, err := transport.Decode(body, completeIssue); err == nil && (i.IID <= 0 || i.Labels == nil || i.Author != nil && i.Author.ID <= 0) {
 			t.Errorf("an issue without number, labels or author's id: %+v", i)
 		}
-		if n, err := forge.Decode(body, completeNote); err == nil && (n.ID <= 0 || n.CreatedAt == nil || n.Author.Username != "" && n.Author.ID == 0) {
+		if n, err := transport.Decode(body, completeNote); err == nil && (n.ID <= 0 || n.CreatedAt == nil || n.Author.Username != "" && n.Author.ID == 0) {
 			t.Errorf("a note without id, time or author's id: %+v", n)
 		}
-		if e, err := forge.Decode(body, completeEvent); err == nil && (e.ID <= 0 || e.Action == "" || e.User.Username != "" && e.User.ID == 0) {
+		if e, err := transport.Decode(body, completeEvent); err == nil && (e.ID <= 0 || e.Action == "" || e.User.Username != "" && e.User.ID == 0) {
 			t.Errorf("an event without id, action or actor's id: %+v", e)
 		}
-		m, err := forge.Decode(body, completeMerge)
+		m, err := transport.Decode(body, completeMerge)
 		if err == nil && (m.IID <= 0 || m.WebURL == "" || m.SourceBranch == "" || own(m) && m.SourceProjectID <= 0) {
 			t.Errorf("a request without number, address or branch, or of no project: %+v", m)
 		}

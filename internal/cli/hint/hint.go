@@ -22,7 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
@@ -34,7 +34,7 @@ const Init = "set the repository up with: ralph init; where .ralph/config.yaml i
 
 // Tracker is what to do about an error of a kind of tracker; empty when the error is enough.
 func Tracker(kind tracker.Descriptor, err error) string {
-	var f *forge.Failure
+	var f *transport.Failure
 	switch {
 	case errors.Is(err, local.ErrNoFolder):
 		return Init
@@ -42,11 +42,11 @@ func Tracker(kind tracker.Descriptor, err error) string {
 		return kind.LoginHint + "; set it in one of these variables, or name another source: token-env, token-file or token-command"
 	case !errors.As(err, &f):
 		return ""
-	case f.Reason == forge.TokenRefused:
+	case f.Reason == transport.TokenRefused:
 		return kind.LoginHint
-	case f.Reason == forge.Untrusted:
+	case f.Reason == transport.Untrusted:
 		return "name the authority's certificates: --ca-file FILE"
-	case f.Reason == forge.NoConnection, f.Reason == forge.Unexpected:
+	case f.Reason == transport.NoConnection, f.Reason == transport.Unexpected:
 		return "check the network, and the API's address: --forge-url URL"
 	}
 	return ""

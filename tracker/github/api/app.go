@@ -20,7 +20,7 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/token"
 )
 
@@ -36,7 +36,7 @@ const (
 type App struct {
 	login       tracker.App
 	key         *rsa.PrivateKey
-	stack       *forge.Stack // speaks as the app
+	stack       *transport.Stack // speaks as the app
 	api         *gh.Client
 	owner, name string // of the project
 
@@ -46,7 +46,7 @@ type App struct {
 }
 
 // Login makes the app and the source of installation tokens.
-func Login(app tracker.App, stack forge.Config, owner, name string, onSecret func(string)) (*App, tracker.TokenSource, error) {
+func Login(app tracker.App, stack transport.Config, owner, name string, onSecret func(string)) (*App, tracker.TokenSource, error) {
 	key, err := parseKey(app.PrivateKey)
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +56,7 @@ func Login(app tracker.App, stack forge.Config, owner, name string, onSecret fun
 	}
 	m := &App{login: app, key: key, owner: owner, name: name}
 	stack.Source, stack.CacheDir = token.Observed{Source: m, OnSecret: onSecret}, "" // no token is written to disk
-	if m.stack, err = forge.New(stack); err != nil {
+	if m.stack, err = transport.New(stack); err != nil {
 		return nil, nil, err
 	}
 	base, err := url.Parse(stack.BaseURL)
@@ -131,7 +131,7 @@ func (i installation) Token(ctx context.Context) (tracker.Token, error) {
 		id = found.GetID()
 	}
 	// One token more does no harm, so the request may be repeated.
-	answer, err := One(forge.Reading(ctx), func(t *gh.InstallationToken) bool { return t.GetToken() != "" },
+	answer, err := One(transport.Reading(ctx), func(t *gh.InstallationToken) bool { return t.GetToken() != "" },
 		func(ctx context.Context) (*gh.InstallationToken, *gh.Response, error) {
 			return i.api.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{})
 		})

@@ -15,13 +15,13 @@ import (
 	gh "github.com/google/go-github/v62/github"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 const notFound = "NOT_FOUND" // type of a GraphQL error
 
 // Client makes go-github's client on a stack.
-func Client(stack *forge.Stack, base *url.URL) *gh.Client {
+func Client(stack *transport.Stack, base *url.URL) *gh.Client {
 	c := stack.Client()
 	c.Transport = unlimited{stack}
 	api := gh.NewClient(c)
@@ -43,7 +43,7 @@ func (u unlimited) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // One makes a call whose answer is one complete thing.
 func One[T any](ctx context.Context, complete func(*T) bool, call func(context.Context) (*T, *gh.Response, error)) (*T, error) {
-	v, resp, err := call(forge.Expect(ctx, complete))
+	v, resp, err := call(transport.Expect(ctx, complete))
 	return v, Explain(ctx, resp, err)
 }
 
@@ -53,7 +53,7 @@ type Page[T any] func(context.Context, gh.ListOptions) ([]*T, *gh.Response, erro
 // Each gives each page of a list to take, until it returns false. Without complete, entries may be anything. A page with hidden
 // entries is not full, and an unchanged one may carry a Link header from before the next page existed.
 func Each[T any](ctx context.Context, complete func(*T) bool, call Page[T], take func([]*T) bool) error {
-	return forge.Pages(forge.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
+	return transport.Pages(transport.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
 		some, resp, err := call(ctx, gh.ListOptions{Page: number, PerPage: size})
 		if err != nil {
 			return false, Explain(ctx, resp, err)
@@ -85,7 +85,7 @@ func Explain(ctx context.Context, resp *gh.Response, err error) error {
 			message += ": " + cmp.Or(e.Message, strings.TrimSpace(e.Resource+" "+e.Field+" "+e.Code))
 		}
 	}
-	return forge.Explain(ctx, raw, message, err)
+	return transport.Explain(ctx, raw, message, err)
 }
 
 // Graph is the GraphQL API.
@@ -106,10 +106,10 @@ func Query[T any](ctx context.Context, g Graph, text string, variables map[strin
 		Errors []refusal       `json:"errors"`
 	}
 	body := map[string]any{"query": text, "variables": variables}
-	ctx = forge.Check(ctx, func(text []byte) error {
-		a, err := forge.Decode(text, func(*answer) bool { return true })
+	ctx = transport.Check(ctx, func(text []byte) error {
+		a, err := transport.Decode(text, func(*answer) bool { return true })
 		if err == nil && len(a.Errors) == 0 {
-			_, err = forge.Decode(a.Data, complete)
+			_, err = transport.Decode(a.Data, complete)
 		}
 		return err
 	})
@@ -122,21 +122,21 @@ func Query[T any](ctx context.Context, g Graph, text string, variables map[strin
 		return nil, Explain(ctx, resp, err)
 	}
 	kept := slices.IndexFunc(a.Errors, func(e refusal) bool { return e.Type != notFound })
-	if data, err = forge.Decode(a.Data, complete); kept < 0 && (err == nil || len(a.Errors) == 0) {
+	if data, err = transport.Decode(a.Data, complete); kept < 0 && (err == nil || len(a.Errors) == 0) {
 		return data, err // what is missing may be one of a list
 	}
 	e := a.Errors[max(kept, 0)]
-	f := &forge.Failure{Method: http.MethodPost, Path: "/graphql", Action: forge.Skip, Reason: forge.Refused,
+	f := &transport.Failure{Method: http.MethodPost, Path: "/graphql", Action: transport.Skip, Reason: transport.Refused,
 		Detail: "GitHub refuses the query (" + tracker.Line(cmp.Or(e.Message, e.Type), 200) + ")"}
 	switch e.Type {
 	case "FORBIDDEN", "INSUFFICIENT_SCOPES":
-		f.Action, f.Hint = forge.Stop, "give the token read permission for issues and pull requests"
+		f.Action, f.Hint = transport.Stop, "give the token read permission for issues and pull requests"
 	case "RATE_LIMITED":
-		f.Action = forge.Wait
+		f.Action = transport.Wait
 	case notFound:
 		f.Status = http.StatusNotFound
 	case "": // GitHub's own faults have no type
-		f.Action = forge.Retry
+		f.Action = transport.Retry
 	}
-	return nil, forge.Explain(ctx, nil, "", f)
+	return nil, transport.Explain(ctx, nil, "", f)
 }

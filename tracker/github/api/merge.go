@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // What GitHub merges by itself is in the GraphQL API only.
@@ -77,13 +77,13 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 		return fmt.Sprintf(`auto-merge is off in %s/%s: turn on "Allow auto-merge" in the repository's settings`, g.Owner, g.Name), nil
 	}
 	variables := map[string]any{"id": m.Pull.ID, "head": commit, "method": m.method()}
-	err = g.mutate(forge.Repeatable(ctx), mergeMutation, variables)
+	err = g.mutate(transport.Repeatable(ctx), mergeMutation, variables)
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "clean status") { // all has passed already
 		if m.Pull.Queue == nil {
 			return fmt.Sprintf("GitHub has nothing to wait for: make a check required on %s, by a ruleset or branch protection", m.Pull.Base), nil
 		}
 		delete(variables, "method")
-		err = g.mutate(forge.Repeatable(ctx), enqueueMutation, variables)
+		err = g.mutate(transport.Repeatable(ctx), enqueueMutation, variables)
 	}
 	if _, away := errors.AsType[*tracker.UnavailableError](err); err == nil || away {
 		return "", err
@@ -124,7 +124,7 @@ func (g Graph) merging(ctx context.Context, number int) (*merging, error) {
 	complete := func(a *answer) bool {
 		return a.Repository != nil && a.Repository.Pull != nil && a.Repository.Pull.ID != "" && a.Repository.Pull.Head != ""
 	}
-	a, err := Query(forge.Reading(ctx), g, mergingQuery, map[string]any{"owner": g.Owner, "name": g.Name, "number": number}, complete)
+	a, err := Query(transport.Reading(ctx), g, mergingQuery, map[string]any{"owner": g.Owner, "name": g.Name, "number": number}, complete)
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +133,14 @@ func (g Graph) merging(ctx context.Context, number int) (*merging, error) {
 
 func (g Graph) keep(ctx context.Context, m *merging) error {
 	if m.Pull.Auto != nil {
-		if err := g.mutate(forge.Repeatable(ctx), keepMutation, map[string]any{"id": m.Pull.ID}); err != nil {
+		if err := g.mutate(transport.Repeatable(ctx), keepMutation, map[string]any{"id": m.Pull.ID}); err != nil {
 			return err
 		}
 	}
 	if m.Pull.Entry == nil {
 		return nil
 	}
-	return g.mutate(forge.Repeatable(ctx), dequeueMutation, map[string]any{"id": m.Pull.ID})
+	return g.mutate(transport.Repeatable(ctx), dequeueMutation, map[string]any{"id": m.Pull.ID})
 }
 
 // mutate makes a change whose answer has something by the mutation's name.

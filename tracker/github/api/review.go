@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 const (
@@ -55,7 +56,7 @@ func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error
 	isMark := func(r group) bool {
 		return *r.Mine && (r.Content == content(forge.ReactionTakenUp) || r.Content == content(forge.ReactionRefused))
 	}
-	for some := range slices.Chunk(ids, forge.PageSize) {
+	for some := range slices.Chunk(ids, transport.PageSize) {
 		complete := func(r *reactionsTo) bool {
 			for _, n := range r.Nodes {
 				if n != nil && (n.Groups == nil || slices.ContainsFunc(n.Groups, unclear)) {
@@ -64,7 +65,7 @@ func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error
 			}
 			return len(r.Nodes) == len(some)
 		}
-		data, err := Query(forge.Reading(ctx), g, reactionsQuery, map[string]any{"ids": some}, complete)
+		data, err := Query(transport.Reading(ctx), g, reactionsQuery, map[string]any{"ids": some}, complete)
 		if err != nil {
 			return nil, err
 		}
@@ -80,8 +81,8 @@ func content(r forge.Reaction) string { return strings.ToUpper(string(r)) }
 
 // React adds a reaction to a comment or a review, unless that is gone. It is idempotent.
 func (g Graph) React(ctx context.Context, id string, r forge.Reaction) error {
-	err := g.mutate(forge.Repeatable(ctx), reactMutation, map[string]any{"id": id, "content": content(r)})
-	if forge.Missing(err) {
+	err := g.mutate(transport.Repeatable(ctx), reactMutation, map[string]any{"id": id, "content": content(r)})
+	if transport.Missing(err) {
 		return nil
 	}
 	return err
@@ -137,7 +138,7 @@ func completeThreads(r *reviewThreads) bool {
 // Threads are those of the newest hundred review threads of a pull request that nobody has resolved, with their newest comments.
 func (g Graph) Threads(ctx context.Context, number int) (out []forge.Thread, err error) {
 	var before *string
-	err = forge.Pages(forge.Reading(ctx), func(ctx context.Context, page, size int) (more bool, err error) {
+	err = transport.Pages(transport.Reading(ctx), func(ctx context.Context, page, size int) (more bool, err error) {
 		variables := map[string]any{"owner": g.Owner, "name": g.Name, "number": number, "last": size, "before": before}
 		data, err := Query(ctx, g, threadsQuery, variables, completeThreads)
 		if err != nil {
@@ -157,7 +158,7 @@ func (g Graph) Threads(ctx context.Context, number int) (out []forge.Thread, err
 			some = append(some, t)
 		}
 		out = append(some, out...) // the pages go back in time
-		return *list.Page.Older && page*size < forge.PageSize, nil
+		return *list.Page.Older && page*size < transport.PageSize, nil
 	})
 	return out, err
 }

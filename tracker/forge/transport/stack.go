@@ -1,10 +1,9 @@
-// Package forge is what the trackers of forges share. A [Project] does what is the same on all of them: reports, commands,
-// reviews, follow-ups, and who may direct ralph ([People]). A tracker embeds it and gives it the [Calls] that differ. The HTTP
-// [Stack] does authentication, rate limits, conditional requests, spaced writes and retries, and has one table of failures. A
-// tracker gives its SDK the Stack's client, and turns the SDK's errors into those of package tracker with [Explain].
+// Package transport is HTTP with a forge: a [Stack] does authentication, rate limits, conditional requests, spaced writes and
+// retries, and has one table of failures. A tracker gives its SDK the Stack's client, says by the context of a call what it
+// intends ([Repeatable], [Expect]), and turns the SDK's errors into those of package tracker with [Explain].
 //
 // Everything here is safe for concurrent use. A token is in no error, log or file, and goes to the configured host only.
-package forge
+package transport
 
 import (
 	"cmp"
@@ -22,7 +21,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge/store"
+	"github.com/ralph-pool/ralph/tracker/forge/transport/store"
 )
 
 const cacheBytes = 128 << 20

@@ -1,4 +1,4 @@
-package forge
+package transport
 
 import (
 	"cmp"
@@ -178,6 +178,15 @@ func Status(err error) int {
 		return f.Status
 	}
 	return 0
+}
+
+// Missing reports an answer that says there is no such thing, or no longer.
+func Missing(err error) bool {
+	switch Status(err) {
+	case http.StatusNotFound, http.StatusGone:
+		return true
+	}
+	return false
 }
 
 // Uncertain reports that a write may have happened although it gave this error.

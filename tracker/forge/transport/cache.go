@@ -1,4 +1,4 @@
-package forge
+package transport
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"net/url"
 
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/forge/store"
+	"github.com/ralph-pool/ralph/tracker/forge/transport/store"
 )
 
 // conditional caches answers and asks the forge whether they are unchanged: an unchanged page costs no rate limit and

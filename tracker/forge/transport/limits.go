@@ -1,4 +1,4 @@
-package forge
+package transport
 
 import (
 	"bytes"
@@ -85,7 +85,8 @@ func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 			l.pause(now.Add(blind))
 			blind *= 2
 		default:
-			l.pause(Later(now.Add(least), until))
+			l.pause(now.Add(least))
+			l.pause(until)
 			least *= 2
 		}
 	}

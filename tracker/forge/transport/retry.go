@@ -1,12 +1,14 @@
-package forge
+package transport
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/ralph-pool/ralph/internal/retry"
 )
@@ -67,4 +69,20 @@ func rereadable(r *http.Request) (*http.Request, error) {
 	out.ContentLength = int64(len(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return out, nil
+}
+
+// secondLook is how long a forge's replicas get to learn what one of them has shown already.
+const secondLook = time.Second
+
+// Twice asks, and asks once more past every cache when the answer is "not found": replicas of a forge may learn of a
+// thing at different times.
+func (s *Stack) Twice(ctx context.Context, ask func(context.Context) error) error {
+	err := ask(ctx)
+	if !Missing(err) {
+		return err
+	}
+	if err := s.clock.Sleep(ctx, secondLook); err != nil {
+		return err
+	}
+	return ask(Fresh(ctx))
 }
