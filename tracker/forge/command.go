@@ -39,24 +39,18 @@ type Comment struct {
 	At      time.Time
 }
 
-// Inbox finds the commands in comments, and remembers which are answered. Make one with [NewInbox]. It is safe for concurrent
+// Inbox finds the commands in comments, and remembers which are answered. It is safe for concurrent
 // use.
 type Inbox struct {
 	people *People
+	// marked tells which comments have an answer, or are gone.
 	marked func(ctx context.Context, ids []string) (map[string]bool, error)
-	head   func(ctx context.Context, request int) (string, error)
+	// head is the head branch of a request of ralph's own account, and empty for any other request.
+	head func(ctx context.Context, request int) (string, error)
 
 	mu   sync.Mutex
 	open map[string]Comment // commands without an answer, as far as is known; guarded by mu
 	done map[string]bool    // guarded by mu
-}
-
-// NewInbox makes an Inbox. marked tells which comments have an answer, or are gone; head is the head branch of a request of
-// ralph's own account, and empty for any other request.
-func NewInbox(
-	p *People, marked func(ctx context.Context, ids []string) (map[string]bool, error), head func(ctx context.Context, request int) (string, error),
-) *Inbox {
-	return &Inbox{people: p, marked: marked, head: head, open: map[string]Comment{}, done: map[string]bool{}}
 }
 
 // Find adds what was said lately and returns the commands that have no answer yet, oldest first. What somebody says who may

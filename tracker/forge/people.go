@@ -34,7 +34,7 @@ type Roster struct {
 }
 
 // People decides who may direct ralph. It caches answers for a few minutes, is safe for concurrent use, and its price
-// cannot be raised by outsiders. Make one with [NewPeople].
+// cannot be raised by outsiders. [NewProject] completes it.
 type People struct {
 	Bots []int64 // ids of bots that may
 	// List reads the project's list. A list that may not be read is an empty, incomplete roster.
@@ -56,12 +56,6 @@ type People struct {
 type verdict struct {
 	why tracker.Distrust
 	at  time.Time
-}
-
-// NewPeople completes p.
-func NewPeople(p *People) *People {
-	p.listing, p.known = semaphore.NewWeighted(1), map[int64]verdict{}
-	return p
 }
 
 // Judge says why an account may not direct ralph, or TrustedAccount.

@@ -73,9 +73,10 @@ type Profile struct {
 // NewProject makes the project of settings that [tracker.Settings.CheckForge] has accepted.
 func NewProject(s tracker.Settings, stack *transport.Stack, f Profile, people *People, c Calls) *Project {
 	people.Bots, people.Now, people.Log = s.TrustedBots, stack.Clock().Now, s.Log
-	p := &Project{Settings: s, Stack: stack, Profile: f, People: NewPeople(people), calls: c, writing: semaphore.NewWeighted(1)}
+	people.listing, people.known = semaphore.NewWeighted(1), map[int64]verdict{}
+	p := &Project{Settings: s, Stack: stack, Profile: f, People: people, calls: c, writing: semaphore.NewWeighted(1)}
 	p.signer = Signer{Key: s.MarkerKey, Scope: f.Scope}
-	p.Inbox = NewInbox(p.People, c.Marked, p.ownHead)
+	p.Inbox = &Inbox{people: people, marked: c.Marked, head: p.ownHead, open: map[string]Comment{}, done: map[string]bool{}}
 	return p
 }
 
