@@ -82,6 +82,7 @@ var floors = map[string]int{
 	"pool/judge":               6,
 	"pool/retest":              6,
 	"pool/workspace":           5,
+	"pool/workspace/homes":     4,
 	"pool/feedback":            5,
 	"pool/review":              5,
 	"pool/admission":           4,

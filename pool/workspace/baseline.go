@@ -16,6 +16,7 @@ import (
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace/homes"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/worktree"
@@ -143,7 +144,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 		l.cannot[name] = cannot{err, time.Now(), b.Key} // for those who wait; who comes later tries again
 		return nil, err
 	}
-	if err := l.save(name, baseline{v, l.c.Homes.kept(ctx, b.Base.Commit)}); err != nil {
+	if err := l.save(name, baseline{v, l.c.Homes.Kept(ctx, b.Base.Commit)}); err != nil {
 		l.c.Log.Warn("what the gate said on the base is not kept", "error", err)
 	}
 	return v, nil
@@ -222,7 +223,7 @@ func (c *Config) Conditions(ctx context.Context, checks journal.Checks, more any
 }
 
 // ResultLife is how long a result of checks holds: what is outside the repository changes, too.
-const ResultLife = 24 * time.Hour
+const ResultLife = homes.Life
 
 const baselinesKept = 50
 
@@ -241,7 +242,7 @@ func (l *Baselines) load(name string) *journal.Verification {
 	}
 	text, err := os.ReadFile(path)
 	v := baseline{Verification: &journal.Verification{}}
-	if err != nil || json.Unmarshal(text, &v) != nil || len(v.Checks) == 0 || v.Home != "" && !l.c.Homes.has(v.Home) {
+	if err != nil || json.Unmarshal(text, &v) != nil || len(v.Checks) == 0 || v.Home != "" && !l.c.Homes.Has(v.Home) {
 		return nil
 	}
 	return v.Verification

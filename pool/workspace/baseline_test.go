@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace/homes"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -82,8 +83,8 @@ func TestCauseOfAFailure(t *testing.T) {
 // A result is worth nothing once the home that its run left is gone: without another run of setup nobody would fill it again.
 func TestResultWithoutItsHome(t *testing.T) {
 	t.Parallel()
-	homes := &Homes{Dir: t.TempDir(), Most: 1}
-	l := NewBaselines(&Config{Homes: homes}, t.TempDir())
+	kept := &homes.Store{Dir: t.TempDir(), Most: 1}
+	l := NewBaselines(&Config{Homes: kept}, t.TempDir())
 	passed := &journal.Verification{Checks: []loop.Check{{Command: "true"}}}
 	if err := errors.Join(l.save("without", baseline{Verification: passed}), l.save("with", baseline{passed, "home-1"})); err != nil {
 		t.Fatal(err)
@@ -99,16 +100,16 @@ func TestResultWithoutItsHome(t *testing.T) {
 	if got := known(); !slices.Equal(got, []string{"without"}) {
 		t.Errorf("no home: %q", got)
 	}
-	if err := os.Mkdir(filepath.Join(homes.Dir, "home-1"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(kept.Dir, "home-1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if got := known(); len(got) != 2 {
 		t.Errorf("a home: %q", got)
 	}
-	if err := os.Remove(filepath.Join(homes.Dir, "home-1")); err != nil {
+	if err := os.Remove(filepath.Join(kept.Dir, "home-1")); err != nil {
 		t.Fatal(err)
 	}
-	if homes.Most = 0; len(known()) != 2 {
+	if kept.Most = 0; len(known()) != 2 {
 		t.Error("homes that are not kept are missed")
 	}
 }

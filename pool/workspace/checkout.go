@@ -128,7 +128,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 		defer cancel()
 		warnings = append(warnings, w.Shut(after)...)
 		err = errors.Join(err, w.drop(after))
-		w.filled.end(after, false)
+		w.filled.End(after, false)
 	}()
 	if len(o.Checks.Copy) > 0 {
 		if err := tree.CopyIn(ctx, o.Checks.Copy); err != nil {
@@ -210,7 +210,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 // left it.
 func (w *Workspace) keep(ctx context.Context, o Checkout) (moved bool, err error) {
 	commit := w.Tree.Start()
-	if w.filled.alone {
+	if w.filled.Alone {
 		touched, err := w.touched(ctx, o)
 		if err != nil {
 			return false, err
@@ -220,12 +220,12 @@ func (w *Workspace) keep(ctx context.Context, o Checkout) (moved bool, err error
 	_ = w.Shut(ctx) // what setup met says nothing about the gate
 	half := false
 	if moved {
-		if moved, err = w.filled.keepMade(ctx, w.Dir, commit); err != nil {
+		if moved, err = w.filled.KeepMade(ctx, w.Dir, commit); err != nil {
 			w.c.Log.Warn("setup will run in every worktree", "reason", err)
 		}
 		half = moved && err != nil
 	}
-	w.filled.end(ctx, !half)
+	w.filled.End(ctx, !half)
 	if w.filled = nil; moved {
 		w.warm(ctx, true)
 	}

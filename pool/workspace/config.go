@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/pool/workspace/homes"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/worktree"
@@ -31,8 +32,8 @@ type Config struct {
 	Network   gateway.Network
 	Limits    sandboxes.Limits
 	Mounts    []sandboxes.Mount
-	Before    []string // the user's host commands
-	Homes     *Homes   // nil: every home is empty
+	Before    []string     // the user's host commands
+	Homes     *homes.Store // nil: every home is empty
 	Timers    loop.Timers
 	Secrets   *redact.Secrets
 	Limited   func(agent string) // see gateway.Config; may be nil

@@ -9,8 +9,7 @@ import (
 // What the checks of a run use counts with the run, as long as it is on.
 func TestMeterIsShared(t *testing.T) {
 	t.Parallel()
-	h, _, _, _ := homes(t)
-	c := &Config{Repo: h.Repo}
+	c := &Config{Repo: &worktree.Repo{}}
 	run, other := c.New("r1", nil, nil, nil), c.New("r2", nil, nil, nil)
 	part := func() *Workspace {
 		w := c.New("r1-verify", (*worktree.Tree)(nil), nil, nil)

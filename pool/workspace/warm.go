@@ -2,24 +2,13 @@ package workspace
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
-	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/pool/workspace/homes"
 	"github.com/ralph-pool/ralph/worktree/filecopy"
-	"github.com/ralph-pool/ralph/worktree/layer"
 )
-
-// mostMade is how many files and folders of a worktree are kept, without those that are in one of them.
-const mostMade = 200
 
 // Warm puts what setup has made on the base into a new tree, if it would make the same there. Then SetUp is true. The sandbox
 // is not open. For a clean checkout ralph's own knowledge of what setup reads is not enough: a success must not rest on it.
@@ -29,10 +18,10 @@ func (w *Workspace) Warm(ctx context.Context) {
 
 func (w *Workspace) warm(ctx context.Context, sure bool) {
 	w.skip = false
-	if w.findWarmth(ctx); w.warmth == nil || !w.warmth.alone || !sure {
+	if w.findWarmth(ctx); w.warmth == nil || !w.warmth.Alone || !sure {
 		return
 	}
-	ok, err := w.addMade(ctx, w.warmth.dir)
+	ok, err := w.addMade(ctx)
 	if err != nil {
 		w.c.Log.Warn("setup runs again", "run", w.id, "reason", err)
 	}
@@ -52,64 +41,20 @@ func (w *Workspace) findWarmth(ctx context.Context) {
 	if s.Detached {
 		from = s.From
 	}
-	w.warmth = w.c.Homes.use(ctx, w.Tree.Start(), from, s.Detached)
-}
-
-// kept is the name of the home that setup on a commit has left; empty: it has left none.
-func (h *Homes) kept(ctx context.Context, commit string) string {
-	if h == nil || h.Most <= 0 {
-		return ""
-	}
-	if n, err := h.name(ctx, commit, ""); err == nil && n.name != "" && h.has(n.name) {
-		return n.name
-	}
-	return ""
-}
-
-// has reports that there is a home, or that none are kept any more.
-func (h *Homes) has(name string) bool {
-	if h == nil || h.Most <= 0 {
-		return true
-	}
-	_, err := os.Lstat(filepath.Join(h.Dir, filepath.Base(name)))
-	return err == nil
-}
-
-// readMade lists what setup has put into the worktree. ok is false when that is not kept, or too old: what is outside of the
-// repository changes, too.
-func readMade(dir string) (made []string, ok bool, err error) {
-	file := filepath.Join(dir, madeFile)
-	info, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
-	}
-	text, failed := os.ReadFile(file)
-	if err := errors.Join(err, failed); err != nil {
-		return nil, false, err
-	}
-	boot, names, _ := strings.Cut(string(text), "\x00")
-	made = strings.FieldsFunc(names, func(r rune) bool { return r == 0 })
-	return made, boot == layer.Boot() && time.Since(info.ModTime()) < ResultLife, nil
-}
-
-// isOld reports a home with files that are too old.
-func isOld(dir string) bool {
-	_, ok, err := readMade(dir)
-	_, none := os.Lstat(filepath.Join(dir, madeFile))
-	return none == nil && err == nil && !ok
+	w.warmth = w.c.Homes.Use(ctx, w.Tree.Start(), from, s.Detached)
 }
 
 // addMade adds the files to the tree; ok is false when they are not kept, or the tree has files in their place.
-func (w *Workspace) addMade(ctx context.Context, dir string) (ok bool, err error) {
-	made, ok, err := readMade(dir)
+func (w *Workspace) addMade(ctx context.Context) (ok bool, err error) {
+	made, ok, err := w.warmth.Made()
 	if !ok || err != nil || len(made) == 0 {
 		return ok, err
 	}
 	var parents []string // the lowest
 	for _, name := range made {
 		dir := path.Dir(name)
-		if dir != "." && !slices.ContainsFunc(parents, func(p string) bool { return isBelow(p, dir) }) {
-			parents = append(slices.DeleteFunc(parents, func(p string) bool { return isBelow(dir, p) }), dir)
+		if dir != "." && !slices.ContainsFunc(parents, func(p string) bool { return homes.IsBelow(p, dir) }) {
+			parents = append(slices.DeleteFunc(parents, func(p string) bool { return homes.IsBelow(dir, p) }), dir)
 		}
 	}
 	list := func(names []string, flags ...string) (string, error) {
@@ -133,114 +78,9 @@ func (w *Workspace) addMade(ctx context.Context, dir string) (ok bool, err error
 			return false, nil
 		}
 	}
-	tree := filepath.Join(dir, treeFolder)
+	tree := w.warmth.Tree()
 	if can := w.c.Layers(); can != nil && can(ctx, w.c.Repo.Temp()) == nil {
 		return true, w.Tree.AddSetup(tree)
 	}
 	return true, filecopy.Copy(ctx, tree, w.Dir, made, nil, filecopy.AnyLink)
-}
-
-// keepMade takes what setup has put into the worktree of a commit out of it and into the home. Everything that could write to
-// the worktree has ended. moved is false when all is where it was.
-func (f *filling) keepMade(ctx context.Context, worktree, commit string) (moved bool, err error) {
-	tracked, err := diff.List(ctx, f.h.Repo.Git(), commit)
-	if err != nil {
-		return false, err
-	}
-	made, err := madeIn(worktree, tracked)
-	if err != nil {
-		return false, err
-	}
-	tree := filepath.Join(f.dir, treeFolder)
-	err = os.Mkdir(tree, 0o700)
-	for _, name := range made {
-		from, to := filepath.Join(worktree, name), filepath.Join(tree, name)
-		err = errors.Join(err, own(from), os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(from, to))
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(f.dir, madeFile), []byte(layer.Boot()+"\x00"+strings.Join(made, "\x00")), 0o600)
-	}
-	return true, err
-}
-
-// own gives files to this process's user, as those of a checkout are.
-func own(top string) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	return filepath.WalkDir(top, func(at string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(at, 0, os.Getegid()))
-	})
-}
-
-// madeIn lists the files and folders of a worktree that its commit does not have, without those that are in one of them.
-func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err error) {
-	folders := map[string]bool{}
-	for name := range tracked {
-		for dir := path.Dir(name); dir != "." && !folders[dir]; dir = path.Dir(dir) {
-			folders[dir] = true
-		}
-	}
-	links := map[uint64]uint64{} // of files that have more names than were seen, by inode
-	top := ""
-	err = filepath.WalkDir(worktree, func(at string, e fs.DirEntry, err error) error {
-		if err != nil || at == worktree {
-			return err
-		}
-		name, err := filepath.Rel(worktree, at)
-		_, known := tracked[name]
-		switch {
-		case err != nil:
-			return err
-		case top != "" && strings.HasPrefix(name, top+"/"):
-		case name == ".git":
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case known && e.IsDir(): // of a submodule
-			if files, err := os.ReadDir(at); err != nil || len(files) > 0 {
-				return errors.Join(err, errors.New("setup has put files into a submodule"))
-			}
-			return nil
-		case known:
-			return nil
-		case folders[name] && e.IsDir():
-			return nil
-		default:
-			if top = name; len(made) == mostMade {
-				return fmt.Errorf("setup has put more than %d files and folders into the worktree", mostMade)
-			}
-			made = append(made, name)
-		}
-		if strings.EqualFold(e.Name(), ".git") {
-			return errors.New("setup has made a repository")
-		}
-		return keepable(e, links)
-	})
-	if len(links) > 0 && err == nil {
-		err = errors.New("setup has made hard links to files of the worktree")
-	}
-	return made, err
-}
-
-// keepable looks at a file that is to be kept.
-func keepable(e fs.DirEntry, links map[uint64]uint64) error {
-	info, err := e.Info()
-	if err != nil {
-		return err
-	}
-	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() && mode.Type() != fs.ModeSymlink {
-		return errors.New("setup has made a pipe, a socket or a device")
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && !info.IsDir() && st.Nlink > 1 {
-		left, seen := links[st.Ino]
-		if !seen {
-			left = uint64(st.Nlink) //nolint:unconvert // smaller on some systems
-		}
-		if links[st.Ino] = left - 1; left == 1 {
-			delete(links, st.Ino)
-		}
-	}
-	return nil
 }

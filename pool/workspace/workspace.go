@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/workspace/homes"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/worktree"
@@ -41,15 +41,15 @@ type Workspace struct {
 	facts   []string // what every command finds in its environment
 	refused func(egress.Event)
 	disk    *account
-	filled  *filling   // the home that this sandbox fills; nil: it fills none
-	warmth  *warmth    // what it finds of an earlier setup; nil: nothing
-	skip    bool       // setup need not run
-	began   *beginning // of what runs in a clean checkout; nil: not known
-	late    error      // why no import is tried again: one did not end in time
-	full    error      // of the last import, which met a full disk; nil: it did not
-	room    int64      // how much it left, where there is least
-	lost    []string   // warnings of a sandbox that broke
-	unsaved error      // which uncommitted files the last import could not save; nil: none
+	filled  *homes.Filling // the home that this sandbox fills; nil: it fills none
+	warmth  *homes.Home    // what it finds of an earlier setup; nil: nothing
+	skip    bool           // setup need not run
+	began   *beginning     // of what runs in a clean checkout; nil: not known
+	late    error          // why no import is tried again: one did not end in time
+	full    error          // of the last import, which met a full disk; nil: it did not
+	room    int64          // how much it left, where there is least
+	lost    []string       // warnings of a sandbox that broke
+	unsaved error          // which uncommitted files the last import could not save; nil: none
 
 	changes   string   // the folder in the sandbox with what the layers below the worktree do not have; empty: there is none
 	layers    []string // those layers, on the host
@@ -129,18 +129,18 @@ func (w *Workspace) open(ctx context.Context) error {
 // home is the home for the sandbox, and whether it is to be filled.
 func (w *Workspace) home(ctx context.Context) (dir string, fill bool) {
 	if w.filled != nil {
-		return filepath.Join(w.filled.dir, homeFolder), true
+		return w.filled.Home(), true
 	}
 	if w.findWarmth(ctx); w.warmth == nil {
 		return "", false
 	}
-	return filepath.Join(w.warmth.dir, homeFolder), false
+	return w.warmth.Dir(), false
 }
 
 // fill makes the sandbox fill a home for the base. It may not fill the disk: ctx ends then.
 func (w *Workspace) fill(ctx context.Context, commit string) (limited context.Context, done func()) {
 	var err error
-	if w.filled, err = w.c.Homes.fill(ctx, commit); err != nil {
+	if w.filled, err = w.c.Homes.Fill(ctx, commit); err != nil {
 		w.c.Log.Warn("home not kept", "error", err)
 	}
 	if w.filled == nil {
@@ -148,16 +148,16 @@ func (w *Workspace) fill(ctx context.Context, commit string) (limited context.Co
 	}
 	limited, cancel := context.WithCancelCause(ctx)
 	remove := func() {}
-	if dir := w.filled.dir; w.c.Disk != nil {
+	if dir := w.filled.Dir(); w.c.Disk != nil {
 		remove = w.c.Disk.Add(ctx, disk.Writer{Folders: func() []string { return []string{dir} }, Marks: []string{w.id}, End: func(e *disk.UsageError) { cancel(e) }})
 	}
-	w.filled.begin(limited)
+	w.filled.Begin(limited)
 	return limited, func() { remove(); cancel(nil) }
 }
 
 func (w *Workspace) leaveWarmth() {
 	if w.warmth != nil {
-		w.warmth.done()
+		w.warmth.Done()
 		w.warmth = nil
 	}
 }

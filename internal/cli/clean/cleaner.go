@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/pool/journal"
-	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/pool/workspace/homes"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -61,15 +61,15 @@ func (c *cleaner) unreadable(err error) error {
 
 // layers removes what runs share and none uses now. The next run makes it anew.
 func (c *cleaner) layers(ctx context.Context, ui *screen.Printer) error {
-	homes := workspace.Homes{Dir: filepath.Join(c.p.State, "homes"), Log: c.p.Log}
+	kept := homes.Store{Dir: filepath.Join(c.p.State, "homes"), Log: c.p.Log}
 	size := func() int64 {
-		return disk.Measure(ctx, c.p.State, homes.Dir, filepath.Join(c.p.State, "layers")).Bytes
+		return disk.Measure(ctx, c.p.State, kept.Dir, filepath.Join(c.p.State, "layers")).Bytes
 	}
 	before, what := size(), "removed"
 	if c.dry {
 		what = "would remove, as far as no run uses it,"
 	} else {
-		homes.Prune(ctx, 0)
+		kept.Prune(ctx, 0)
 		if err := c.p.Repo.PruneLayers(ctx, 0); err != nil {
 			return err
 		}

@@ -5,17 +5,17 @@ import (
 	"path/filepath"
 
 	"github.com/ralph-pool/ralph/internal/toolchain"
-	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/pool/workspace/homes"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // KeptHomes are where what setup makes is kept; nil: nowhere, or there is no setup. It is for other packages of this module.
-func (c *Config) KeptHomes() *workspace.Homes {
+func (c *Config) KeptHomes() *homes.Store {
 	if c.Homes <= 0 || len(c.Setup) == 0 || !c.Sandboxes.Capabilities().Home {
 		return nil
 	}
 	keyer, _ := sandboxes.As[sandboxes.HomeKeyer](c.Sandboxes)
-	h := &workspace.Homes{
+	h := &homes.Store{
 		Dir: filepath.Join(c.Repo.StateDir(), "homes"), Most: c.Homes, Inputs: c.SetupInputs, Repo: c.Repo, Log: c.Log,
 		For: fmt.Sprintf("%s %q %q", c.Sandboxes.Name(), c.Setup, c.Env), Keyer: keyer,
 	}

@@ -1,4 +1,4 @@
-package workspace
+package homes
 
 import (
 	"context"
@@ -20,15 +20,15 @@ import (
 const kindFile = "kind"
 
 // kind is the content of kindFile.
-func (h *Homes) kind(ctx context.Context) string {
+func (h *Store) kind(ctx context.Context) string {
 	key, _ := h.key(ctx) // it has just been asked
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", h.For, key))
 	return hex.EncodeToString(sum[:])
 }
 
-// begin gives a new home the caches of the latest one of its kind: when the base moves, nothing is fetched again that its files
+// Begin gives a new home the caches of the latest one of its kind: when the base moves, nothing is fetched again that its files
 // still name. Only setup on a base has written there, before any agent. Without them, setup does the same and takes longer.
-func (f *filling) begin(ctx context.Context) {
+func (f *Filling) Begin(ctx context.Context) {
 	if f.h.Keyer != nil {
 		return // its files may be another user's
 	}
@@ -52,7 +52,7 @@ func (f *filling) begin(ctx context.Context) {
 }
 
 // copyCaches copies those that leave room for as much again.
-func (f *filling) copyCaches(ctx context.Context, from string) (err error) {
+func (f *Filling) copyCaches(ctx context.Context, from string) (err error) {
 	to := filepath.Join(f.dir, homeFolder)
 	var caches, folders []string
 	for _, name := range toolchain.Caches() {
@@ -70,6 +70,6 @@ func (f *filling) copyCaches(ctx context.Context, from string) (err error) {
 }
 
 // latest are all homes, the last used first. The name of one that is not whole has a dot.
-func (h *Homes) latest() []fs.FileInfo {
+func (h *Store) latest() []fs.FileInfo {
 	return disk.Newest(h.Dir, func(name string) bool { return !strings.Contains(name, ".") })
 }

@@ -1,4 +1,4 @@
-package workspace
+package homes
 
 import (
 	"context"
@@ -26,15 +26,15 @@ type step struct {
 }
 
 // life is that of the home of a commit, in which setup has put files into a worktree.
-func life(h *Homes, commit, tree string) []step {
-	var f *filling
+func life(h *Store, commit, tree string) []step {
+	var f *Filling
 	var list []byte
 	half, made := func() string { return filepath.Join(f.dir, treeFolder) }, func() string { return filepath.Join(f.dir, madeFile) }
 	name := func() string { return filepath.Join(h.Dir, f.name) }
 	ctx := context.Background()
 	return []step{
 		{"begun", func() (err error) {
-			if f, err = h.fill(ctx, commit); err == nil && f == nil {
+			if f, err = h.Fill(ctx, commit); err == nil && f == nil {
 				err = errors.New("it is not filled")
 			}
 			return err
@@ -52,7 +52,7 @@ func life(h *Homes, commit, tree string) []step {
 		}},
 		{"moved", func() error {
 			err := errors.Join(os.Rename(filepath.Join(half(), "out"), filepath.Join(tree, "out")), os.Remove(half()))
-			if moved, failed := f.keepMade(ctx, tree, commit); err == nil && (!moved || failed != nil) {
+			if moved, failed := f.KeepMade(ctx, tree, commit); err == nil && (!moved || failed != nil) {
 				return errors.Join(failed, errors.New("it is not moved"))
 			}
 			var failed error
@@ -60,7 +60,7 @@ func life(h *Homes, commit, tree string) []step {
 			return errors.Join(err, failed, os.Remove(made()))
 		}},
 		{"listed", func() error { return os.WriteFile(made(), list, 0o600) }},
-		{"kept", func() error { f.end(ctx, true); return nil }},
+		{"kept", func() error { f.End(ctx, true); return nil }},
 		{"going", func() error { return os.Rename(name(), name()+".old") }}, // as remove does
 		{"half gone", func() error { return disk.RemoveAll(filepath.Join(name()+".old", treeFolder, "deps")) }},
 	}
@@ -84,7 +84,7 @@ func beKilled(after string) error {
 	if err != nil {
 		return err
 	}
-	h := &Homes{Dir: os.Getenv("HOMES"), Most: 1 << 20, Inputs: []string{"go.mod"}, Repo: repo, Log: slog.New(slog.DiscardHandler)}
+	h := &Store{Dir: os.Getenv("HOMES"), Most: 1 << 20, Inputs: []string{"go.mod"}, Repo: repo, Log: slog.New(slog.DiscardHandler)}
 	if err := liveUntil(life(h, os.Getenv("COMMIT"), os.Getenv("TREE")), after); err != nil {
 		return err
 	}
@@ -134,9 +134,9 @@ func TestHomesKilled(t *testing.T) {
 }
 
 // isWhole reports that a home is used, and makes sure that it has everything.
-func isWhole(t *testing.T, h *Homes, commit string) bool {
+func isWhole(t *testing.T, h *Store, commit string) bool {
 	t.Helper()
-	w := h.use(t.Context(), commit, "", false)
+	w := h.Use(t.Context(), commit, "", false)
 	if w == nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package workspace
+package homes
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // homes are those of a repository with a Go module, and the commits: one that changes what is built, and one that does not.
-func homes(t *testing.T) (h *Homes, first, source, module string) {
+func homes(t *testing.T) (h *Store, first, source, module string) {
 	t.Helper()
 	dir := t.TempDir()
 	git := func(args ...string) string {
@@ -56,13 +56,13 @@ func homes(t *testing.T) (h *Homes, first, source, module string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Homes{Dir: filepath.Join(t.TempDir(), "homes"), Most: 1 << 20, Repo: repo, Log: slog.New(slog.DiscardHandler)}, first, source, module
+	return &Store{Dir: filepath.Join(t.TempDir(), "homes"), Most: 1 << 20, Repo: repo, Log: slog.New(slog.DiscardHandler)}, first, source, module
 }
 
 // filled fills a home with so many bytes.
-func filled(t *testing.T, h *Homes, commit string, size int) bool {
+func filled(t *testing.T, h *Store, commit string, size int) bool {
 	t.Helper()
-	f, err := h.fill(t.Context(), commit)
+	f, err := h.Fill(t.Context(), commit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,30 +79,30 @@ func filled(t *testing.T, h *Homes, commit string, size int) bool {
 	if err := os.Chmod(closed, 0o500); err != nil { //nolint:gosec // as caches of tools have it
 		t.Fatal(err)
 	}
-	f.end(t.Context(), true)
+	f.End(t.Context(), true)
 	return true
 }
 
 func TestHomes(t *testing.T) {
 	t.Parallel()
 	h, first, source, module := homes(t)
-	if w := h.use(t.Context(), first, "", false); w != nil {
+	if w := h.Use(t.Context(), first, "", false); w != nil {
 		t.Errorf("a home before one is made: %s", w.dir)
 	}
 	if !filled(t, h, first, 100<<10) || filled(t, h, source, 1) {
 		t.Error("one home is for all bases that build the same")
 	}
-	used := h.use(t.Context(), source, "", false)
+	used := h.Use(t.Context(), source, "", false)
 	dir := used.dir
 	if _, err := os.Stat(filepath.Join(dir, "closed", "x")); err != nil {
 		t.Error(err)
 	}
 	// A second process is as another one: the lock is the file's.
-	other := &Homes{Dir: h.Dir, Most: 120 << 10, Repo: h.Repo, Log: h.Log}
-	if w := other.use(t.Context(), module, "", false); w != nil {
+	other := &Store{Dir: h.Dir, Most: 120 << 10, Repo: h.Repo, Log: h.Log}
+	if w := other.Use(t.Context(), module, "", false); w != nil {
 		t.Errorf("the home of another module: %s", w.dir)
 	}
-	if w := other.use(t.Context(), module, first, false); w == nil || w.alone {
+	if w := other.Use(t.Context(), module, first, false); w == nil || w.Alone {
 		t.Errorf("the home of the base is no cache for it: %+v", w)
 	} else {
 		w.done()
@@ -125,7 +125,7 @@ func TestHomes(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("there is more than may be kept")
 	}
-	if w := other.use(t.Context(), module, "", false); w == nil {
+	if w := other.Use(t.Context(), module, "", false); w == nil {
 		t.Error("the latest is gone")
 	} else {
 		w.done()
@@ -212,7 +212,7 @@ func TestHomesOld(t *testing.T) {
 	h, first, _, _ := homes(t)
 	h.Inputs = []string{"go.mod"}
 	for i, age := range []string{"", "boot", "day"} {
-		f, err := h.fill(t.Context(), first)
+		f, err := h.Fill(t.Context(), first)
 		if f == nil || err != nil {
 			t.Fatalf("%d: not filled: %v", i, err)
 		}
@@ -220,18 +220,18 @@ func TestHomesOld(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(tree, "made"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if moved, err := f.keepMade(t.Context(), tree, first); !moved || err != nil {
+		if moved, err := f.KeepMade(t.Context(), tree, first); !moved || err != nil {
 			t.Fatal(moved, err)
 		}
-		f.end(t.Context(), true)
+		f.End(t.Context(), true)
 		dir := filepath.Join(h.Dir, f.name)
 		if made, ok, err := readMade(dir); !ok || err != nil || !slices.Equal(made, []string{"made"}) {
 			t.Fatal(made, ok, err)
 		}
-		if f, err := h.fill(t.Context(), first); f != nil || err != nil {
+		if f, err := h.Fill(t.Context(), first); f != nil || err != nil {
 			t.Fatalf("filled twice: %v", err)
 		}
-		file, old := filepath.Join(dir, madeFile), time.Now().Add(-ResultLife)
+		file, old := filepath.Join(dir, madeFile), time.Now().Add(-Life)
 		if age == "day" {
 			err = os.Chtimes(file, old, old)
 		} else {
@@ -287,7 +287,7 @@ func TestHomeKeys(t *testing.T) {
 	}
 	for key, want := range map[string]bool{"image 1": true, "image 2": false, "": false} {
 		h.Keyer = keyer(key)
-		w := h.use(t.Context(), first, "", false)
+		w := h.Use(t.Context(), first, "", false)
 		if (w != nil) != want {
 			t.Errorf("%q has the home %+v", key, w)
 		}
@@ -296,7 +296,7 @@ func TestHomeKeys(t *testing.T) {
 		}
 	}
 	h.Keyer = keyer("")
-	if f, err := h.fill(t.Context(), first); f != nil || err != nil {
+	if f, err := h.Fill(t.Context(), first); f != nil || err != nil {
 		t.Errorf("filled without a key: %v, %v", f, err)
 	}
 }
@@ -305,17 +305,17 @@ func TestHomeKeys(t *testing.T) {
 func TestHomesUnfinished(t *testing.T) {
 	t.Parallel()
 	h, first, _, module := homes(t)
-	f, err := h.fill(t.Context(), first)
+	f, err := h.Fill(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := h.fill(t.Context(), first); again != nil || err != nil {
+	if again, err := h.Fill(t.Context(), first); again != nil || err != nil {
 		t.Errorf("filled twice at once: %v", err)
 	}
 	if err := f.lock.Close(); err != nil { // as the end of the process does
 		t.Fatal(err)
 	}
-	if w := h.use(t.Context(), first, "", false); w != nil {
+	if w := h.Use(t.Context(), first, "", false); w != nil {
 		t.Errorf("half a home is used: %s", w.dir)
 	}
 	if !filled(t, h, module, 1) {
@@ -327,18 +327,18 @@ func TestHomesUnfinished(t *testing.T) {
 	if !filled(t, h, first, 2<<20) {
 		t.Error("not filled")
 	}
-	if w := h.use(t.Context(), first, "", false); w != nil {
+	if w := h.Use(t.Context(), first, "", false); w != nil {
 		t.Errorf("a home above the limit is kept: %s", w.dir)
 	}
-	f, err = h.fill(t.Context(), first)
+	f, err = h.Fill(t.Context(), first)
 	if err != nil || f == nil {
 		t.Fatal(f, err)
 	}
-	f.end(t.Context(), false)
-	if w := h.use(t.Context(), first, "", false); w != nil {
+	f.End(t.Context(), false)
+	if w := h.Use(t.Context(), first, "", false); w != nil {
 		t.Errorf("the home of a failed setup is kept: %s", w.dir)
 	}
-	if f, err := (&Homes{Dir: h.Dir, Repo: h.Repo}).fill(t.Context(), first); f != nil || err != nil {
+	if f, err := (&Store{Dir: h.Dir, Repo: h.Repo}).Fill(t.Context(), first); f != nil || err != nil {
 		t.Errorf("a home although none may be kept: %v", err)
 	}
 }
@@ -349,19 +349,19 @@ func TestHomesBeginWithCaches(t *testing.T) {
 	const cache, other = "go/pkg/mod/cache/x", ".config/x"
 	for name, c := range map[string]struct {
 		size int // of what is in the cache
-		next func(*Homes)
+		next func(*Store)
 		want bool
 	}{
-		"as before":          {100, func(*Homes) {}, true},
-		"another setup":      {100, func(h *Homes) { h.For = "another" }, false},
-		"too large":          {600 << 10, func(*Homes) {}, false},
-		"a sandbox's own":    {100, func(h *Homes) { h.Keyer = keyer("any") }, false},
-		"a pipe among files": {100, func(h *Homes) {}, false},
+		"as before":          {100, func(*Store) {}, true},
+		"another setup":      {100, func(h *Store) { h.For = "another" }, false},
+		"too large":          {600 << 10, func(*Store) {}, false},
+		"a sandbox's own":    {100, func(h *Store) { h.Keyer = keyer("any") }, false},
+		"a pipe among files": {100, func(h *Store) {}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, first, _, module := homes(t)
-			f, err := h.fill(t.Context(), first)
+			f, err := h.Fill(t.Context(), first)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,14 +377,14 @@ func TestHomesBeginWithCaches(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f.end(t.Context(), true)
+			f.End(t.Context(), true)
 			c.next(h)
-			next, err := h.fill(t.Context(), module)
+			next, err := h.Fill(t.Context(), module)
 			if err != nil || next == nil {
 				t.Fatal(next, err)
 			}
-			defer next.end(t.Context(), false)
-			next.begin(t.Context())
+			defer next.End(t.Context(), false)
+			next.Begin(t.Context())
 			info, err := os.Stat(filepath.Join(next.dir, homeFolder, cache))
 			if (err == nil) != c.want || err == nil && info.Size() != int64(c.size) {
 				t.Errorf("the cache: %v", err)

@@ -1,4 +1,6 @@
-package workspace
+// Package homes keeps what setup has made on a base for later sandboxes. Package pool/workspace shows it in them. It is a part of
+// package pool, and not for other programs.
+package homes
 
 import (
 	"context"
@@ -26,11 +28,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
-// Homes are what setup has made on a base, before any agent: a home, and beside it, where setup depends on known files only,
+// Store has what setup has made on a base, before any agent: a home, and beside it, where setup depends on known files only,
 // the files that it put into the worktree. All later sandboxes start with it. It is written once, by nothing but setup
 // commands, and never again. It is a cache: where it is missing, setup runs in an empty home. Homes are safe for concurrent
 // use, also by several processes.
-type Homes struct {
+type Store struct {
 	// Dir is where they are. Most is how many bytes all of them may take; the least recently used go first.
 	Dir  string
 	Most int64
@@ -69,7 +71,7 @@ const (
 )
 
 // name names what setup makes on a commit, which may build on another one.
-func (h *Homes) name(ctx context.Context, commit, from string) (n homeName, err error) {
+func (h *Store) name(ctx context.Context, commit, from string) (n homeName, err error) {
 	key, err := h.key(ctx)
 	if err != nil || key == "" {
 		return n, err
@@ -107,7 +109,7 @@ func (h *Homes) name(ctx context.Context, commit, from string) (n homeName, err 
 }
 
 // key is what the sandbox adds; empty: it keeps no home.
-func (h *Homes) key(ctx context.Context) (string, error) {
+func (h *Store) key(ctx context.Context) (string, error) {
 	if h.Keyer == nil {
 		return "any", nil
 	}
@@ -115,7 +117,7 @@ func (h *Homes) key(ctx context.Context) (string, error) {
 }
 
 // reader reports whether setup reads a file, named as git prints it.
-func (h *Homes) reader() func(file string) bool {
+func (h *Store) reader() func(file string) bool {
 	patterns := h.Reads.Files
 	if len(patterns) == 0 {
 		for _, e := range ecosystem.All() {
@@ -132,14 +134,14 @@ func (h *Homes) reader() func(file string) bool {
 		case strings.HasPrefix(file, `"`): // not worth the decoding
 			return true
 		case len(h.Inputs) > 0:
-			return slices.ContainsFunc(h.Inputs, func(in string) bool { return isBelow(file, in) })
+			return slices.ContainsFunc(h.Inputs, func(in string) bool { return IsBelow(file, in) })
 		}
 		return match.Any(patterns, file)
 	}
 }
 
-// isBelow reports a file that an input is or holds.
-func isBelow(file, in string) bool {
+// IsBelow reports a file that an input is or holds.
+func IsBelow(file, in string) bool {
 	in = path.Clean(in)
 	return in == "." || file == in || strings.HasPrefix(file, in+"/")
 }
@@ -147,7 +149,7 @@ func isBelow(file, in string) bool {
 // textLimit is how much of the files that setup reads is looked at.
 const textLimit = 8 << 20
 
-func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err error) {
+func (h *Store) digest(ctx context.Context, commit, key string) (n homeName, err error) {
 	sum := sha256.New()
 	_, _ = fmt.Fprintf(sum, "%s %q %q\n%s\n", h.For, h.Inputs, h.Reads.Files, key)
 	known := len(h.Inputs) == 0 && len(h.Reads.Files) > 0
@@ -160,7 +162,7 @@ func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err
 	err = h.Repo.Git().Lines(ctx, func(line []byte) {
 		about, file, _ := strings.Cut(string(line), "\t")
 		if len(h.Inputs) > 0 || reads(file) {
-			missing = slices.DeleteFunc(missing, func(in string) bool { return isBelow(file, in) })
+			missing = slices.DeleteFunc(missing, func(in string) bool { return IsBelow(file, in) })
 			_, _ = fmt.Fprintf(sum, "%s\n", line)
 			if strings.HasPrefix(about, "120000 ") || strings.HasPrefix(about, "160000 ") {
 				links = append(links, file)
@@ -189,17 +191,29 @@ func (h *Homes) digest(ctx context.Context, commit, key string) (n homeName, err
 	return n, nil
 }
 
-// warmth is what setup has made for a commit, while it is in use.
-type warmth struct {
+// Home is what setup has made for a commit, while it is in use.
+type Home struct {
+	Alone bool // setup would make the same on the commit
 	dir   string
-	alone bool // setup would make the same on the commit
 	done  func()
 }
 
-// use is what setup has made for a commit or else, by way of a cache, for the one that it builds on; nil when there is nothing.
+// Dir is the home itself.
+func (h *Home) Dir() string { return filepath.Join(h.dir, homeFolder) }
+
+// Tree is the folder with what setup has put into the worktree.
+func (h *Home) Tree() string { return filepath.Join(h.dir, treeFolder) }
+
+// Made lists what is in Tree. ok is false when that is not kept, or too old: what is outside of the repository changes, too.
+func (h *Home) Made() (made []string, ok bool, err error) { return readMade(h.dir) }
+
+// Done says that the home is not used any more.
+func (h *Home) Done() { h.done() }
+
+// Use is what setup has made for a commit or else, by way of a cache, for the one that it builds on; nil when there is nothing.
 // strict: a home that may be more than a cache, such as one with installed packages, serves no commit with other files that setup
 // reads.
-func (h *Homes) use(ctx context.Context, commit, from string, strict bool) *warmth {
+func (h *Store) Use(ctx context.Context, commit, from string, strict bool) *Home {
 	n, err := h.name(ctx, commit, from)
 	if err != nil || n.name == "" {
 		return nil
@@ -215,7 +229,7 @@ func (h *Homes) use(ctx context.Context, commit, from string, strict bool) *warm
 	return h.open(ctx, n)
 }
 
-func (h *Homes) open(ctx context.Context, n homeName) *warmth {
+func (h *Store) open(ctx context.Context, n homeName) *Home {
 	dir := filepath.Join(h.Dir, n.name)
 	if _, err := os.Lstat(dir); err != nil {
 		return nil
@@ -229,11 +243,11 @@ func (h *Homes) open(ctx context.Context, n homeName) *warmth {
 		_ = lock.Close()
 		return nil
 	}
-	return &warmth{dir: dir, alone: n.alone, done: func() { _ = lock.Close() }}
+	return &Home{Alone: n.alone, dir: dir, done: func() { _ = lock.Close() }}
 }
 
 // lock waits for a moment only.
-func (h *Homes) lock(ctx context.Context, name string, how int) (*os.File, error) {
+func (h *Store) lock(ctx context.Context, name string, how int) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(h.Dir, name+".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
@@ -259,18 +273,24 @@ const (
 	lockPause = 5 * time.Millisecond
 )
 
-// filling is a home that is being filled.
-type filling struct {
-	h     *Homes
+// Filling is a home that is being filled.
+type Filling struct {
+	h     *Store
 	name  string
 	kind  string // what it depends on besides the base's files
-	alone bool   // what setup puts into the worktree may be kept, too
+	Alone bool   // what setup puts into the worktree may be kept, too
 	dir   string
 	lock  *os.File
 }
 
-// fill begins a home for a base; nil when there is one, or somebody else is at it.
-func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
+// Dir is the folder with everything that is to be kept.
+func (f *Filling) Dir() string { return f.dir }
+
+// Home is the home that setup fills.
+func (f *Filling) Home() string { return filepath.Join(f.dir, homeFolder) }
+
+// Fill begins a home for a base; nil when there is one, or somebody else is at it.
+func (h *Store) Fill(ctx context.Context, commit string) (*Filling, error) {
 	if h == nil || h.Most <= 0 {
 		return nil, nil
 	}
@@ -289,7 +309,7 @@ func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // somebody uses or fills it
 	}
-	f := &filling{h: h, name: name, kind: h.kind(ctx), alone: n.alone, dir: filepath.Join(h.Dir, name+".new"), lock: lock}
+	f := &Filling{h: h, name: name, kind: h.kind(ctx), Alone: n.alone, dir: filepath.Join(h.Dir, name+".new"), lock: lock}
 	if _, err = os.Lstat(filepath.Join(h.Dir, name)); err == nil {
 		if !n.alone || !isOld(filepath.Join(h.Dir, name)) {
 			return nil, lock.Close()
@@ -311,8 +331,8 @@ func (h *Homes) fill(ctx context.Context, commit string) (*filling, error) {
 	return f, nil
 }
 
-// end keeps the home, or drops it.
-func (f *filling) end(ctx context.Context, keep bool) {
+// End keeps the home, or drops it.
+func (f *Filling) End(ctx context.Context, keep bool) {
 	if f == nil {
 		return
 	}
@@ -331,42 +351,22 @@ func (f *filling) end(ctx context.Context, keep bool) {
 	}
 }
 
-// Prune removes what a crash left, and homes that nobody uses, the least recently used first, until all together take no more
-// than so many bytes. It only needs Dir and Log.
-func (h *Homes) Prune(ctx context.Context, most int64) {
-	for _, half := range disk.Newest(h.Dir, func(name string) bool { return strings.Contains(name, ".") }) {
-		name, _, _ := strings.Cut(half.Name(), ".")
-		h.drop(ctx, name, half.Name())
+// Kept is the name of the home that setup on a commit has left; empty: it has left none.
+func (h *Store) Kept(ctx context.Context, commit string) string {
+	if h == nil || h.Most <= 0 {
+		return ""
 	}
-	var all int64
-	for _, home := range h.latest() {
-		if all += disk.Measure(ctx, h.Dir, filepath.Join(h.Dir, home.Name())).Bytes; all > most {
-			h.drop(ctx, home.Name(), home.Name())
-		}
+	if n, err := h.name(ctx, commit, ""); err == nil && n.name != "" && h.Has(n.name) {
+		return n.name
 	}
+	return ""
 }
 
-// drop removes a folder unless somebody uses the home.
-func (h *Homes) drop(ctx context.Context, name, folder string) {
-	lock, err := h.lock(ctx, name, unix.LOCK_EX)
-	if err != nil {
-		return
+// Has reports that there is a home, or that none are kept any more.
+func (h *Store) Has(name string) bool {
+	if h == nil || h.Most <= 0 {
+		return true
 	}
-	err = h.remove(name, folder)
-	// The lock's file stays: whoever has opened it locks the same one as all others.
-	if err := errors.Join(err, lock.Close()); err != nil {
-		h.Log.Warn("remove a home that setup has filled", "error", err)
-	}
-}
-
-// remove removes a folder of a home that is locked.
-func (h *Homes) remove(name, folder string) error {
-	gone := filepath.Join(h.Dir, folder)
-	if folder == name { // half of it must not be found under its name
-		gone += ".old"
-		if err := errors.Join(disk.RemoveAll(gone), os.Rename(filepath.Join(h.Dir, name), gone)); err != nil {
-			return err
-		}
-	}
-	return disk.RemoveAll(gone)
+	_, err := os.Lstat(filepath.Join(h.Dir, filepath.Base(name)))
+	return err == nil
 }

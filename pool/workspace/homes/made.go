@@ -1,0 +1,152 @@
+package homes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/diff"
+	"github.com/ralph-pool/ralph/worktree/layer"
+)
+
+// Life is how long what setup has put into a worktree is used: what is outside of the repository changes, too.
+const Life = 24 * time.Hour
+
+// mostMade is how many files and folders of a worktree are kept, without those that are in one of them.
+const mostMade = 200
+
+// readMade lists what setup has put into the worktree. ok is false when that is not kept, or too old: what is outside of the
+// repository changes, too.
+func readMade(dir string) (made []string, ok bool, err error) {
+	file := filepath.Join(dir, madeFile)
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	text, failed := os.ReadFile(file)
+	if err := errors.Join(err, failed); err != nil {
+		return nil, false, err
+	}
+	boot, names, _ := strings.Cut(string(text), "\x00")
+	made = strings.FieldsFunc(names, func(r rune) bool { return r == 0 })
+	return made, boot == layer.Boot() && time.Since(info.ModTime()) < Life, nil
+}
+
+// isOld reports a home with files that are too old.
+func isOld(dir string) bool {
+	_, ok, err := readMade(dir)
+	_, none := os.Lstat(filepath.Join(dir, madeFile))
+	return none == nil && err == nil && !ok
+}
+
+// KeepMade takes what setup has put into the worktree of a commit out of it and into the home. Everything that could write to
+// the worktree has ended. moved is false when all is where it was.
+func (f *Filling) KeepMade(ctx context.Context, worktree, commit string) (moved bool, err error) {
+	tracked, err := diff.List(ctx, f.h.Repo.Git(), commit)
+	if err != nil {
+		return false, err
+	}
+	made, err := madeIn(worktree, tracked)
+	if err != nil {
+		return false, err
+	}
+	tree := filepath.Join(f.dir, treeFolder)
+	err = os.Mkdir(tree, 0o700)
+	for _, name := range made {
+		from, to := filepath.Join(worktree, name), filepath.Join(tree, name)
+		err = errors.Join(err, own(from), os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(from, to))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(f.dir, madeFile), []byte(layer.Boot()+"\x00"+strings.Join(made, "\x00")), 0o600)
+	}
+	return true, err
+}
+
+// own gives files to this process's user, as those of a checkout are.
+func own(top string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return filepath.WalkDir(top, func(at string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(at, 0, os.Getegid()))
+	})
+}
+
+// madeIn lists the files and folders of a worktree that its commit does not have, without those that are in one of them.
+func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err error) {
+	folders := map[string]bool{}
+	for name := range tracked {
+		for dir := path.Dir(name); dir != "." && !folders[dir]; dir = path.Dir(dir) {
+			folders[dir] = true
+		}
+	}
+	links := map[uint64]uint64{} // of files that have more names than were seen, by inode
+	top := ""
+	err = filepath.WalkDir(worktree, func(at string, e fs.DirEntry, err error) error {
+		if err != nil || at == worktree {
+			return err
+		}
+		name, err := filepath.Rel(worktree, at)
+		_, known := tracked[name]
+		switch {
+		case err != nil:
+			return err
+		case top != "" && strings.HasPrefix(name, top+"/"):
+		case name == ".git":
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case known && e.IsDir(): // of a submodule
+			if files, err := os.ReadDir(at); err != nil || len(files) > 0 {
+				return errors.Join(err, errors.New("setup has put files into a submodule"))
+			}
+			return nil
+		case known:
+			return nil
+		case folders[name] && e.IsDir():
+			return nil
+		default:
+			if top = name; len(made) == mostMade {
+				return fmt.Errorf("setup has put more than %d files and folders into the worktree", mostMade)
+			}
+			made = append(made, name)
+		}
+		if strings.EqualFold(e.Name(), ".git") {
+			return errors.New("setup has made a repository")
+		}
+		return keepable(e, links)
+	})
+	if len(links) > 0 && err == nil {
+		err = errors.New("setup has made hard links to files of the worktree")
+	}
+	return made, err
+}
+
+// keepable looks at a file that is to be kept.
+func keepable(e fs.DirEntry, links map[uint64]uint64) error {
+	info, err := e.Info()
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() && mode.Type() != fs.ModeSymlink {
+		return errors.New("setup has made a pipe, a socket or a device")
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && !info.IsDir() && st.Nlink > 1 {
+		left, seen := links[st.Ino]
+		if !seen {
+			left = uint64(st.Nlink) //nolint:unconvert // smaller on some systems
+		}
+		if links[st.Ino] = left - 1; left == 1 {
+			delete(links, st.Ino)
+		}
+	}
+	return nil
+}
