@@ -42,8 +42,8 @@ func (f *Filling) Begin(ctx context.Context) {
 		if from == nil {
 			continue
 		}
-		err = f.copyCaches(ctx, filepath.Join(from.dir, homeFolder))
-		from.done()
+		err = f.copyCaches(ctx, from.Dir())
+		from.Done()
 		if err != nil && ctx.Err() == nil {
 			f.h.Log.Warn("setup fetches everything again", "reason", err)
 		}
@@ -53,7 +53,7 @@ func (f *Filling) Begin(ctx context.Context) {
 
 // copyCaches copies those that leave room for as much again.
 func (f *Filling) copyCaches(ctx context.Context, from string) (err error) {
-	to := filepath.Join(f.dir, homeFolder)
+	to := f.Home()
 	var caches, folders []string
 	for _, name := range toolchain.Caches() {
 		if info, err := os.Lstat(filepath.Join(from, name)); err == nil && info.IsDir() {

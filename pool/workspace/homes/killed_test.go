@@ -140,7 +140,7 @@ func isWhole(t *testing.T, h *Store, commit string) bool {
 	if w == nil {
 		return false
 	}
-	defer w.done()
+	defer w.Done()
 	if names, ok, err := readMade(w.dir); !ok || err != nil || !slices.Equal(names, []string{"deps", "out"}) {
 		t.Errorf("files of the worktree: %q, %v, %v", names, ok, err)
 	}

@@ -195,7 +195,7 @@ func (h *Store) digest(ctx context.Context, commit, key string) (n homeName, err
 type Home struct {
 	Alone bool // setup would make the same on the commit
 	dir   string
-	done  func()
+	lock  *os.File
 }
 
 // Dir is the home itself.
@@ -208,7 +208,7 @@ func (h *Home) Tree() string { return filepath.Join(h.dir, treeFolder) }
 func (h *Home) Made() (made []string, ok bool, err error) { return readMade(h.dir) }
 
 // Done says that the home is not used any more.
-func (h *Home) Done() { h.done() }
+func (h *Home) Done() { _ = h.lock.Close() }
 
 // Use is what setup has made for a commit or else, by way of a cache, for the one that it builds on; nil when there is nothing.
 // strict: a home that may be more than a cache, such as one with installed packages, serves no commit with other files that setup
@@ -243,7 +243,7 @@ func (h *Store) open(ctx context.Context, n homeName) *Home {
 		_ = lock.Close()
 		return nil
 	}
-	return &Home{Alone: n.alone, dir: dir, done: func() { _ = lock.Close() }}
+	return &Home{Alone: n.alone, dir: dir, lock: lock}
 }
 
 // lock waits for a moment only.

@@ -105,7 +105,7 @@ func TestHomes(t *testing.T) {
 	if w := other.Use(t.Context(), module, first, false); w == nil || w.Alone {
 		t.Errorf("the home of the base is no cache for it: %+v", w)
 	} else {
-		w.done()
+		w.Done()
 	}
 	past := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(dir, past, past); err != nil {
@@ -117,7 +117,7 @@ func TestHomes(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Errorf("a home in use is gone: %v", err)
 	}
-	used.done()
+	used.Done()
 	if err := os.Chtimes(dir, past, past); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestHomes(t *testing.T) {
 	if w := other.Use(t.Context(), module, "", false); w == nil {
 		t.Error("the latest is gone")
 	} else {
-		w.done()
+		w.Done()
 	}
 }
 
@@ -292,7 +292,7 @@ func TestHomeKeys(t *testing.T) {
 			t.Errorf("%q has the home %+v", key, w)
 		}
 		if w != nil {
-			w.done()
+			w.Done()
 		}
 	}
 	h.Keyer = keyer("")
