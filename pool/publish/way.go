@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // InTheWay says what of the user's keeps the checkout of a base branch from moving on to a commit. The error wraps
@@ -47,7 +48,7 @@ func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (b
 		if at == "" {
 			continue
 		}
-		if has, err := repo.Git().Absorbed(ctx, base.Commit, []string{at}); err != nil || !has[at] {
+		if has, err := span.Absorbed(ctx, repo.Git(), base.Commit, []string{at}); err != nil || !has[at] {
 			return base, tip, cmp.Or(err, InTheWay(ctx, repo, base, at))
 		}
 	}

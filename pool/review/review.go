@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // Backlog is what Merged looks at. All but Keys and PickUp is required.
@@ -71,7 +72,7 @@ func (b Backlog) Merged(ctx context.Context, base worktree.Base) ([]tracker.Issu
 		return nil, nil
 	}
 	// Also rebased or squashed. A branch that was only reset to the base, or has got more commits since, is not merged.
-	has, err := b.Repo.Git().Absorbed(ctx, base.Commit, tips)
+	has, err := span.Absorbed(ctx, b.Repo.Git(), base.Commit, tips)
 	if err != nil {
 		return nil, fmt.Errorf("compare with %s: %w", base.Name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // Open are the finished works that nobody has merged, by the key of their issue, with where they are: ralph's requests on a
@@ -104,7 +105,7 @@ func (b Backlog) Unmerged(ctx context.Context, base worktree.Base, tips map[stri
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	has, err := b.Repo.Git().Absorbed(ctx, base.Commit, look)
+	has, err := span.Absorbed(ctx, b.Repo.Git(), base.Commit, look)
 	if err != nil {
 		return nil, fmt.Errorf("compare with %s: %w", base.Name, err)
 	}

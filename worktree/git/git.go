@@ -217,47 +217,6 @@ func (g Runner) MergeTree(ctx context.Context, ours, theirs string) (tree, confl
 	return tree, "", err
 }
 
-// Absorbed reports of commits, by their full ids, whether ours has what they have changed, whatever commits brought it: merging
-// one would change nothing. Commits that cannot be merged, such as those of another history, have not got there, nor have those
-// that are not here. One that ours contains costs no process of its own.
-func (g Runner) Absorbed(ctx context.Context, ours string, theirs []string) (map[string]bool, error) {
-	config, err := g.Config(ctx)
-	if err != nil {
-		return nil, err
-	}
-	g = g.With(config.WithoutPrograms()...) // a merge driver may drop what they have changed
-	ids, err := g.IDs(ctx, append([]string{ours + "^{tree}"}, theirs...))
-	if err != nil {
-		return nil, err
-	}
-	here := slices.DeleteFunc(slices.Clone(ids[1:]), func(id string) bool { return id == "" })
-	out, err := g.Run(ctx, strings.Join(append(slices.Clip(here), "^"+ours), "\n")+"\n", "rev-list", "--stdin")
-	if err != nil {
-		return nil, err
-	}
-	absorbed := map[string]bool{}
-	for _, id := range here {
-		absorbed[id] = true
-	}
-	var open []string
-	for id := range strings.SplitSeq(out, "\n") {
-		if absorbed[id] {
-			absorbed[id], open = false, append(open, id)
-		}
-	}
-	for len(open) > 0 {
-		trees, err := g.mergedTrees(ctx, ours, open)
-		if err != nil {
-			return nil, err
-		}
-		for i, tree := range trees {
-			absorbed[open[i]] = tree == ids[0] // a diff may leave out submodules
-		}
-		open = open[min(len(trees)+1, len(open)):] // git ends at one that cannot be merged
-	}
-	return absorbed, nil
-}
-
 // IDs are the full ids of named objects, "" for one that is not here, from one process.
 func (g Runner) IDs(ctx context.Context, names []string) ([]string, error) {
 	out, err := g.Run(ctx, strings.Join(names, "\n")+"\n", "cat-file", "--batch-check=%(objectname)")
@@ -274,32 +233,6 @@ func (g Runner) IDs(ctx context.Context, names []string) ([]string, error) {
 		}
 	}
 	return ids, nil
-}
-
-// mergedTrees merges each commit with ours in one process, until one cannot be merged. The tree is empty where files conflict.
-func (g Runner) mergedTrees(ctx context.Context, ours string, theirs []string) ([]string, error) {
-	var pairs strings.Builder
-	for _, id := range theirs {
-		fmt.Fprintf(&pairs, "%s %s\n", ours, id)
-	}
-	out, err := g.WithMemory(AgentMemory).Run(ctx, pairs.String(), "merge-tree", "--stdin", "--name-only", "--no-messages")
-	if err != nil && !Failed(err) {
-		return nil, err
-	}
-	// Of each: whether it is clean, its tree, the names of files that conflict, and nothing.
-	var trees []string
-	for fields := strings.Split(out, "\x00"); len(fields) > 2; {
-		end := 2 + slices.Index(fields[2:], "")
-		if end < 2 {
-			break
-		}
-		tree := ""
-		if fields[0] == "1" {
-			tree = fields[1]
-		}
-		trees, fields = append(trees, tree), fields[end+1:]
-	}
-	return trees, nil
 }
 
 // CommitTree makes a commit of a tree.

@@ -2,7 +2,6 @@ package git
 
 import (
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,39 +98,5 @@ func TestStaleLocks(t *testing.T) {
 				t.Errorf("lock: %v", err)
 			}
 		})
-	}
-}
-
-// What the base has is found for all commits together: merged, squashed, not yet, and unknown here.
-func TestAbsorbed(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	commit := func(branch, file string) string {
-		r.git("switch", "-q", "-C", branch, "start")
-		if err := os.WriteFile(filepath.Join(r.dir, file), []byte("x\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		r.git("add", ".")
-		r.git("commit", "-qm", branch)
-		return r.git("rev-parse", "HEAD")
-	}
-	r.git("branch", "-f", "start")
-	merged, squashed, open, conflicting := commit("merged", "a"), commit("squashed", "b"), commit("open", "c"), commit("conflicting", "e")
-	r.git("switch", "-q", "--orphan", "foreign")
-	r.git("commit", "-qm", "another history", "--allow-empty")
-	foreign := r.git("rev-parse", "HEAD")
-	r.git("switch", "-q", "-C", "base", "start")
-	r.git("merge", "-q", "--no-ff", "-m", "merge", "merged")
-	r.git("merge", "-q", "--squash", "squashed")
-	r.git("commit", "-qm", "squash")
-	if err := os.WriteFile(filepath.Join(r.dir, "e"), []byte("ours\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.git("add", ".")
-	r.git("commit", "-qm", "ours")
-	unknown := "0123456789012345678901234567890123456789"
-	got, err := r.Absorbed(t.Context(), "base", []string{unknown, foreign, merged, conflicting, foreign, squashed, open})
-	if want := map[string]bool{merged: true, squashed: true, open: false, foreign: false, conflicting: false}; err != nil || !maps.Equal(got, want) {
-		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 }

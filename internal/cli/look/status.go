@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // NewStatus makes `ralph status`.
@@ -66,7 +67,7 @@ func MarkMerged(ctx context.Context, p *compose.Parts, states []RunState) {
 		base, err := p.Repo.Base(ctx, name)
 		absorbed := map[string]bool{}
 		if err == nil {
-			absorbed, err = p.Repo.Git().Absorbed(ctx, base.Commit, list)
+			absorbed, err = span.Absorbed(ctx, p.Repo.Git(), base.Commit, list)
 		}
 		if err != nil {
 			p.Log.Debug("commits not compared with the base", "base", name, "error", err)
