@@ -139,7 +139,7 @@ func (w *Workspace) inLayer(file string) bool {
 func (w *Workspace) differ(ctx context.Context, commit string, may func(path string) bool) (paths []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, differTime)
 	defer cancel()
-	files, err := w.c.Repo.Git().Out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
+	files, err := w.c.Repo.Git().Files(ctx, commit)
 	if err != nil {
 		return nil, err
 	}

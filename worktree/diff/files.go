@@ -111,7 +111,7 @@ func Texts(ctx context.Context, g git.Runner, entries []Entry, limit Limit) (map
 
 // List are all files of a commit, by path.
 func List(ctx context.Context, g git.Runner, commit string) (map[string]Entry, error) {
-	out, err := g.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
+	out, err := g.Files(ctx, commit)
 	if err != nil {
 		return nil, fmt.Errorf("list files: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 // Links are the symbolic links of a commit, by path, and their targets as they are written. One that leads to a path in the
 // checkout at top by an absolute path begins with a slash and goes on from there; other absolute ones are left out.
 func Links(ctx context.Context, g git.Runner, commit, top string) (map[string]string, error) {
-	out, err := g.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
+	out, err := g.Files(ctx, commit)
 	if err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree/reuse"
 )
 
-// known keeps what the configuration of repositories says for as long as none of its files changes. A process of git costs
-// more than all of these looks at files.
+// known keeps what the configuration of repositories says for as long as none of its files changes, and the files of the last commits.
+// A process of git costs more than all of these looks at files.
 type known struct {
-	mu   sync.Mutex
-	kept map[string]*kept // by repository and environment
+	mu    sync.Mutex
+	kept  map[string]*kept  // by repository and environment
+	lists map[string]string // files of commits, see Files
 }
 
 // kept is one configuration as it was read.
@@ -27,8 +28,10 @@ type kept struct {
 }
 
 const (
-	mostKept = 16                     // configurations
-	settled  = 100 * time.Millisecond // the age from which a file's time tells each change of it
+	mostKept    = 16                     // configurations
+	mostLists   = 4                      // of files
+	longestList = 1 << 20                // bytes of each
+	settled     = 100 * time.Millisecond // the age from which a file's time tells each change of it
 )
 
 // Remembering has the runner, and all made from it, read the configuration anew only when one of its files has changed, and keep
@@ -137,6 +140,28 @@ func (k *known) of(g Runner) *kept {
 		}
 	}
 	return kept
+}
+
+// Files lists all files of a commit, as git ls-tree -r -z does. A run asks several times for those of its base: a short list is kept.
+func (g Runner) Files(ctx context.Context, commit string) (string, error) {
+	if g.known != nil {
+		g.known.mu.Lock()
+		list := g.known.lists[commit]
+		g.known.mu.Unlock()
+		if list != "" {
+			return list, nil
+		}
+	}
+	list, err := g.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
+	if err == nil && g.known != nil && IsObject(commit) && len(list) <= longestList {
+		g.known.mu.Lock()
+		defer g.known.mu.Unlock()
+		if g.known.lists == nil || len(g.known.lists) >= mostLists {
+			g.known.lists = map[string]string{}
+		}
+		g.known.lists[commit] = list
+	}
+	return list, err
 }
 
 // WithIdent makes sure that git knows a name for commits: the user's own, or ralph's where none is configured.

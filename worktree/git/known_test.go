@@ -172,3 +172,22 @@ func TestKnownIdent(t *testing.T) {
 		}
 	}
 }
+
+// A run asks several times for the files of its base.
+func TestFilesAreListedOnce(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	write(t, filepath.Join(r.dir, "a"), "")
+	r.git("add", ".")
+	r.git("commit", "-qm", "second")
+	trace := filepath.Join(t.TempDir(), "trace")
+	g, commit := r.With("GIT_TRACE="+trace).Remembering(), r.git("rev-parse", "HEAD")
+	for range 2 {
+		if list, err := g.Files(t.Context(), commit); err != nil || !strings.HasSuffix(list, "\ta\x00") {
+			t.Errorf("%q, %v", list, err)
+		}
+	}
+	if text, err := os.ReadFile(trace); err != nil || strings.Count(string(text), "built-in: git ls-tree") != 1 {
+		t.Errorf("%v: %s", err, text)
+	}
+}
