@@ -76,6 +76,18 @@ func TestNoOtherCommits(t *testing.T) {
 	}
 }
 
+// A branch whose commit is gone hides no other.
+func TestOtherCommitsBesideOneThatIsGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.workIn("k", "r1", true, `git checkout -qb other; git commit -q --allow-empty -m other; git checkout -q -
+git rev-parse HEAD | tr 0-9a-f 1-9a-f0 >"$(git rev-parse --git-path refs/heads/gone)"`)
+	got, err := tree.Import(t.Context(), boxed(tree))
+	if err != nil || len(got.Others) != 1 || f.git("log", "-1", "--format=%s", got.Others[0]) != "other" {
+		t.Errorf("imported %+v, error %v", got, err)
+	}
+}
+
 // Other commits that the host refuses, or that are broken, cost nothing but themselves.
 func TestRefusedOtherCommits(t *testing.T) {
 	t.Parallel()

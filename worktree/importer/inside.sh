@@ -191,19 +191,25 @@ snapshot() {
 	return 1
 }
 
+# refs lists branches, tags and stashes, with their kinds if all of their objects are there.
+refs() {
+	set -- refs/heads refs/tags refs/stash
+	git for-each-ref --format='%(objectname) %(objecttype)' "$@" >"$temp/named" || git for-each-ref --format='%(objectname)' "$@" >"$temp/named"
+}
+
 # others prints the commits of branches, tags and stashes that neither $1 nor the history has, without those below them.
 others() {
 	[ "$what" = all ] || return
-	git for-each-ref --format='%(objectname)' refs/heads refs/tags refs/stash >"$temp/named"
+	[ "$pass" = first ] && [ -f "$temp/named" ] || refs
 	named=
-	while [ -z "$named" ] && read -r commit; do
+	while [ -z "$named" ] && read -r commit kind; do
 		case " $1 $have " in *" $commit "*) ;; *) named=$commit ;; esac
 	done <"$temp/named"
 	[ -n "$named" ] || [ -f "$private/logs/refs/stash" ] || return
 	{
 		cat "$temp/named"
 		[ -f "$private/logs/refs/stash" ] && cut -d ' ' -f 2 "$private/logs/refs/stash"
-	} | sed 's/$/^{commit}/' | git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ commit$//p' >"$temp/refs"
+	} | sed 's/ .*//; s/$/^{commit}/' | git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ commit$//p' >"$temp/refs"
 	for commit in "$1" $have; do printf '^%s\n' "$commit"; done >>"$temp/refs"
 	git for-each-ref --format='^%(objectname)' refs/remotes >>"$temp/refs"
 	git rev-list --children --stdin <"$temp/refs" >"$temp/heads" || note missed "not all commits outside of the branch can be read"
@@ -290,8 +296,11 @@ clean() {
 	esac
 	[ -z "$refused" ] && [ -f "$GIT_INDEX_FILE" ] && [ ! -s "$temp/inner" ] && [ ! -s "$temp/modules" ] || return
 	git -c status.renames=false status --porcelain=v2 --branch --untracked-files=normal --ignore-submodules=dirty >"$temp/status" 2>&1 || return
-	{ read -r mark key commit && [ "$mark $key" = "# branch.oid" ] && read -r mark key line && [ "$mark $key" = "# branch.head" ] && ! read -r line; } <"$temp/status" &&
-		[ "$(git rev-parse "$commit^{commit}")" = "$commit" ] # a branch may name a tag
+	{ read -r mark key commit && [ "$mark $key" = "# branch.oid" ] && read -r mark key line && [ "$mark $key" = "# branch.head" ] && ! read -r line; } <"$temp/status" && refs || return
+	while read -r line; do
+		[ "$line" = "$commit commit" ] && return # a branch may name a tag
+	done <"$temp/named"
+	return 1
 }
 
 # try sends the first commit that can be packed of HEAD, its log, the branch and the last imported one. The first time it
