@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // counted is a journal that keeps how many records it has given at once.
@@ -45,5 +46,45 @@ func TestSweepReadsFewRecords(t *testing.T) {
 	}
 	if n := s.most.Load(); n == 0 || n > 10 {
 		t.Errorf("a sweep reads %d records at once", n)
+	}
+}
+
+// readings counts the calls that read issues once the run has ended.
+type readings struct {
+	tracker.Tracker
+	reported atomic.Bool
+	late     atomic.Int64
+}
+
+func (r *readings) note() {
+	if r.reported.Load() {
+		r.late.Add(1)
+	}
+}
+
+func (r *readings) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+	r.note()
+	return r.Tracker.List(ctx, q)
+}
+
+func (r *readings) Get(ctx context.Context, key string) (tracker.Issue, error) {
+	r.note()
+	return r.Tracker.Get(ctx, key)
+}
+
+// A sweep over named issues ends with the last of them. It reads no backlog in which nothing is left for it.
+func TestNamedSweepReadsNothingAtItsEnd(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("first")
+	f.issue("second")
+	r := &readings{Tracker: f.Config.Run.Tracker}
+	f.Config.Run.Tracker = r
+	f.onStage(journal.StageEnd, func(journal.Record) { r.reported.Store(true) })
+	if got := f.one("first"); got.Key != "first" || got.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%s: %+v", got.Key, got.Verdict)
+	}
+	if n := r.late.Load(); n > 0 {
+		t.Errorf("%d reads", n)
 	}
 }

@@ -301,13 +301,14 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 	}
 }
 
-// ended adds a result to the summary. The backlog is listed again: issues may have waited for this one.
+// ended adds a result to the summary. The backlog is listed again, unless all named issues were tried: issues may have waited for this one.
 func (s *sweep) ended(r Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running--
 	delete(s.on, r.Issue.Key)
-	s.stale = s.stale || r.Closed || r.Skip == nil || s.held
+	left := len(s.keys) == 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
+	s.stale = s.stale || left && (r.Closed || r.Skip == nil || s.held)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	switch {
 	case r.Skip != nil && r.Unavailable != nil && s.summary.Unavailable != nil: // the summary has the reason
