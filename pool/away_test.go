@@ -1,6 +1,8 @@
 package pool_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -9,8 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // byHTTP makes the fixture reach its remote by HTTP. The next faults requests are answered with 503; negative: all.
@@ -108,5 +113,58 @@ func TestRemoteBack(t *testing.T) {
 				f.clean()
 			})
 		}
+	}
+}
+
+// deaf is a tracker that does not answer while it is off.
+type deaf struct {
+	tracker.Tracker
+	off *atomic.Bool
+}
+
+func (d deaf) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+	if d.off.Load() {
+		return tracker.Listing{}, &tracker.UnavailableError{Err: errors.New("502")}
+	}
+	return d.Tracker.List(ctx, q)
+}
+
+// An outage while a run is on, which may take hours, keeps new issues back only until it is over.
+func TestOutageDuringARun(t *testing.T) {
+	t.Parallel()
+	over := filepath.Join(t.TempDir(), "over")
+	f := newFixture(t, `case $RALPH_ISSUE_KEY in a) until test -e '`+over+`'; do sleep 0.02; done;; esac; `+commits)
+	off := &atomic.Bool{}
+	f.Config.Run.Tracker, f.Config.Refresh = deaf{f.Config.Run.Tracker, off}, 20*time.Millisecond
+	f.issue("a")
+	p := f.pool()
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	done := make(chan pool.Summary, 1)
+	go func() {
+		s, _ := p.Sweep(context.WithoutCancel(t.Context()))
+		done <- s
+	}()
+	t.Cleanup(func() { _ = os.WriteFile(over, nil, 0o600) })
+	until("a is not worked", func() bool { return len(p.Running()) == 1 })
+	off.Store(true)
+	until("nobody is told of the outage", func() bool { return p.Held() != nil })
+	f.issue("b")
+	off.Store(false)
+	until("b waits for the end of a", func() bool { r := f.runs("b"); return len(r) == 1 && !r[0].Ended.IsZero() })
+	if err := p.Held(); err != nil {
+		t.Errorf("after the outage: %v", err)
+	}
+	if err := os.WriteFile(over, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := <-done; s.Unavailable != nil || s.Count(journal.Succeeded) != 2 {
+		t.Errorf("%+v", s)
 	}
 }

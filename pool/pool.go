@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -145,6 +147,22 @@ func (p *Pool) Demand() int {
 		return 0
 	}
 	return p.runner.Lot().Bears(p.choices, time.Now())
+}
+
+// Held is why the sweeps that are on start no more runs for now; nil if nothing is in their way.
+func (p *Pool) Held() error {
+	p.mu.Lock()
+	list := slices.Collect(maps.Keys(p.sweeps))
+	p.mu.Unlock()
+	for _, s := range list {
+		s.mu.Lock()
+		err := cmp.Or(s.summary.Unavailable, s.away, s.short)
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Drain makes sweeps and WorkPlanned start no more runs, and sweeps return when theirs have ended. It cannot be undone.

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,10 @@ type sweep struct {
 	held    bool              // guarded by mu: issues wait for other runs
 	running int               // guarded by mu
 	started int               // guarded by mu: runs that count towards Limit
-	full    bool              // guarded by mu: the lack of disk space or budget has been reported
+	short   error             // guarded by mu: the lack of disk space or budget, which has been reported
+	away    error             // guarded by mu: why tracker or remote cannot be used, while runs go on
+	pause   time.Duration     // guarded by mu: before they are tried again
+	again   time.Time         // guarded by mu: when that is
 	stale   bool              // guarded by mu: the backlog has to be listed again
 	capped  bool              // guarded by mu: issues wait for a cap
 	summary Summary           // guarded by mu
@@ -201,7 +205,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		case <-refresh.C: // new issues start as soon as a worker is free
 			s.pool.obeyAll(ctx, s.keys)
 			s.mu.Lock()
-			s.stale = true
+			s.stale = s.stale || !time.Now().Before(s.again)
 			s.mu.Unlock()
 		case <-ctx.Done():
 		}
@@ -230,7 +234,10 @@ func (s *sweep) list(ctx context.Context) error {
 	case publish.Unreachable(err):
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.summary.Unavailable = err
+		if s.running > 0 && s.away == nil {
+			s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + err.Error()})
+		}
+		s.isAway(err)
 		return nil
 	default:
 		return err
@@ -238,7 +245,7 @@ func (s *sweep) list(ctx context.Context) error {
 	s.pool.handOver(ctx, plan.HandOver)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue = nil
+	s.queue, s.away, s.pause = nil, nil, 0
 	known := maps.Clone(s.tried)
 	add := func(t task) {
 		if !known[t.issue.Key] {
@@ -268,6 +275,20 @@ func (s *sweep) list(ctx context.Context) error {
 		s.pool.c.Run.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
 	}
 	return nil
+}
+
+// awayMax bounds the time between two attempts to reach tracker or remote while runs go on.
+const awayMax = 15 * time.Minute
+
+// isAway notes that tracker or remote cannot be used. That ends a sweep only when nothing is running: runs may take hours, and
+// an outage seconds. s.mu is held.
+func (s *sweep) isAway(err error) {
+	if s.running == 0 {
+		s.summary.Unavailable = err
+		return
+	}
+	s.away, s.queue, s.pause = err, nil, min(max(2*s.pause, s.pool.c.Refresh), awayMax)
+	s.again = time.Now().Add(s.pause)
 }
 
 // plan makes a plan. The first one of a sweep pins the base, and closes what people have merged before.
@@ -308,10 +329,10 @@ func (s *sweep) ended(r Result) {
 	s.running--
 	delete(s.on, r.Issue.Key)
 	left := len(s.keys) == 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
-	s.stale = s.stale || left && (r.Closed || r.Skip == nil || s.held)
+	s.stale = s.stale || left && (r.Closed || r.Skip == nil || s.held) || s.away != nil
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	switch {
-	case r.Skip != nil && r.Unavailable != nil && s.summary.Unavailable != nil: // the summary has the reason
+	case r.Skip != nil && r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.away) != nil: // the reason is known
 		s.started--
 		s.summary.Skipped = append(s.summary.Skipped, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
 	case r.Skip != nil:
@@ -327,7 +348,11 @@ func (s *sweep) ended(r Result) {
 	default:
 		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
 	}
-	if r.Unavailable != nil && s.summary.Unavailable == nil {
+	switch {
+	case r.Unavailable == nil || s.summary.Unavailable != nil:
+	case r.Skip != nil && publish.Outage(r.Unavailable): // it has begun nothing
+		s.isAway(r.Unavailable)
+	default:
 		s.summary.Unavailable = r.Unavailable
 		s.summary.ParkedUntil = r.Record.Verdict.RetryAt
 	}
@@ -350,12 +375,12 @@ func (s *sweep) noRoom(ctx context.Context, idle bool) bool {
 	}
 	switch {
 	case short == nil:
-		s.full = false
+		s.short = nil
 		return false
 	case idle:
 		s.summary.Unavailable = short
-	case !s.full:
-		s.full = true
+	case s.short == nil:
+		s.short = short
 		s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + short.Error()})
 	}
 	return true
