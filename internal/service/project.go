@@ -32,7 +32,7 @@ const (
 type Status struct {
 	Name, Repo string
 	State      State
-	Problem    string // what is wrong, in one line; the last sweep's, or of the configuration; empty: nothing
+	Problem    string // what is wrong, in one line: with the configuration, with the sweep that is on, or with the last; empty: nothing
 	Parallel   int
 	Poll       time.Duration
 	Running    []pool.Running   // here
@@ -236,6 +236,9 @@ func (p *project) turn(ctx context.Context) time.Duration {
 			p.reconfigure(ctx)
 		case <-check.C:
 			p.reconfigure(ctx)
+			if held := parts.held(); held != "" { // for as long as a run is on, that may be hours
+				parts.tell(held)
+			}
 		}
 	}
 }
@@ -359,9 +362,10 @@ func (p *project) status() Status {
 	s := Status{
 		Name: p.name, Repo: p.setup.Repo, Problem: p.wrong, Parallel: p.setup.Parallel, Poll: p.setup.Poll, Swept: p.swept, Next: p.next,
 	}
-	if s.Problem == "" {
-		s.Problem = p.problem
+	if p.sweeping && p.parts != nil {
+		s.Problem = cmp.Or(s.Problem, p.parts.held())
 	}
+	s.Problem = cmp.Or(s.Problem, p.problem)
 	switch {
 	case draining || p.leaving:
 		s.State = Draining

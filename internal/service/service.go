@@ -61,6 +61,20 @@ type Parts struct {
 	Folder func(ctx context.Context, run string) ([]byte, error)
 	// Elsewhere lists the records of runs that other processes work; nil: there are none, or nobody wants to know.
 	Elsewhere func(ctx context.Context) ([]journal.Record, error)
+	// Held is why Work begins nothing for now, nil if nothing is in its way; nil: only Pool knows.
+	Held func() error
+}
+
+// held is why nothing is begun for now, although a sweep is on.
+func (p *Parts) held() string {
+	err := p.Pool.Held()
+	if err == nil && p.Held != nil {
+		err = p.Held()
+	}
+	if err == nil {
+		return ""
+	}
+	return OneLine(err)
 }
 
 // Config is a service's set-up.

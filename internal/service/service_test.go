@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -126,6 +127,30 @@ func TestUnusedSlotsGoToOthers(t *testing.T) {
 	_, w := start(t, 3, a, b)
 	w.Until(t, "a", journal.EventStarted, 1)
 	w.Until(t, "b", journal.EventStarted, 2)
+}
+
+// What keeps new runs back is seen while one is on, and no longer than it lasts.
+func TestHeldWhileARunIsOn(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	p.Wait()
+	var away atomic.Bool
+	p.Held = func() error {
+		if away.Load() {
+			return errors.New("the database is away")
+		}
+		return nil
+	}
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventStarted, 1)
+	away.Store(true)
+	if st := until(t, s, "p", func(st service.Status) bool { return st.Problem != "" }); st.State != service.Working || st.Problem != "the database is away" {
+		t.Errorf("%+v", st)
+	}
+	away.Store(false)
+	until(t, s, "p", func(st service.Status) bool { return st.Problem == "" })
+	p.Go()
+	until(t, s, "p", in(service.Waiting))
 }
 
 // A change is taken up when the runs that are on have ended; a bad one is refused.

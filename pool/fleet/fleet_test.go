@@ -310,10 +310,16 @@ func TestOutageIsTwoLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		next("the database is away; what is being worked goes on")
+		if err := f.Away(); !errors.Is(err, ErrAway) {
+			t.Errorf("away: %v", err)
+		}
 		if err := own.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		next("the database is back")
+		if err := f.Away(); err != nil {
+			t.Errorf("back: %v", err)
+		}
 	}
 	f.Stop()
 	if len(log.got) > 0 {

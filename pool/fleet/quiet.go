@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"regexp"
 	"sync"
@@ -60,6 +61,17 @@ func (o *outage) justOver() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.ended.IsZero() && time.Since(o.ended) < quietTime
+}
+
+// ErrAway is the error of Away.
+var ErrAway = errors.New("the database is away; nothing new is begun until it is back")
+
+// Away is ErrAway while the database does not answer, else nil.
+func (f *Fleet) Away() error {
+	if f.outage.known() {
+		return ErrAway
+	}
+	return nil
 }
 
 // known reports an outage that has been logged.

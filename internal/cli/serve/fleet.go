@@ -112,6 +112,7 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 		}
 		return err
 	}
+	parts.Held = j.Away
 	parts.Wake, parts.Pause = func() { j.Wake(name) }, j.Pause(name)
 	if served {
 		parts.Elsewhere = func(ctx context.Context) ([]journal.Record, error) { return j.Elsewhere(ctx, name) }

@@ -39,6 +39,7 @@ type Project struct {
 	Store       journaltest.Memory
 	Pause       service.SharedPause // of its parts; nil: none
 	Elsewhere   func(context.Context) ([]journal.Record, error)
+	Held        func() error
 	Folder      func(ctx context.Context, run string) ([]byte, error)
 	Fetch       func(ctx context.Context, branch string) error
 
@@ -182,7 +183,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		return nil, err
 	}
 	p.opened++
-	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", InReview: "in-review", Dir: p.state, Pause: p.Pause, Elsewhere: p.Elsewhere, Folder: p.Folder, Fetch: p.Fetch, Problem: func(line string) {
+	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", InReview: "in-review", Dir: p.state, Pause: p.Pause, Elsewhere: p.Elsewhere, Folder: p.Folder, Fetch: p.Fetch, Held: p.Held, Problem: func(line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.problems = append(p.problems, line)
