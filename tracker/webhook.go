@@ -23,7 +23,7 @@ type Notice struct {
 
 // The errors of a delivery that is refused. They show nothing of the secret.
 var (
-	ErrForged       = errors.New("signature or token does not match the secret")
+	ErrForged       = errors.New("signature or token is missing, or does not match the secret")
 	ErrStale        = errors.New("the delivery was signed too long ago, or the clocks differ")
 	ErrOtherProject = errors.New("the delivery is of another project")
 	ErrNoDelivery   = errors.New("this is no delivery of the project's tracker")

@@ -17,7 +17,7 @@ import (
 // delivery.
 func readDelivery(d tracker.Delivery) (tracker.Notice, error) {
 	event, signature := d.Header.Get(gh.EventTypeHeader), d.Header.Get(gh.SHA256SignatureHeader)
-	if event == "" || signature == "" {
+	if event == "" {
 		return tracker.Notice{}, tracker.ErrNoDelivery
 	}
 	kind, _, _ := mime.ParseMediaType(d.Header.Get("Content-Type"))

@@ -39,7 +39,7 @@ func TestDeliveries(t *testing.T) {
 		{"as a form", "issue_comment", signed("sha256", sha256.New, secret, asForm), form, asForm, secret, nil, true},
 		{"of no matter", "star", good, "application/json", body, secret, nil, false},
 		{"ping", "ping", good, "application/json", body, secret, nil, false},
-		{"without signature", "issues", "", "application/json", body, secret, tracker.ErrNoDelivery, false},
+		{"without signature", "issues", "", "application/json", body, secret, tracker.ErrForged, false},
 		{"without event", "", good, "application/json", body, secret, tracker.ErrNoDelivery, false},
 		{"another secret", "issues", signed("sha256", sha256.New, "x", body), "application/json", body, secret, tracker.ErrForged, false},
 		{"another body", "issues", good, "application/json", body + " ", secret, tracker.ErrForged, false},
