@@ -96,6 +96,19 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// The page of a run leads to its raw streams, also when all of its log is on the page.
+func TestRawStreamsAreLinked(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	_, page := get(t, site(t, f, live)+"/p/shop/runs/r-396")
+	if strings.Contains(page, "Earlier lines") || !strings.Contains(page, `<a href="/p/shop/runs/r-396/log">`) {
+		t.Errorf("no link to the streams:\n%s", page)
+	}
+	if !strings.Contains(page, "<span>succeeded</span>") {
+		t.Errorf("the end of the log:\n%s", page[strings.Index(page, `id="log"`):])
+	}
+}
+
 // A form acts once it is one of these pages, and its answer leads nowhere else.
 func TestForms(t *testing.T) {
 	t.Parallel()

@@ -277,7 +277,7 @@ func (f *fake) done(t *testing.T) {
 	stage(14*time.Minute, journal.StageVerify)
 	stage(17*time.Minute, journal.StagePublish)
 	stage(18*time.Minute, journal.StageReport)
-	say(18*time.Minute+31*time.Second, journal.Event{Kind: journal.EventEnded, Outcome: journal.Succeeded})
+	say(18*time.Minute+31*time.Second, journal.Event{Kind: journal.EventEnded, Outcome: journal.Succeeded, Reason: &journal.Reason{}})
 	if err := folder.Close(); err != nil {
 		t.Fatal(err)
 	}

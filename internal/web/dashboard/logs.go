@@ -324,11 +324,10 @@ func said(e journal.Event) string {
 			return fmt.Sprintf("%s: exit status %d\n%s", c.Command, c.ExitCode, c.Tail)
 		}
 	case journal.EventEnded:
-		out := string(e.Outcome)
-		if e.Reason != nil {
-			out += ": " + report.Reason(*e.Reason)
+		if e.Reason != nil && *e.Reason != (journal.Reason{}) {
+			return string(e.Outcome) + ": " + report.Reason(*e.Reason)
 		}
-		return out
+		return string(e.Outcome)
 	case journal.EventSkipped, journal.EventProblem:
 		if e.Skip != nil {
 			return report.Skip(*e.Skip)
