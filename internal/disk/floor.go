@@ -26,12 +26,12 @@ type ShortError struct {
 	files bool // the number of files is the limit
 }
 
+// Error does not say how much is free: that changes all the time, and people are told once of each reason.
 func (e *ShortError) Error() string {
-	left := Size(e.Room.Bytes) + " free"
 	if e.files {
-		left = fmt.Sprintf("room for %d files", e.Room.Files)
+		return fmt.Sprintf("room for fewer files than must stay free in %s", e.Place)
 	}
-	return fmt.Sprintf("only %s in %s (%d MiB must stay free)", left, e.Place, e.Floor>>20)
+	return fmt.Sprintf("less than the %d MiB that must stay free in %s", e.Floor>>20, e.Place)
 }
 
 // short is the error for a lack of space; nil if there is enough.

@@ -143,7 +143,7 @@ func TestGuardCountsFiles(t *testing.T) {
 		fill(t, many.dir+"/"+strings.Repeat("x", i+1), 0)
 	}
 	s.room.Store(&Room{Bytes: 1 << 40, Files: 1000, MostFiles: 100_000})
-	if short := s.guard.Short(); !s.look() || !strings.Contains(short.Error(), "room for 1000 files") {
+	if short := s.guard.Short(); !s.look() || !strings.Contains(short.Error(), "room for fewer files") {
 		t.Fatalf("%v", short)
 	}
 	s.wantEnded(0, big)
@@ -229,6 +229,19 @@ func TestPauses(t *testing.T) {
 	} {
 		if got := untilShort(tt.room, 1<<30); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.room, got, tt.want)
+		}
+	}
+}
+
+// A lack of space is one reason for as long as it lasts, however much is free at the moment.
+func TestShortIsOneReason(t *testing.T) {
+	t.Parallel()
+	for name, rooms := range map[string][2]Room{
+		"bytes": {{Bytes: 3 << 20}, {Bytes: 9 << 20}},
+		"files": {{Bytes: 1 << 40, Files: 5, MostFiles: 1000}, {Bytes: 1 << 40, Files: 7, MostFiles: 1000}},
+	} {
+		if a, b := short("/state", rooms[0], 40<<20), short("/state", rooms[1], 40<<20); a == nil || b == nil || a.Error() != b.Error() {
+			t.Errorf("%s: %v, then %v", name, a, b)
 		}
 	}
 }
