@@ -161,7 +161,7 @@ func (a *App) login(p *Parts, kind tracker.Descriptor) (source tracker.TokenSour
 // warnOfOpen names a file with a secret that every user of this host may read.
 func (a *App) warnOfOpen(key, path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
-		a.UI.Warn(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
+		a.UI.WarnOnce(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
 	}
 }
 

@@ -34,6 +34,7 @@ type Printer struct {
 	ErrColor bool     // of standard error
 	Quiet    bool     // results and errors only
 	Verbose  bool     // more of what goes on
+	once     sync.Map // what WarnOnce has printed
 }
 
 // New prints to these two, in an environment that says what a terminal can show.
@@ -100,6 +101,13 @@ func (p *Printer) Brief(text string, n int) string {
 // Warn prints what people should know although ralph goes on.
 func (p *Printer) Warn(message string) {
 	_, _ = fmt.Fprintf(p.Err, "ralph: %s %s\n", p.PaintErr(Yellow, "warning:"), CleanLine(message))
+}
+
+// WarnOnce is Warn for what is found again and again, such as whenever a service tries to open a project.
+func (p *Printer) WarnOnce(message string) {
+	if _, said := p.once.LoadOrStore(message, true); !said {
+		p.Warn(message)
+	}
 }
 
 // Prompt prints a part of a question, as it is.
