@@ -67,13 +67,16 @@ stream_max_retries = 1
 	}
 }
 
-// eachCLI runs the test once with each real program.
-func eachCLI(t *testing.T, test func(t *testing.T, c realCLI)) {
+// eachCLI runs the test once with each real program, or with the one of that name only unless everything is tested.
+func eachCLI(t *testing.T, test func(t *testing.T, c realCLI), alone ...string) {
 	t.Parallel()
 	if os.Getenv("RALPH_E2E_AGENTS") == "off" {
 		t.Skip("RALPH_E2E_AGENTS=off")
 	}
 	for _, c := range realCLIs() {
+		if only := strings.Join(alone, ""); only != "" && only != c.program && !everything() {
+			continue
+		}
 		t.Run(c.program, func(t *testing.T) {
 			t.Parallel()
 			test(t, c)
