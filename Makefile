@@ -89,9 +89,9 @@ LONGEST := ./sandboxes/container ./pool
 # internal/arch reads the code and starts no goroutine: the race detector would only slow it down.
 UNRACED := /(e2e|internal/arch)$$
 
-# These work on much data, and no more goroutines of theirs meet than in smaller tests of their packages: with the race detector they
-# take several times as long, for nothing.
-LARGE := Test(CountTime|LongBacklog|LogIsSearched|UnchangedBacklogIsCheap|Costs|CrowdIsCheap|TableOfTricks)
+# These work on much data or in many rounds, and no more goroutines of theirs meet than in smaller tests of their packages: with the
+# race detector they take several times as long, for nothing.
+LARGE := Test(CountTime|FaultAtEveryCall|LongBacklog|LogIsSearched|StrangersLongTexts|UnchangedBacklogIsCheap|Costs|CrowdIsCheap|TableOfTricks)
 LARGE_IN = $$(git grep -lE '^func $(LARGE)\(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,' | tr '\n' ' ')
 
 .PHONY: tests

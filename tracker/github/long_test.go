@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// TestLongTexts: where a stranger's texts make a page too long, ralph reads smaller ones.
-func TestLongTexts(t *testing.T) {
+// TestStrangersLongTexts: where a stranger's texts make a page too long, ralph reads smaller ones.
+func TestStrangersLongTexts(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
 	c := configOf(s)
