@@ -86,8 +86,10 @@ tests-packages: IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
 export GORACE ?= atexit_sleep_ms=0
 # Those that take longest go first, so that none of them is left alone at the end.
 LONGEST := ./sandboxes/container ./pool
-# internal/arch reads the code and starts no goroutine: the race detector would only slow it down.
-UNRACED := /(e2e|internal/arch)$$
+# These read text, or the code, and start no goroutine: the race detector would only make them ten times as slow. Packages that do
+# start some use them with it.
+PURE := internal/arch|internal/leak|internal/meter|worktree/message
+UNRACED := /(e2e|$(PURE))$$
 
 # These work on much data or in many rounds, and no more goroutines of theirs meet than in smaller tests of their packages: with the
 # race detector they take several times as long, for nothing.
@@ -111,7 +113,7 @@ tests-large:
 tests-raced:
 	CGO_ENABLED=1 $(GO_TEST) --packages ./e2e -- -race -run '$(RACED)' $(TEST_FLAGS)
 tests-e2e:
-	$(PLAIN) $(GO_TEST) --packages "./e2e ./internal/arch" -- -parallel 4 -skip '$(RACED)' $(TEST_FLAGS)
+	$(PLAIN) $(GO_TEST) --packages "./e2e $$(go list ./... | grep -E '/($(PURE))$$' | tr '\n' ' ')" -- -parallel 4 -skip '$(RACED)' $(TEST_FLAGS)
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check format, floors and style
