@@ -118,8 +118,9 @@ var floors = map[string]int{
 	"tracker":  1,
 	"worktree": 1,
 
-	"sandboxes/reexec":              0,
-	"tracker/forge/transport/store": 0,
+	"sandboxes/reexec":                  0,
+	"tracker/forge/transport/store":     0,
+	"tracker/github/githubtest/graphql": 0,
 
 	"internal/attack": 5,
 

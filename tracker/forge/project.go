@@ -25,6 +25,8 @@ type Calls struct {
 	WhoAmI func(ctx context.Context) (Account, error)
 	// Read reads an issue; its error says why that is not possible.
 	Read func(ctx context.Context, key string) error
+	// Home reads the project.
+	Home func(ctx context.Context) (Home, error)
 	// Comments gives the public comments on an issue to take, one by one, each once, until it fails.
 	Comments func(ctx context.Context, number int, take func(Comment) error) error
 	// Poster writes the comments of an account on an issue, or on a request.
@@ -62,6 +64,7 @@ type Project struct {
 // Profile is what differs between forges beside their calls.
 type Profile struct {
 	Title   string              // of the forge
+	Name    string              // of the project, with that of its owner or groups
 	Scope   string              // names the project and its host in the marks of reports
 	Request string              // how the forge writes the number of a request, such as "pull request #"
 	GitUser string              // that git logs in as, with the token
@@ -154,9 +157,9 @@ func (p *Project) harmless(text string) string {
 }
 
 // Below explains an error about a part of an issue. A part that is missing means a missing issue only when the issue
-// itself cannot be read either.
+// itself cannot be read either, and so does one that is elsewhere.
 func (p *Project) Below(ctx context.Context, key string, err error) error {
-	if !transport.Missing(err) {
+	if !transport.Missing(err) && !transport.Elsewhere(err) {
 		return err
 	}
 	if look := p.calls.Read(ctx, key); look != nil {

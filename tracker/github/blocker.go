@@ -179,7 +179,7 @@ func (t *Tracker) isOpen(ctx context.Context, r reference) (bool, error) {
 	if r.project != "" {
 		owner, name, _ = strings.Cut(r.project, "/")
 	}
-	i, err := api.One(ctx, func(i *gh.Issue) bool { return i.GetNumber() > 0 && i.GetState() != "" },
+	i, err := api.One(transport.Follow(ctx), func(i *gh.Issue) bool { return i.GetNumber() > 0 && i.GetState() != "" },
 		func(ctx context.Context) (*gh.Issue, *gh.Response, error) {
 			return t.api.Issues.Get(ctx, owner, name, r.number)
 		})

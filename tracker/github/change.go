@@ -27,14 +27,14 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	}
 	now := i.labels()
 	if err := t.addLabels(ctx, i.GetNumber(), tracker.Lacking(now, c.AddLabels)); err != nil {
-		return fmt.Errorf("add labels to #%s: %w", key, err)
+		return fmt.Errorf("add labels to #%s: %w", key, t.Below(ctx, key, err))
 	}
 	for _, l := range now {
 		if len(tracker.Lacking(c.RemoveLabels, []string{l})) > 0 {
 			continue
 		}
 		if err := t.removeLabel(ctx, i.GetNumber(), l); err != nil {
-			return fmt.Errorf("remove label %s from #%s: %w", l, key, err)
+			return fmt.Errorf("remove label %s from #%s: %w", l, key, t.Below(ctx, key, err))
 		}
 	}
 	edit := &gh.IssueRequest{State: gh.String("closed"), StateReason: gh.String("completed")}
@@ -50,7 +50,7 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 			return t.api.Issues.Edit(ctx, t.project.Owner, t.project.Name, i.GetNumber(), edit)
 		})
 	if err != nil {
-		return fmt.Errorf("make #%s %s: %w", key, edit.GetState(), err)
+		return fmt.Errorf("make #%s %s: %w", key, edit.GetState(), t.Below(ctx, key, err))
 	}
 	return nil
 }

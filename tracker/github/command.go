@@ -33,7 +33,7 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 	t.mu.Unlock()
 	comments, last, err := t.newComments(ctx, since, before.comments)
 	if err != nil {
-		return nil, fmt.Errorf("list new comments: %w", err)
+		return nil, fmt.Errorf("list new comments: %w", t.Listed(ctx, err))
 	}
 	now := progress{last, map[int]time.Time{}}
 	mine, err := t.OwnRequests(ctx, prefix)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
@@ -20,6 +21,29 @@ func withToken(t *testing.T, source tracker.TokenSource) tracker.Tracker {
 	c := configOf(githubtest.New(t))
 	c.Token = source
 	return open(t, c)
+}
+
+func turns(s *githubtest.Server) map[trackertest.Turn]func(string) {
+	issue := func(change func(*githubtest.Issue)) func(string) {
+		return func(key string) {
+			n, _ := strconv.Atoi(key) // of this test's own
+			s.Do(n, func(i *githubtest.Issue, _ time.Time) { change(i) })
+		}
+	}
+	return map[trackertest.Turn]func(string){
+		trackertest.Transferred: issue(func(i *githubtest.Issue) { i.Moved = "other/place" }),
+		trackertest.Unseen:      issue(func(i *githubtest.Issue) { i.Moved, i.Unseen = "other/place", true }),
+		trackertest.Deleted:     issue(func(i *githubtest.Issue) { i.Deleted = true }),
+		trackertest.Renamed:     func(string) { s.Rename("acme/gadgets") },
+		trackertest.Hidden: func(string) {
+			s.SetRepo(true, false, false)
+			s.SetPermission(githubtest.Bot, "none")
+		},
+		trackertest.NoIssues: func(string) { s.SetRepo(false, false, true) },
+		trackertest.Revoked:  func(string) { s.Revoke(githubtest.Token) },
+		trackertest.Archived: func(string) { s.SetRepo(false, true, false) },
+		trackertest.Demoted:  func(string) { s.SetPermission(githubtest.Bot, "read") },
+	}
 }
 
 func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
@@ -38,6 +62,7 @@ func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	c.StateDir = t.TempDir()
 	c.Priorities = map[string]int{"type: bug": 2}
 	b.Tracker = open(t, c)
+	b.Turns = turns(s)
 	number := func(t *testing.T, key string) int {
 		t.Helper()
 		n, err := strconv.Atoi(key)

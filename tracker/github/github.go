@@ -115,11 +115,11 @@ func New(cfg Config) (*Tracker, error) {
 	t.graph = api.Graph{API: t.api, Address: graph, Owner: project.Owner, Name: project.Name}
 	t.elsewhere.now = stack.Clock().Now
 	t.Project = forge.NewProject(cfg.Settings, stack, forge.Profile{
-		Title: "GitHub", Scope: strings.ToLower(project.Host + " " + project.String()), Request: "pull request #",
+		Title: "GitHub", Name: project.String(), Scope: strings.ToLower(project.Host + " " + project.String()), Request: "pull request #",
 		GitUser: "x-access-token", Source: http.Source, // GitHub takes any user name with a token
 	}, &forge.People{List: t.collaborators, Ask: t.permission}, forge.Calls{
 		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.issue(ctx, key); return err },
-		Comments: t.comments, Poster: t.poster, React: t.graph.React, Marked: t.graph.Marked,
+		Home: t.home, Comments: t.comments, Poster: t.poster, React: t.graph.React, Marked: t.graph.Marked,
 		Requests: t.requests, Request: t.request, Threads: t.graph.Threads, ReplyToThread: t.graph.ReplyToThread,
 	})
 	return t, nil

@@ -22,7 +22,7 @@ import (
 func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.Finding {
 	var f forge.Findings
 	project := "project " + t.project.String()
-	ask := transport.Expect(ctx, func(r *gh.Repository) bool { return r.GetFullName() != "" })
+	ask := transport.Expect(transport.Follow(ctx), func(r *gh.Repository) bool { return r.GetFullName() != "" })
 	r, resp, err := t.api.Repositories.Get(ask, t.project.Owner, t.project.Name)
 	if err != nil {
 		f.Error(project, api.Explain(ctx, resp, err))

@@ -30,7 +30,7 @@ const parallelReads = 4
 func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	raw, err := t.listRaw(ctx, q.Labels)
 	if err != nil {
-		return tracker.Listing{}, err
+		return tracker.Listing{}, t.Listed(ctx, err)
 	}
 	var l tracker.Listing
 	var found []*issue
@@ -138,7 +138,7 @@ func (t *Tracker) issue(ctx context.Context, key string) (*issue, error) {
 	err := t.Stack.Twice(ctx, func(ctx context.Context) error {
 		ctx = transport.Check(ctx, func(body []byte) error {
 			got, err := transport.Decode(body, completeIssue)
-			if err == nil && got.GetNumber() != number && t.here(got) {
+			if err == nil && got.GetNumber() != number {
 				return fmt.Errorf("it is about #%d", got.GetNumber())
 			}
 			return err
@@ -149,19 +149,20 @@ func (t *Tracker) issue(ctx context.Context, key string) (*issue, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, forge.Gone(key, err)
-	case !t.here(i): // the API redirects to the project that an issue was transferred to
-		return nil, fmt.Errorf("%w: %q has moved to %s#%d", tracker.ErrNotFound, key, i.project(), i.GetNumber())
+		return nil, t.Gone(ctx, key, err)
 	case i.IsPullRequest():
 		return nil, forge.NotFound(key)
 	}
 	return i, nil
 }
 
-// here reports whether an issue belongs to this project.
-func (t *Tracker) here(i *issue) bool {
-	p := i.project()
-	return p == "" || strings.EqualFold(p, t.project.String())
+// home reads the project.
+func (t *Tracker) home(ctx context.Context) (forge.Home, error) {
+	r, err := api.One(ctx, func(r *gh.Repository) bool { return r.GetFullName() != "" },
+		func(ctx context.Context) (*gh.Repository, *gh.Response, error) {
+			return t.api.Repositories.Get(ctx, t.project.Owner, t.project.Name)
+		})
+	return forge.Home{Name: r.GetFullName(), NoIssues: r != nil && r.HasIssues != nil && !*r.HasIssues}, err
 }
 
 func (t *Tracker) convert(i *issue) tracker.Issue {

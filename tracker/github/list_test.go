@@ -392,7 +392,12 @@ func TestFailures(t *testing.T) {
 				cfg.HTTP.Timeout = 50 * time.Millisecond
 			}
 			g := open(t, cfg)
-			s.Inject(func(int, *http.Request) *githubtest.Fault { return &c.fault })
+			s.Inject(func(_ int, r *http.Request) *githubtest.Fault {
+				if !strings.Contains(r.URL.Path, "/issues/") {
+					return nil // the project is there
+				}
+				return &c.fault
+			})
 			_, err := g.Get(t.Context(), "1")
 			got := skip
 			var unavailable *tracker.UnavailableError
@@ -412,18 +417,6 @@ func TestFailures(t *testing.T) {
 				t.Errorf("error has more than one line, or the token: %q", err)
 			}
 		})
-	}
-}
-
-// TestTransferredIssue: an issue that moved to another project is not found.
-func TestTransferredIssue(t *testing.T) {
-	t.Parallel()
-	s, g := start(t)
-	s.AddIssue(githubtest.Issue{Title: "One"})
-	s.Inject(only("/issues/1", githubtest.Fault{Status: http.StatusOK,
-		Body: `{"number": 1, "state": "open", "labels": [], "repository_url": "https://api.github.com/repos/other/place"}`}))
-	if _, err := g.Get(t.Context(), "1"); !errors.Is(err, tracker.ErrNotFound) || !strings.Contains(err.Error(), "has moved to other/place#1") {
-		t.Errorf("Get = %v", err)
 	}
 }
 

@@ -58,7 +58,7 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 		return count < forge.MaxNewComments
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list new comments: %w", err)
+		return nil, fmt.Errorf("list new comments: %w", t.Listed(ctx, err))
 	}
 	found, err := t.Inbox.Find(ctx, said, prefix)
 	if err == nil {

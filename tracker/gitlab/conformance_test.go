@@ -68,9 +68,29 @@ func (r *rig) seed(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 		}
 		return out
 	}
-	b.Talk = r.talk()
+	b.Talk, b.Turns = r.talk(), r.turns()
 	b.Version = func(_ *testing.T, key string) string { return fmt.Sprint(r.project.Writes(number(key))) }
 	return b
+}
+
+func (r *rig) turns() map[trackertest.Turn]func(string) {
+	project := func(change func(*gitlabtest.Project)) func(string) {
+		return func(string) { r.project.SetProject(change) }
+	}
+	return map[trackertest.Turn]func(string){
+		trackertest.Deleted: func(key string) {
+			r.project.SetIssue(number(key), func(i *gitlabtest.Issue) { i.Deleted = true })
+		},
+		trackertest.Renamed: func(string) {
+			if r.project.Path() == path {
+				r.project.MoveTo(path + "-2")
+			}
+		},
+		trackertest.Hidden:   project(func(p *gitlabtest.Project) { p.Hidden = true }),
+		trackertest.NoIssues: project(func(p *gitlabtest.Project) { p.NoIssues = true }),
+		trackertest.Revoked:  func(string) { r.server.Revoke(secret) },
+		trackertest.Archived: project(func(p *gitlabtest.Project) { p.Archived = true }),
+	}
 }
 
 func (r *rig) talk() *trackertest.Talk {

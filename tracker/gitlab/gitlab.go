@@ -114,11 +114,11 @@ func New(cfg Config) (*Tracker, error) {
 	}
 	t := &Tracker{project: project, api: api, labels: map[string]string{}}
 	t.Project = forge.NewProject(cfg.Settings, stack, forge.Profile{
-		Title: "GitLab", Scope: strings.ToLower(project.Host) + " " + project.Path, Request: "merge request !",
+		Title: "GitLab", Name: project.Path, Scope: strings.ToLower(project.Host) + " " + project.Path, Request: "merge request !",
 		GitUser: "oauth2", Source: cfg.Token, Harmless: noActions, // GitLab takes that name with every kind of token
 	}, &forge.People{List: t.members, Ask: t.member, Confirm: t.notBot}, forge.Calls{
 		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.get(ctx, key); return err },
-		Comments: t.comments, Poster: t.poster, React: t.react, Marked: t.marked,
+		Home: t.home, Comments: t.comments, Poster: t.poster, React: t.react, Marked: t.marked,
 		Requests: t.requests, Request: t.request, Threads: t.threads, ReplyToThread: t.replyToThread,
 	})
 	return t, nil

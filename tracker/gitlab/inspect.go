@@ -67,13 +67,27 @@ func (t *Tracker) inspectToken(ctx context.Context, f *forge.Findings) {
 	}
 }
 
+// readProject reads the project.
+func (t *Tracker) readProject(ctx context.Context) (*gl.Project, error) {
+	complete := func(p *gl.Project) bool { return p.ID > 0 && p.PathWithNamespace != "" }
+	return one(ctx, complete, func(o ...gl.RequestOptionFunc) (*gl.Project, *gl.Response, error) {
+		return t.api.Projects.GetProject(t.project.Path, nil, o...)
+	})
+}
+
+// home is what all of the project's issues depend on.
+func (t *Tracker) home(ctx context.Context) (forge.Home, error) {
+	p, err := t.readProject(ctx)
+	if err != nil {
+		return forge.Home{}, err
+	}
+	return forge.Home{Name: p.PathWithNamespace, NoIssues: p.IssuesAccessLevel == gl.DisabledAccessControl}, nil
+}
+
 // inspectProject judges the project and the account's role in it.
 func (t *Tracker) inspectProject(ctx context.Context, f *forge.Findings, e tracker.Expectation) {
 	const what = "project"
-	complete := func(p *gl.Project) bool { return p.ID > 0 && p.PathWithNamespace != "" }
-	p, err := one(ctx, complete, func(o ...gl.RequestOptionFunc) (*gl.Project, *gl.Response, error) {
-		return t.api.Projects.GetProject(t.project.Path, nil, o...)
-	})
+	p, err := t.readProject(transport.Follow(ctx))
 	if err != nil {
 		f.Fail(what, "check the name of the project, and that the token's account is a member", "%s: %v", t.project, err)
 		return
@@ -81,6 +95,8 @@ func (t *Tracker) inspectProject(ctx context.Context, f *forge.Findings, e track
 	switch name := p.PathWithNamespace; {
 	case p.Archived:
 		f.Fail(what, "unarchive it", "%s is archived", name)
+	case !strings.EqualFold(name, t.project.Path):
+		f.Fail(what, "set the remote's address to "+name, "%s has moved to %s", t.project, name)
 	case p.IssuesAccessLevel == gl.DisabledAccessControl:
 		f.Fail(what, "switch issues on in the project's settings", "%s has no issues", name)
 	case e.Push && !p.MergeRequestsEnabled:

@@ -29,7 +29,7 @@ const parallelReads = 4
 func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	raw, err := t.listed(ctx, q.Labels)
 	if err != nil {
-		return tracker.Listing{}, err
+		return tracker.Listing{}, t.Listed(ctx, err)
 	}
 	var l tracker.Listing
 	open := map[int]*issue{}
@@ -147,7 +147,7 @@ func (t *Tracker) get(ctx context.Context, key string) (*issue, error) {
 		return err
 	})
 	if err != nil {
-		return nil, forge.Gone(key, err)
+		return nil, t.Gone(ctx, key, err)
 	}
 	return i, nil
 }

@@ -41,6 +41,8 @@ type Backlog struct {
 	// Version identifies the stored state of an issue; equal values mean that nothing was written.
 	Version func(t *testing.T, key string) string
 	Talk    *Talk // of a tracker.Commander
+	// Turns, of a tracker.Commander, do what people may do to an issue; those that its forge does not know are left out.
+	Turns map[Turn]func(key string)
 }
 
 // Harness adapts one tracker to the suite, and declares its capabilities.
@@ -74,6 +76,7 @@ func Run(t *testing.T, h Harness) {
 		{"HostileText", "", hostileText},
 		{"Blockers", unless(h.NoBlockers, "blockers"), blockers},
 		{"Cancelled", "", cancelled},
+		{"Turns", unless(!h.Commands, "project on a forge"), turns},
 		{"WithoutToken", unless(h.WithToken == nil, "tokens"), withoutToken},
 		{"ReadOnlyRefuses", unless(!h.ReadOnly, "refusal of writes"), readOnlyRefuses},
 		{"ReportReplaced", unless(h.ReadOnly, "writes"), reportReplaced},

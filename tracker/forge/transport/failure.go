@@ -80,6 +80,9 @@ func (f *Failure) Error() string {
 // Unwrap gives the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
+// HintMoved is what to do about a project that is elsewhere.
+const HintMoved = "update the remote's address: git remote set-url"
+
 // judge is the table: the meaning of an answer that is no success.
 func judge(status int, write bool) (Reason, Action, string) {
 	switch status {
@@ -94,8 +97,8 @@ func judge(status int, write bool) (Reason, Action, string) {
 		return Invisible, Skip, "check the project's name and the token's access"
 	case http.StatusGone:
 		return SwitchedOff, Skip, "switch it on in the project's settings"
-	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return Moved, Stop, "update the remote's address"
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return Moved, Stop, HintMoved
 	case http.StatusUnprocessableEntity, http.StatusBadRequest, http.StatusConflict:
 		return Invalid, Skip, ""
 	case http.StatusUnavailableForLegalReasons:
@@ -123,6 +126,9 @@ func Refusal(resp *http.Response, message string) *Failure {
 	if lower := strings.ToLower(message); resp.StatusCode == http.StatusForbidden &&
 		(strings.Contains(lower, "is locked") || strings.Contains(lower, "commenting is disabled")) {
 		f.Reason, f.Action, f.Hint = Locked, Skip, "unlock it, or continue in a new issue"
+	}
+	if resp.StatusCode == http.StatusMethodNotAllowed && strings.Contains(strings.ToLower(message), "moved project") { // GitLab's
+		f.Reason, f.Action, f.Hint = Moved, Stop, HintMoved
 	}
 	f.Uncertain = write && f.Action == Retry
 	if message = oneLine(message); message != "" {
@@ -187,6 +193,12 @@ func Missing(err error) bool {
 		return true
 	}
 	return false
+}
+
+// Elsewhere reports an answer that says the thing has moved, or its project.
+func Elsewhere(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.Reason == Moved
 }
 
 // Uncertain reports that a write may have happened although it gave this error.

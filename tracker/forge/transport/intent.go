@@ -10,6 +10,7 @@ type intentKey struct{}
 // intent is what a caller says of the requests of a context.
 type intent struct {
 	read, repeatable, fresh bool
+	follow                  bool
 	tail                    int
 	page                    int  // how many entries the answer has at most; 0: it is no list
 	leave                   bool // a page that is too long counts as an empty one
@@ -47,6 +48,11 @@ func LastBytes(ctx context.Context, n int) context.Context {
 // Fresh makes the requests of ctx bypass every cache.
 func Fresh(ctx context.Context) context.Context {
 	return with(ctx, func(i *intent) { i.fresh = true })
+}
+
+// Follow makes the reads of ctx follow a thing, or its project, to where it has moved.
+func Follow(ctx context.Context) context.Context {
+	return with(ctx, func(i *intent) { i.follow = true })
 }
 
 // Check makes the stack check each success answer to ctx. One that fails is treated as a cut answer: it is requested

@@ -52,6 +52,7 @@ type Stack struct {
 	limits *limits
 	skew   *skew
 	clock  Clock
+	home   *url.URL // of the API
 }
 
 // New checks c and composes the stack. Problems are joined into one error.
@@ -86,7 +87,7 @@ func New(c Config) (*Stack, error) {
 	lim := &limits{next: rt, clock: c.Clock, skew: sk, max: c.MaxWait, log: c.Log}
 	rt = newPaced(lim, c.Clock, c.Spacing)
 	rt = &repeat{next: rt, clock: c.Clock, attempts: c.Attempts, log: c.Log}
-	return &Stack{top: rt, base: base, store: cache, limits: lim, skew: sk, clock: c.Clock}, nil
+	return &Stack{top: rt, base: base, store: cache, limits: lim, skew: sk, clock: c.Clock, home: host}, nil
 }
 
 // With completes c for a tracker with these settings and this address of its API.
@@ -150,14 +151,15 @@ func loopback(host string) bool {
 // RoundTrip makes Stack an http.RoundTripper.
 func (s *Stack) RoundTrip(r *http.Request) (*http.Response, error) { return s.top.RoundTrip(r) }
 
-// Client returns a client that uses the stack. It follows redirects of reads only: a repository that moved answers a
-// write with a redirect.
+// Client returns a client that uses the stack. Redirects from the API to the API are not followed, unless the caller says so with
+// [Follow]: they lead to another issue or project, of which ralph must take nothing for its own. Other reads are, such as of logs.
 func (s *Stack) Client() *http.Client {
 	return &http.Client{Transport: s, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > 3 {
 			return errors.New("stop after 3 redirects")
 		}
-		if m := via[0].Method; m != http.MethodGet && m != http.MethodHead {
+		api := sameHost(s.home, r.URL) && strings.HasPrefix(r.URL.Path, s.home.Path)
+		if m := via[0].Method; m != http.MethodGet && m != http.MethodHead || api && !intentOf(r.Context()).follow {
 			return http.ErrUseLastResponse
 		}
 		return nil

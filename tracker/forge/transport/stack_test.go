@@ -49,6 +49,24 @@ func TestRedirectedWriteIsNotFollowed(t *testing.T) {
 	}
 }
 
+// A read that leads to another issue or project is followed only where the caller asks for that.
+func TestMovedReadIsFollowedOnRequest(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/old" {
+			http.Redirect(w, r, "/new", http.StatusMovedPermanently)
+			return
+		}
+		say(w, 200, `"there"`)
+	})
+	if status, _, err := g.do(t.Context(), http.MethodGet, "/old", ""); err != nil || status != http.StatusMovedPermanently || g.count() != 1 {
+		t.Errorf("%d, %v after %d requests", status, err, g.count())
+	}
+	if status, body, err := g.do(Follow(t.Context()), http.MethodGet, "/old", ""); err != nil || status != 200 || body != `"there"` {
+		t.Errorf("asked to follow: %d %q, %v", status, body, err)
+	}
+}
+
 func TestRefusedTokenIsRenewedOnce(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{Source: &counter{}}, func(_ int, w http.ResponseWriter, r *http.Request) {

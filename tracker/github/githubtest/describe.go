@@ -115,7 +115,7 @@ func (d *description) request(r *http.Request, path string, body []byte) (*excha
 
 // answer validates the server's answer. Refusals that GitHub makes everywhere are not in the description of each path.
 func (e *exchange) answer(status int, h http.Header, body []byte) error {
-	if status >= 400 && e.in.Route.Operation.Responses.Status(status) == nil {
+	if status >= 300 && e.in.Route.Operation.Responses.Status(status) == nil {
 		return nil
 	}
 	if status == http.StatusFound || strings.HasPrefix(h.Get("Content-Type"), "text/plain") {

@@ -67,19 +67,28 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	_, token, _ := r.BasicAuth()
 	s.mu.Lock()
 	a, g := s.tokens[token], s.git
+	private, archived, name := s.repo.private, s.repo.archived, s.name
 	write := strings.HasSuffix(r.URL.Path, "/git-receive-pack") || r.URL.Query().Get("service") == "git-receive-pack"
 	ok := a != nil && (a.Ends.IsZero() || s.clock.Now().Before(a.Ends))
 	allowed := ok && (!write || s.may(a, "write"))
+	reads := ok && s.reads(a)
 	s.mu.Unlock()
+	rest, known := strings.CutPrefix(r.URL.Path, "/"+name+".git/")
+	old, was := strings.CutPrefix(r.URL.Path, "/"+Owner+"/"+Repo+".git/")
 	switch {
-	case g == nil:
+	case was && !known && r.Method == http.MethodGet:
+		http.Redirect(w, r, s.http.URL+"/"+name+".git/"+old+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+	case g == nil, !known, private && ok && !reads:
 		http.NotFound(w, r)
 	case !ok:
 		w.Header().Set("WWW-Authenticate", `Basic realm="GitHub"`)
 		http.Error(w, "Invalid username or token.", http.StatusUnauthorized)
 	case !allowed:
 		http.Error(w, "Permission denied.", http.StatusForbidden)
+	case write && archived:
+		http.Error(w, "This repository was archived so it is read-only.", http.StatusForbidden)
 	default:
+		r.URL.Path = "/" + Owner + "/" + Repo + ".git/" + rest // on the disk
 		h := &cgi.Handler{Path: g.backend, Dir: g.dir, Env: append(g.environ(), "GIT_PROJECT_ROOT="+g.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER="+a.Login)}
 		h.ServeHTTP(w, r)
 		if write && r.Method == http.MethodPost {

@@ -39,6 +39,7 @@ type Server struct {
 	users  map[string]*User
 	tokens map[string]*Access
 	repo   repoState
+	name   string // of the project, as it is now
 	merges MergeRules
 	labels []string
 	issues []*Issue // pull requests too; number n is at n-1
@@ -50,6 +51,7 @@ type Server struct {
 	nextID int64
 	calls  []Call
 	inject func(n int, r *http.Request) *Fault
+	before func(r *http.Request)
 	served int
 	logs   map[int64]string
 	// reactions are "CONTENT by login", by GraphQL's id of what they are on.
@@ -82,7 +84,7 @@ func New(t testing.TB) *Server {
 	s := &Server{
 		t: t, clock: clocktest.New(), done: make(chan struct{}), desc: describe(t),
 		users: map[string]*User{}, tokens: map[string]*Access{}, checks: map[string][]*Check{}, refs: map[string]string{},
-		logs: map[int64]string{}, reactions: map[string][]string{}, judged: map[[sha256.Size]byte]bool{}, nextID: 1000,
+		logs: map[int64]string{}, reactions: map[string][]string{}, name: Owner + "/" + Repo, judged: map[[sha256.Size]byte]bool{}, nextID: 1000,
 	}
 	s.AddUser(User{Login: ghost, ID: 10137})
 	s.AddUser(User{Login: "ada", Permission: "admin"})
@@ -111,6 +113,13 @@ func (s *Server) Inject(f func(n int, r *http.Request) *Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inject, s.served = f, 0
+}
+
+// Before calls f before each request; people may do something then.
+func (s *Server) Before(f func(r *http.Request)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = f
 }
 
 // Calls returns the requests since the last Calls.

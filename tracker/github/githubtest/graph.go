@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/ralph-pool/ralph/tracker/github/githubtest/graphql"
 )
 
 // graph answers a GraphQL request. Document and answer are validated against GitHub's schema; a violation fails the test.
@@ -16,7 +18,7 @@ func (s *Server) graph(a *Access, body []byte) reply {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return refuse(http.StatusBadRequest, "Problems parsing JSON")
 	}
-	op, err := parseOperation(in.Query, in.Variables)
+	op, err := graphql.Parse(in.Query, in.Variables)
 	if err != nil {
 		s.t.Errorf("githubtest: %v\n%s", err, body)
 		return graphError("", err.Error())
@@ -26,7 +28,7 @@ func (s *Server) graph(a *Access, body []byte) reply {
 		return out
 	}
 	if data := out.body.(map[string]any)["data"]; data != nil {
-		if err := op.answer(data); err != nil {
+		if err := op.Answer(data); err != nil {
 			s.t.Errorf("githubtest: answer to %s: %v", in.Query, err)
 		}
 	}

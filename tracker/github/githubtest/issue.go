@@ -15,13 +15,13 @@ func (s *Server) show(i *Issue) map[string]any {
 	for _, k := range []string{"pinned_comment", "active_lock_reason", "closed_by"} {
 		delete(out, k)
 	}
-	home := s.http.URL + api + "/repos/" + Owner + "/" + Repo
+	home := s.http.URL + api + "/repos/" + s.name
 	out["number"], out["id"], out["title"], out["body"] = i.Number, i.ID, i.Title, i.Body
 	if i.Body == "" {
 		out["body"] = nil
 	}
 	out["repository_url"], out["url"] = home, fmt.Sprintf("%s/issues/%d", home, i.Number)
-	out["html_url"] = fmt.Sprintf("%s/%s/%s/issues/%d", s.http.URL, Owner, Repo, i.Number)
+	out["html_url"], out["locked"] = fmt.Sprintf("%s/%s/issues/%d", s.http.URL, s.name, i.Number), i.Locked || i.Converted
 	out["user"], out["assignee"], out["assignees"] = s.simple(i.Author), nil, s.accounts(i.Assignees)
 	out["state"], out["closed_at"], out["state_reason"] = "open", nil, nil
 	if i.Closed {
@@ -91,12 +91,21 @@ func (q *request) issuesPath(parts []string) reply {
 		return refuse(http.StatusNotFound, "Not Found")
 	}
 	i := q.issues[n-1]
-	if i.Deleted {
+	switch {
+	case i.Deleted:
 		return refuse(http.StatusGone, "This issue was deleted")
-	}
-	if len(parts) == 1 {
+	case q.repo.noIssues && i.Pull == nil:
+		return refuse(http.StatusGone, "Issues are disabled for this repo")
+	case i.Moved != "":
+		return q.transferred(i, parts[1:])
+	case len(parts) == 1:
 		return q.issue(i)
 	}
+	return q.inIssue(i, parts)
+}
+
+// inIssue answers calls about a part of an issue.
+func (q *request) inIssue(i *Issue, parts []string) reply {
 	switch strings.Join(parts[1:min(len(parts), 3)], "/") {
 	case "comments":
 		return q.comments(i)
@@ -125,7 +134,7 @@ func (q *request) those(numbers []int) (out []*Issue) {
 func (q *request) filtered() (out []*Issue) {
 	state := q.query.Get("state")
 	for _, i := range q.issues {
-		fits := !i.Deleted && (state == "all" || i.Closed == (state == "closed"))
+		fits := !i.Deleted && i.Moved == "" && (i.Pull != nil || !q.repo.noIssues) && (state == "all" || i.Closed == (state == "closed"))
 		for l := range strings.SplitSeq(q.query.Get("labels"), ",") {
 			fits = fits && (l == "" || slices.ContainsFunc(i.Labels, func(o string) bool { return strings.EqualFold(o, l) }))
 		}
@@ -162,6 +171,9 @@ func (q *request) comments(i *Issue) reply {
 	if q.method == http.MethodGet {
 		return page(q, i.Comments, func(c *Comment) map[string]any { return q.showComment(i, c) })
 	}
+	if i.Converted || i.Locked && !q.may(q.access, "write") {
+		return refuse(http.StatusForbidden, "Unable to create comment because issue is locked.")
+	}
 	if n := len(q.text("body")); n == 0 || n > 65536 {
 		return refuse(http.StatusUnprocessableEntity, "Validation Failed: body is too long (maximum is 65536 characters)")
 	}
@@ -178,7 +190,7 @@ func (q *request) allComments() reply {
 	since, _ := time.Parse(time.RFC3339, q.query.Get("since"))
 	for _, i := range q.issues {
 		for _, c := range i.Comments {
-			if !i.Deleted && !c.Updated.Before(since) {
+			if !i.Deleted && i.Moved == "" && !c.Updated.Before(since) {
 				all = append(all, said{i, c})
 			}
 		}
@@ -199,8 +211,8 @@ func (s *Server) showComment(i *Issue, c *Comment) map[string]any {
 	if i.Pull != nil {
 		kind = "pull"
 	}
-	out["issue_url"] = fmt.Sprintf("%s%s/repos/%s/%s/issues/%d", s.http.URL, api, Owner, Repo, i.Number)
-	out["html_url"] = fmt.Sprintf("%s/%s/%s/%s/%d#issuecomment-%d", s.http.URL, Owner, Repo, kind, i.Number, c.ID)
+	out["issue_url"] = fmt.Sprintf("%s%s/repos/%s/issues/%d", s.http.URL, api, s.name, i.Number)
+	out["html_url"] = fmt.Sprintf("%s/%s/%s/%d#issuecomment-%d", s.http.URL, s.name, kind, i.Number, c.ID)
 	out["id"], out["node_id"], out["body"], out["user"] = c.ID, c.NodeID(), c.Body, s.simple(c.Author)
 	out["created_at"], out["updated_at"] = stamp(c.Created), stamp(c.Updated)
 	return out
@@ -209,7 +221,7 @@ func (s *Server) showComment(i *Issue, c *Comment) map[string]any {
 func (q *request) comment(id string) reply {
 	for _, i := range q.issues {
 		for n, c := range i.Comments {
-			if strconv.FormatInt(c.ID, 10) != id {
+			if strconv.FormatInt(c.ID, 10) != id || i.Deleted || i.Moved != "" {
 				continue
 			}
 			i.Updated = q.now()

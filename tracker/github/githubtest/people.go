@@ -99,7 +99,8 @@ func (q *request) repository() reply {
 	}
 	may := map[string]any{"admin": q.may(q.access, "admin"), "push": q.may(q.access, "write"), "pull": true, "triage": q.may(q.access, "write"), "maintain": false}
 	out["language"] = nil
-	out["name"], out["full_name"], out["permissions"] = Repo, Owner+"/"+Repo, may
+	_, name, _ := strings.Cut(q.name, "/")
+	out["name"], out["full_name"], out["permissions"] = name, q.name, may
 	out["private"], out["archived"], out["has_issues"] = q.repo.private, q.repo.archived, !q.repo.noIssues
 	a := reply{status: http.StatusOK, body: out, header: http.Header{}}
 	if q.access.Scopes != nil {

@@ -42,7 +42,7 @@ func (s *Server) showPull(i *Issue, full bool) map[string]any {
 	p := i.Pull
 	out["number"], out["id"], out["title"], out["body"] = i.Number, i.ID, i.Title, i.Body
 	out["node_id"] = fmt.Sprintf("PR_%d", i.Number)
-	out["html_url"] = fmt.Sprintf("%s/%s/%s/pull/%d", s.http.URL, Owner, Repo, i.Number)
+	out["html_url"] = fmt.Sprintf("%s/%s/pull/%d", s.http.URL, s.name, i.Number)
 	out["user"], out["assignee"], out["assignees"] = s.simple(i.Author), nil, s.accounts(i.Assignees)
 	out["state"], out["closed_at"], out["merged_at"], out["milestone"] = "open", nil, nil, nil
 	if i.Closed {
@@ -61,12 +61,12 @@ func (s *Server) showPull(i *Issue, full bool) map[string]any {
 	}
 	out["requested_reviewers"], out["requested_teams"] = s.accounts(p.Reviewers), teams
 	out["created_at"], out["updated_at"] = stamp(i.Created), stamp(i.Updated)
-	home := Owner + "/" + Repo
+	home := s.name
 	if p.Fork {
 		home = i.Author + "/" + Repo
 	}
 	s.side(out["head"], p.Head, p.SHA, home)
-	s.side(out["base"], p.Base, s.sha(p.Base), Owner+"/"+Repo)
+	s.side(out["base"], p.Base, s.sha(p.Base), s.name)
 	if full {
 		out["mergeable"], out["mergeable_state"], out["merged"], out["merged_by"] = p.Mergeable, "clean", p.Merged, nil
 		if p.Mergeable == nil {

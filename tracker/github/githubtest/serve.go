@@ -19,7 +19,7 @@ const api = "/api/v3"
 // serve handles every request: git, GraphQL and the REST API.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case strings.HasPrefix(r.URL.Path, "/"+Owner+"/"+Repo+".git/"):
+	case strings.Contains(r.URL.Path, ".git/"):
 		s.serveGit(w, r)
 	case strings.HasPrefix(r.URL.Path, api+"/") || r.URL.Path == "/api/graphql":
 		s.serveAPI(w, r)
@@ -45,6 +45,12 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
+	}
+	s.mu.Lock()
+	before := s.before
+	s.mu.Unlock()
+	if before != nil {
+		before(r)
 	}
 	s.mu.Lock()
 	n := s.served
@@ -98,6 +104,11 @@ func (s *Server) answer(r *http.Request, body []byte) (reply, []byte) {
 		return s.render(s.graph(access, body), nil)
 	}
 	path := strings.TrimPrefix(r.URL.EscapedPath(), api)
+	if rest, byID := strings.CutPrefix(path, "/repositories/"+elsewhere+"/"); byID {
+		path = "/repos/other/place/" + rest
+	} else if rest, byID := strings.CutPrefix(path, "/repositories/"+projectID); byID {
+		path = "/repos/" + s.name + rest
+	}
 	if _, measured := s.t.(*testing.B); measured { // a benchmark measures the client
 		return s.render(s.route(r, path, access, body), nil)
 	}
@@ -187,13 +198,33 @@ func (s *Server) route(r *http.Request, path string, a *Access, body []byte) rep
 	case "app":
 		return q.appToken(parts)
 	}
-	if len(parts) < 3 || !strings.EqualFold(parts[1], Owner) || !strings.EqualFold(parts[2], Repo) {
+	if len(parts) < 3 {
 		return refuse(http.StatusNotFound, "Not Found")
+	}
+	name := parts[1] + "/" + parts[2]
+	switch {
+	case name == "other/place":
+		return q.inOther(parts[3:])
+	case !a.jwt && s.repo.private && !s.reads(a):
+		return refuse(http.StatusNotFound, "Not Found")
+	case strings.EqualFold(name, s.name):
+	case strings.EqualFold(name, Owner+"/"+Repo): // its old name
+		return q.redirect("/repositories/" + projectID + strings.TrimSuffix("/"+strings.Join(parts[3:], "/"), "/"))
+	default:
+		return refuse(http.StatusNotFound, "Not Found")
+	}
+	if r.Method != http.MethodGet && s.repo.archived {
+		return refuse(http.StatusForbidden, "Repository was archived so is read-only.")
 	}
 	if r.Method != http.MethodGet && !a.jwt && !s.may(a, "write") {
 		return refuse(http.StatusForbidden, "Resource not accessible by integration")
 	}
 	return q.project(parts[3:])
+}
+
+func (s *Server) reads(a *Access) bool {
+	u := s.users[strings.ToLower(a.Login)]
+	return u != nil && u.Permission != "none"
 }
 
 func (s *Server) may(a *Access, permission string) bool {

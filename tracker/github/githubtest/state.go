@@ -27,6 +27,10 @@ type Issue struct {
 	Milestone        string
 	Closed           bool
 	Deleted          bool
+	Moved            string // the project that it was transferred to
+	Unseen           bool   // ralph's token may not read that project
+	Locked           bool   // only who may write may comment
+	Converted        bool   // to a discussion: nobody may comment here
 	Created, Updated time.Time
 	Comments         []*Comment
 	Events           []Event

@@ -67,9 +67,9 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) (status int, u
 	push := strings.HasSuffix(r.URL.Path, "/git-receive-pack") || r.URL.Query().Get("service") == "git-receive-pack"
 	s.mu.Lock()
 	p, tok := s.project(path), s.tokens[secret]
-	level, dir := 0, ""
+	level, dir, archived, hidden := 0, "", false, false
 	if p != nil {
-		dir = p.git
+		dir, archived, hidden = p.git, p.Archived, p.Hidden
 		if tok != nil {
 			level = p.level(tok.user.ID)
 		}
@@ -83,8 +83,10 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) (status int, u
 	case tok == nil || user == "":
 		w.Header().Set("WWW-Authenticate", `Basic realm="GitLab"`)
 		return refuse(http.StatusUnauthorized, "HTTP Basic: Access denied"), ""
-	case !found || dir == "" || level == 0:
+	case !found || dir == "" || hidden || level == 0:
 		return refuse(http.StatusNotFound, "The project you were looking for could not be found"), tok.user.Username
+	case push && archived:
+		return refuse(http.StatusForbidden, "You are not allowed to push code to this project."), tok.user.Username
 	case push && (level < Developer || !mayPush(tok.scopes)):
 		return refuse(http.StatusForbidden, "You are not allowed to push code to this project."), tok.user.Username
 	}

@@ -17,6 +17,9 @@ type Issue struct {
 	Milestone    string
 	Assignees    []*User
 	Confidential bool
+	Locked       bool // only members may comment
+	Deleted      bool
+	MovedTo      int       // the id of the issue in another project that it was moved to
 	Created      time.Time // zero: now
 
 	id, iid, author int
@@ -111,6 +114,15 @@ func (p *Project) Close(iid int) {
 	defer p.s.mu.Unlock()
 	i := p.issue(iid)
 	i.Closed, i.updated = true, p.s.now()
+}
+
+// SetIssue changes an issue, as people do in the browser.
+func (p *Project) SetIssue(iid int, change func(*Issue)) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	i := p.issue(iid)
+	change(i)
+	i.updated = p.s.now()
 }
 
 // Describe edits an issue's description. When a task in it is ticked too, GitLab notes only the task.

@@ -16,14 +16,18 @@ func (i *Issue) state() string {
 }
 
 func (s *Server) issueObject(p *Project, i *Issue) object {
+	movedTo := any(nil)
+	if i.MovedTo != 0 {
+		movedTo = i.MovedTo
+	}
 	o := object{
 		"id": i.id, "iid": i.iid, "project_id": p.id, "title": i.Title, "description": i.Description, "state": i.state(),
 		"created_at": stamp(i.Created), "updated_at": stamp(i.updated), "closed_at": nil, "labels": slices.Clone(i.Labels),
 		"milestone": nil, "assignees": []any{}, "author": s.basic(i.author), "user_notes_count": i.said(),
 		"merge_requests_count": len(p.closing(i)), "upvotes": 0, "downvotes": 0, "due_date": nil, "confidential": i.Confidential,
-		"discussion_locked": nil, "issue_type": cmp.Or(i.Type, "issue"),
+		"discussion_locked": i.Locked, "issue_type": cmp.Or(i.Type, "issue"),
 		"web_url":               fmt.Sprintf("%s/%s/-/issues/%d", s.URL, p.path, i.iid),
-		"blocking_issues_count": i.blocking(), "weight": nil, "moved_to_id": nil, "subscribed": false,
+		"blocking_issues_count": i.blocking(), "weight": nil, "moved_to_id": movedTo, "subscribed": false,
 		"references": object{"short": fmt.Sprintf("#%d", i.iid), "relative": fmt.Sprintf("#%d", i.iid), "full": fmt.Sprintf("%s#%d", p.path, i.iid)},
 	}
 	if i.Labels == nil {
@@ -71,7 +75,7 @@ func (s *Server) listIssues(c *call, p *Project) answer {
 	var found []*Issue
 	for _, i := range p.issues {
 		state := c.query.Get("state")
-		if (state == "" || state == "all" || state == i.state()) && wanted(c.query["iids[]"], i.iid) && i.carries(c.query.Get("labels")) {
+		if !i.Deleted && (state == "" || state == "all" || state == i.state()) && wanted(c.query["iids[]"], i.iid) && i.carries(c.query.Get("labels")) {
 			found = append(found, i)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 // Project is a repository with issues and merge requests. Its methods act as people in the browser do.
 type Project struct {
 	Private  bool
-	Archived bool
+	Archived bool // nothing may be written
+	Hidden   bool // no account may see it
 	NoIssues bool // issues are switched off
 	NoMerge  bool // the base is protected: no account may merge
 	Trains   bool // the project has merge trains
@@ -20,6 +21,7 @@ type Project struct {
 	s       *Server
 	id      int
 	path    string
+	old     string      // its path before MoveTo; empty: it has had no other
 	members map[int]int // access level by user; guarded by s.mu, as all below
 	labels  []*label
 	issues  []*Issue
@@ -45,6 +47,20 @@ func (s *Server) AddProject(path string) *Project {
 	p := &Project{s: s, id: s.id(), path: path, members: map[int]int{}, awarded: map[int][]*award{}}
 	s.projects[p.id] = p
 	return p
+}
+
+// MoveTo gives the project another path, as its owner does.
+func (p *Project) MoveTo(path string) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.old, p.path = p.path, path
+}
+
+// SetProject changes the project's settings while the server runs.
+func (p *Project) SetProject(change func(*Project)) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	change(p)
 }
 
 // Path is the project's name with its groups.
@@ -94,7 +110,7 @@ func (s *Server) project(name string) *Project {
 		return s.projects[id]
 	}
 	for _, p := range s.projects {
-		if strings.EqualFold(p.path, name) {
+		if strings.EqualFold(p.path, name) || p.old != "" && strings.EqualFold(p.old, name) {
 			return p
 		}
 	}

@@ -1,6 +1,7 @@
 package gitlabtest
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -58,8 +59,16 @@ func shape(c *call, parts []string) string {
 
 func (s *Server) inProject(c *call, name string, rest []string) answer {
 	p := s.project(name)
-	if p == nil || (p.Private && p.level(c.user.ID) == 0) {
+	switch write := c.r.Method != http.MethodGet; {
+	case p == nil || p.Hidden || (p.Private && p.level(c.user.ID) == 0):
 		return notFound("Project")
+	case p.old != "" && strings.EqualFold(name, p.old) && write:
+		return refusal(http.StatusMethodNotAllowed, "Non GET methods are not allowed for moved projects")
+	case p.old != "" && strings.EqualFold(name, p.old):
+		to := fmt.Sprintf("%s%sprojects/%d/%s?%s", s.URL, apiPath, p.id, strings.Join(rest, "/"), c.query.Encode())
+		return answer{status: http.StatusFound, header: map[string]string{"Location": to}, body: []byte{}}
+	case p.Archived && write:
+		return forbidden()
 	}
 	kind := shape(c, rest)
 	if k, bad := unknownParameter(c, kind); bad {
@@ -102,7 +111,7 @@ func (s *Server) inProject(c *call, name string, rest []string) answer {
 
 func (s *Server) inIssue(c *call, p *Project, kind string, rest []string) answer {
 	i := p.issue(number(rest[0]))
-	if i == nil || (i.Confidential && p.level(c.user.ID) < Reporter && i.author != c.user.ID) {
+	if i == nil || i.Deleted || p.NoIssues || (i.Confidential && p.level(c.user.ID) < Reporter && i.author != c.user.ID) {
 		return notFound("Issue")
 	}
 	switch kind {
@@ -116,6 +125,9 @@ func (s *Server) inIssue(c *call, p *Project, kind string, rest []string) answer
 		return s.links(i)
 	case "GET /closed_by":
 		return s.closedBy(c, p, i)
+	}
+	if i.Locked && p.level(c.user.ID) == 0 && c.r.Method != http.MethodGet {
+		return forbidden()
 	}
 	return s.inNotes(c, p, p.onIssue(i), kind, rest)
 }

@@ -1,4 +1,4 @@
-package githubtest
+package graphql
 
 import (
 	"encoding/json"
@@ -53,9 +53,9 @@ func TestSchema(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			op, err := parseOperation(c.document, variables)
+			op, err := Parse(c.document, variables)
 			if err == nil {
-				err = op.answer(data)
+				err = op.Answer(data)
 			}
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)

@@ -1,4 +1,5 @@
-package githubtest
+// Package graphql holds requests, and a fake's answers, to GitHub's published GraphQL schema.
+package graphql
 
 import (
 	"bytes"
@@ -38,39 +39,39 @@ func parseSchema() (*ast.Schema, error) {
 	return gqlparser.LoadSchema(&ast.Source{Name: "github-schema.graphql", Input: string(text)})
 }
 
-// operation is one GraphQL request that the schema allows.
-type operation struct {
+// Operation is one GraphQL request that the schema allows.
+type Operation struct {
 	schema *ast.Schema
 	def    *ast.OperationDefinition
 }
 
-// parseOperation validates the document and its variables.
-func parseOperation(document string, variables map[string]any) (operation, error) {
+// Parse validates the document and its variables.
+func Parse(document string, variables map[string]any) (Operation, error) {
 	schema, err := loadSchema()
 	if err != nil {
-		return operation{}, fmt.Errorf("read GitHub's GraphQL schema: %w", err)
+		return Operation{}, fmt.Errorf("read GitHub's GraphQL schema: %w", err)
 	}
 	query, errs := gqlparser.LoadQueryWithRules(schema, document, rules.NewDefaultRules())
 	if len(errs) > 0 {
-		return operation{}, fmt.Errorf("GraphQL document: %w", errs)
+		return Operation{}, fmt.Errorf("GraphQL document: %w", errs)
 	}
 	if len(query.Operations) != 1 {
-		return operation{}, fmt.Errorf("GraphQL document: %d operations, want 1", len(query.Operations))
+		return Operation{}, fmt.Errorf("GraphQL document: %d operations, want 1", len(query.Operations))
 	}
-	op := operation{schema, query.Operations[0]}
+	op := Operation{schema, query.Operations[0]}
 	for name := range variables {
 		if op.def.VariableDefinitions.ForName(name) == nil {
-			return operation{}, fmt.Errorf("GraphQL document: no variable $%s", name)
+			return Operation{}, fmt.Errorf("GraphQL document: no variable $%s", name)
 		}
 	}
 	if _, err := validator.VariableValues(schema, op.def, variables); err != nil {
-		return operation{}, fmt.Errorf("GraphQL variables: %w", err)
+		return Operation{}, fmt.Errorf("GraphQL variables: %w", err)
 	}
 	return op, nil
 }
 
-// answer validates data: it has what the document selects, in the schema's types, and nothing else.
-func (o operation) answer(data any) error {
+// Answer validates data: it has what the document selects, in the schema's types, and nothing else.
+func (o Operation) Answer(data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func (o operation) answer(data any) error {
 }
 
 // object validates an object of the type, or of one of its possible types.
-func (o operation) object(def *ast.Definition, selected ast.SelectionSet, value any, at string) error {
+func (o Operation) object(def *ast.Definition, selected ast.SelectionSet, value any, at string) error {
 	got, ok := value.(map[string]any)
 	if !ok {
 		return fmt.Errorf("%s: want a %s, is %v", at, def.Name, value)
@@ -121,7 +122,7 @@ func (o operation) object(def *ast.Definition, selected ast.SelectionSet, value 
 }
 
 // collect finds the fields that an object of a concrete type has, by their names in the answer.
-func (o operation) collect(def *ast.Definition, selected ast.SelectionSet, fields map[string]*ast.Field) {
+func (o Operation) collect(def *ast.Definition, selected ast.SelectionSet, fields map[string]*ast.Field) {
 	within := func(condition string) bool {
 		return condition == "" || slices.Contains(o.schema.GetPossibleTypes(o.schema.Types[condition]), def)
 	}
@@ -142,7 +143,7 @@ func (o operation) collect(def *ast.Definition, selected ast.SelectionSet, field
 }
 
 // value validates what stands for a field.
-func (o operation) value(want *ast.Type, selected ast.SelectionSet, v any, at string) error {
+func (o Operation) value(want *ast.Type, selected ast.SelectionSet, v any, at string) error {
 	if v == nil {
 		if want.NonNull {
 			return fmt.Errorf("%s: want %s, is null", at, want)

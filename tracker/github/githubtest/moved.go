@@ -1,0 +1,76 @@
+package githubtest
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// projectID is GitHub's number of the project, by which it goes after a change of its name, too.
+const projectID = "1296269"
+
+// elsewhere is the number of the project that issues are transferred to.
+const elsewhere = "7"
+
+// Rename gives the project another name, OWNER/NAME. The old one redirects.
+func (s *Server) Rename(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.name = name
+}
+
+// SetPermission changes what an account may do in the project. With "none" a private one does not exist for it.
+func (s *Server) SetPermission(login, permission string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users[strings.ToLower(login)].Permission = permission
+}
+
+// redirect answers as GitHub does for a project that has another name. A write must not become a read: it gets 307.
+func (q *request) redirect(to string) reply {
+	status := http.StatusMovedPermanently
+	if q.method != http.MethodGet {
+		status = http.StatusTemporaryRedirect
+	}
+	if len(q.query) > 0 {
+		to += "?" + q.query.Encode()
+	}
+	a := refuse(status, "Moved Permanently")
+	a.body.(map[string]any)["url"] = q.http.URL + api + to
+	a.header = http.Header{"Location": {q.http.URL + api + to}}
+	return a
+}
+
+// transferred answers for an issue that is in another project now.
+func (q *request) transferred(i *Issue, rest []string) reply {
+	if i.Unseen {
+		return refuse(http.StatusNotFound, "Not Found")
+	}
+	a := q.redirect(strings.TrimSuffix(fmt.Sprintf("/repositories/%s/issues/%d/%s", elsewhere, i.Number+100, strings.Join(rest, "/")), "/"))
+	a.status = http.StatusMovedPermanently // whatever the method
+	return a
+}
+
+// inOther answers for the project that issues are transferred to. Nothing may be written there.
+func (q *request) inOther(parts []string) reply {
+	if q.method != http.MethodGet {
+		q.t.Errorf("githubtest: %s of an issue that was transferred to another project", q.method)
+		return refuse(http.StatusForbidden, "Resource not accessible by integration")
+	}
+	n := 0
+	if len(parts) > 1 && parts[0] == "issues" {
+		n, _ = strconv.Atoi(parts[1])
+	}
+	if n -= 100; n < 1 || n > len(q.issues) || q.issues[n-1].Moved == "" {
+		return refuse(http.StatusNotFound, "Not Found")
+	}
+	i := *q.issues[n-1]
+	if len(parts) > 2 {
+		return q.inIssue(&i, parts[1:])
+	}
+	out := q.show(&i)
+	home := q.http.URL + api + "/repos/" + i.Moved
+	out["number"], out["repository_url"], out["url"] = i.Number+100, home, fmt.Sprintf("%s/issues/%d", home, i.Number+100)
+	return reply{status: http.StatusOK, body: out}
+}

@@ -1,0 +1,98 @@
+package trackertest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// Turn is something that people do to an issue or to its project while ralph works.
+type Turn string
+
+// What becomes of one issue. The others stay what they were.
+const (
+	Transferred Turn = "the issue was transferred to another project"
+	Unseen      Turn = "the issue was transferred to a project that ralph may not read"
+	Deleted     Turn = "the issue was deleted"
+)
+
+// What becomes of the project, and with it of every issue.
+const (
+	Renamed  Turn = "the project has another name"
+	Hidden   Turn = "the project is hidden from ralph"
+	NoIssues Turn = "issues are switched off"
+	Revoked  Turn = "the token is revoked"
+)
+
+// What ends writing alone.
+const (
+	Archived Turn = "the project is archived"
+	Demoted  Turn = "ralph's account may only read"
+)
+
+// classOf is what package pool makes of an error.
+func classOf(err error) string {
+	var away *tracker.UnavailableError
+	var refused *tracker.RefusedError
+	switch {
+	case err == nil:
+		return "fine"
+	case errors.Is(err, tracker.ErrNotFound):
+		return "this issue is gone"
+	case errors.As(err, &refused):
+		return "no issue can be used"
+	case errors.As(err, &away):
+		return "try again"
+	}
+	return "not for this issue"
+}
+
+// turns: an issue counts as gone only when it alone is; what concerns the project is said of the project. Nothing is written to
+// another one.
+func turns(t *testing.T, h Harness) {
+	const fine, gone, none = "fine", "this issue is gone", "no issue can be used"
+	type wants struct{ get, list, write, other string }
+	for turn, want := range map[Turn]wants{
+		Transferred: {gone, fine, gone, fine},
+		Unseen:      {gone, fine, gone, fine},
+		Deleted:     {gone, fine, gone, fine},
+		Renamed:     {none, none, none, none},
+		Hidden:      {none, none, none, none},
+		NoIssues:    {none, "", none, none}, // a forge may list none
+		Revoked:     {none, none, none, none},
+		Archived:    {fine, fine, none, none},
+		Demoted:     {fine, fine, none, none},
+	} {
+		t.Run(string(turn), func(t *testing.T) {
+			t.Parallel()
+			labels := []string{"no-human"}
+			b := h.New(t, []Seed{
+				{Name: "one", Title: "One", Labels: labels}, {Name: "two", Title: "Two", Labels: labels}, {Name: "three", Title: "Three", Labels: labels},
+			})
+			reported, fresh, other := b.Keys[0], b.Keys[1], b.Keys[2]
+			do := b.Turns[turn]
+			if do == nil {
+				t.Skip("the forge does not know this")
+			}
+			report(t, b, reported, tracker.Report{Run: "old", Body: "Working."})
+			do(reported)
+			do(fresh)
+			check := func(what string, err error, want string) {
+				t.Helper()
+				if got := classOf(err); got != want && want != "" {
+					t.Errorf("%s: %v\n is %q, want %q", what, err, got, want)
+				}
+			}
+			for _, key := range []string{reported, fresh} {
+				_, err := b.Tracker.Get(t.Context(), key)
+				check("Get", err, want.get)
+				check("Report", b.Tracker.Report(t.Context(), key, tracker.Report{Run: "new", Body: "Done."}), want.write)
+				check("Change", b.Tracker.Change(t.Context(), key, tracker.Change{AddLabels: []string{"ralph"}, RemoveLabels: labels}), want.write)
+			}
+			_, err := b.Tracker.List(t.Context(), tracker.Query{Labels: labels})
+			check("List", err, want.list)
+			check("Report on another issue", b.Tracker.Report(t.Context(), other, tracker.Report{Run: "new", Body: "Done."}), want.other)
+		})
+	}
+}
