@@ -18,6 +18,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
+// pushes are the faults that refuse pushes and nothing else.
+const pushes = -2
+
 // byHTTP makes the fixture reach its remote by HTTP. The next faults requests are answered with 503; negative: all.
 func (f *fixture) byHTTP(bare string) (faults *atomic.Int32) {
 	f.t.Helper()
@@ -28,7 +31,11 @@ func (f *fixture) byHTTP(bare string) (faults *atomic.Int32) {
 		Env:  []string{"GIT_PROJECT_ROOT=" + filepath.Dir(bare), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=" + os.DevNull},
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if n := faults.Load(); n < 0 || n > 0 && faults.Add(-1) >= 0 {
+		push := strings.HasSuffix(r.URL.RequestURI(), "git-receive-pack")
+		if n := faults.Load(); n == pushes && push {
+			http.Error(w, "archived", http.StatusForbidden)
+			return
+		} else if n != pushes && (n < 0 || n > 0 && faults.Add(-1) >= 0) {
 			http.Error(w, "Service Unavailable", http.StatusServiceUnavailable)
 			return
 		}
@@ -166,5 +173,27 @@ func TestOutageDuringARun(t *testing.T) {
 	}
 	if s := <-done; s.Unavailable != nil || s.Count(journal.Succeeded) != 2 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A remote that takes no pushes any more, as of an archived project, is said in every sweep while a run waits for it.
+func TestPushesRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	faults := f.byHTTP(f.withRemote())
+	f.issue("a")
+	f.onStage(journal.StagePublish, func(journal.Record) { faults.Store(pushes) })
+	f.sweep(t.Context())
+	f.onStage(journal.StagePublish, nil)
+	for n := range 4 {
+		if s := f.sweep(t.Context()); s.Unavailable == nil {
+			t.Errorf("sweep %d does not say that the remote refuses: %+v", n, s)
+		}
+	}
+	faults.Store(0)
+	f.sweep(t.Context())
+	runs := f.runs("a")
+	if len(runs) != 1 || runs[0].Verdict.Outcome != journal.Succeeded || runs[0].Published == "" {
+		t.Errorf("in the end: %+v", runs)
 	}
 }

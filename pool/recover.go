@@ -26,7 +26,7 @@ type Recovered struct {
 	Finished    []journal.Record  // runs that had only their last stages left, and have ended now
 	Interrupted []journal.Record  // runs that were cut off, and have ended so; the next sweep continues their work
 	Broken      []backlog.Skipped // runs that could not be recovered now
-	Unavailable error             // why a run could not be published, if other runs would fail in the same way
+	Unavailable error             // why a run could not be claimed or published, if other runs would fail in the same way
 }
 
 // Recover continues every run of this host whose process has died: it kills the processes that are left, imports the
@@ -69,8 +69,8 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		if res.cut != nil {
 			r.Interrupted = append(r.Interrupted, *res.cut)
 		}
-		if res.unpublished && publish.Unreachable(err) {
-			r.Unavailable = err
+		if res.away != nil || res.unpublished && publish.Unreachable(err) {
+			r.Unavailable = cmp.Or(res.away, err)
 		}
 		if ctx.Err() == nil { // otherwise every call fails
 			note(rec.Key, err)
@@ -95,6 +95,7 @@ type settled struct {
 	cut         *journal.Record // the run, if it has ended now without one
 	concluded   bool            // the issue needs no new run now
 	unpublished bool            // its commits are not published yet
+	away        error           // why nothing of this could be done, for any run
 }
 
 // recoverRun claims the issue of a dead run and settles the run.
@@ -111,7 +112,7 @@ func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record) (sett
 		}
 	case errors.Is(err, worktree.ErrRemote):
 		w.emit(journal.Event{Kind: journal.EventWarning, Run: rec.ID, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
-		return settled{}, nil
+		return settled{away: err}, nil
 	case err != nil:
 		return settled{}, err
 	}
