@@ -94,7 +94,11 @@ func ProblemOf(ctx context.Context, root *cobra.Command, err error) *Problem {
 	if message, unknown := unknownCommand(root, err); unknown {
 		return &Problem{Status: Usage, Message: message}
 	}
-	return &Problem{Status: Failed, Message: err.Error(), Hint: hint.For(err)}
+	status := Failed
+	if IsAway(err) {
+		status = Parked
+	}
+	return &Problem{Status: status, Message: err.Error(), Hint: hint.For(err)}
 }
 
 // Tell prints how the command line ended, if it did not end well, and returns the exit status.
@@ -127,7 +131,7 @@ func IsAway(err error) bool {
 	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
 }
 
-// Classified marks the errors that are the command line's fault, and those of a tracker or remote that cannot be used now.
+// Classified marks the errors that are the command line's fault.
 func Classified(err error) error {
 	var unknown *backlog.UnknownKeyError
 	switch {
@@ -135,8 +139,6 @@ func Classified(err error) error {
 		return Usagef("%w; did you mean %s?", err, unknown.Nearest)
 	case errors.As(err, &unknown):
 		return Usagef("%w; `ralph work --dry-run` lists them", err)
-	case IsAway(err):
-		return &Error{Status: Parked, Err: err}
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // TestExitStatus is the table of the help, by error.
@@ -29,6 +31,7 @@ func TestExitStatus(t *testing.T) {
 			Problem{Status: 3, Message: "2 of 3", Hint: "ralph status"},
 		},
 		{"parked", t.Context(), &Error{Status: Parked, Err: errors.New("x")}, Problem{Status: 4, Message: "x"}},
+		{"refused", t.Context(), &tracker.RefusedError{Err: errors.New("x")}, Problem{Status: 4, Message: "tracker refuses: x"}},
 		{"interrupted", t.Context(), fmt.Errorf("a: %w", ErrInterrupted), Problem{Status: 130, Message: "a: interrupted"}},
 		{"cancelled by the user", killed, context.Canceled, Problem{Status: 130, Message: "interrupted twice"}},
 		{"cancelled by something else", t.Context(), context.Canceled, Problem{Status: 1, Message: "context canceled"}},
