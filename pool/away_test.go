@@ -197,3 +197,25 @@ func TestPushesRefused(t *testing.T) {
 		t.Errorf("in the end: %+v", runs)
 	}
 }
+
+// Requests into a branch that the remote does not have, as after its default branch got another name, are noticed before an agent
+// is paid.
+func TestNoBranchForRequests(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	bare := f.withRemote()
+	f.Config.Run.Tracker = &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}
+	f.Config.Run.Publish = journal.PublishRequest
+	f.issue("a")
+	f.git(bare, "branch", "-m", "main", "trunk")
+	for range 2 {
+		if s := f.sweep(t.Context()); s.Unavailable == nil || !strings.Contains(s.Unavailable.Error(), "origin has no branch main") || len(f.runs("a")) > 0 {
+			t.Errorf("the sweep does not say what is missing, or has begun: %+v", s)
+		}
+	}
+	f.git(bare, "branch", "main", "trunk")
+	f.sweep(t.Context())
+	if runs := f.runs("a"); len(runs) != 1 || runs[0].Verdict.Outcome != journal.Succeeded {
+		t.Errorf("with the branch: %+v", runs)
+	}
+}

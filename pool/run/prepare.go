@@ -273,6 +273,9 @@ func (r *Runner) BaseBeside(ctx context.Context, others ...string) (worktree.Bas
 	branch := strings.TrimPrefix(base.Name, remote+"/")
 	tips, err := r.c.Repo.RemoteTips(ctx, append(others, branch)...)
 	tip := tips[branch]
+	if err == nil && tip == "" && r.c.Publish == journal.PublishRequest && r.c.Requests.Into(base.Name, remote) == branch {
+		err = fmt.Errorf("%w: %s has no branch %s for requests to go into; set `base` to the one that it has now, or push it", worktree.ErrRemote, remote, branch)
+	}
 	if err != nil || tip == "" {
 		return base, tips, err
 	}

@@ -144,6 +144,9 @@ func (q *request) open() reply {
 	if q.git != nil && q.git.head(head) == "" {
 		return invalid("head", "invalid", "")
 	}
+	if q.git != nil && q.git.head(base) == "" {
+		return invalid("base", "invalid", "")
+	}
 	for _, i := range q.issues {
 		if i.Pull != nil && !i.Closed && i.Pull.Head == head && i.Pull.Base == base && !i.Pull.Fork {
 			return invalid("", "custom", "A pull request already exists for "+Owner+":"+head+".")
