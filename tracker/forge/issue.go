@@ -3,6 +3,7 @@ package forge
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -32,9 +33,9 @@ func (p *Project) Here(ctx context.Context) error {
 	return nil
 }
 
-// Listed explains an error of listing issues: all of them are missing.
+// Listed explains an error of listing issues: it is about all of them. Some forges forbid the list where issues are switched off.
 func (p *Project) Listed(ctx context.Context, err error) error {
-	if !transport.Missing(err) && !transport.Elsewhere(err) {
+	if !transport.Missing(err) && !transport.Elsewhere(err) && transport.Status(err) != http.StatusForbidden {
 		return err
 	}
 	if why := p.Here(ctx); why != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -91,5 +92,17 @@ func TestLateCalls(t *testing.T) {
 				t.Errorf("%s meets (%v) %d %s: %v is %q, want %q", name, met.Load(), fault.Status, fault.Body, err, classOf(err), want)
 			}
 		}
+	}
+}
+
+// TestArchived: a refusal of an archived project names that, and not the token.
+func TestArchived(t *testing.T) {
+	t.Parallel()
+	s, g := start(t)
+	s.AddIssue(githubtest.Issue{Title: "One"})
+	s.SetRepo(false, true, false)
+	err := g.Report(t.Context(), "1", tracker.Report{Run: "r", Body: "x"})
+	if classOf(err) != "stop" || !strings.Contains(err.Error(), "the project is archived") || !strings.Contains(err.Error(), "unarchive it") {
+		t.Errorf("Report = %v", err)
 	}
 }

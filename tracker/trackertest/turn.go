@@ -2,6 +2,7 @@ package trackertest
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
@@ -52,17 +53,17 @@ func classOf(err error) string {
 // another one.
 func turns(t *testing.T, h Harness) {
 	const fine, gone, none = "fine", "this issue is gone", "no issue can be used"
-	type wants struct{ get, list, write, other string }
+	type wants struct{ get, list, write, other, fix string } // fix: what the refusal of a project says, in part
 	for turn, want := range map[Turn]wants{
-		Transferred: {gone, fine, gone, fine},
-		Unseen:      {gone, fine, gone, fine},
-		Deleted:     {gone, fine, gone, fine},
-		Renamed:     {none, none, none, none},
-		Hidden:      {none, none, none, none},
-		NoIssues:    {none, "", none, none}, // a forge may list none
-		Revoked:     {none, none, none, none},
-		Archived:    {fine, fine, none, none},
-		Demoted:     {fine, fine, none, none},
+		Transferred: {gone, fine, gone, fine, ""},
+		Unseen:      {gone, fine, gone, fine, ""},
+		Deleted:     {gone, fine, gone, fine, ""},
+		Renamed:     {none, none, none, none, "git remote set-url"},
+		Hidden:      {none, none, none, none, "check the project's name and the token's access"},
+		NoIssues:    {none, "", none, none, "switch them on"}, // a forge may list none
+		Revoked:     {none, none, none, none, "use a valid one"},
+		Archived:    {fine, fine, none, none, ""}, // some forges say no more than that it is forbidden
+		Demoted:     {fine, fine, none, none, "give it write permission"},
 	} {
 		t.Run(string(turn), func(t *testing.T) {
 			t.Parallel()
@@ -78,10 +79,14 @@ func turns(t *testing.T, h Harness) {
 			report(t, b, reported, tracker.Report{Run: "old", Body: "Working."})
 			do(reported)
 			do(fresh)
-			check := func(what string, err error, want string) {
+			check := func(what string, err error, should string) {
 				t.Helper()
-				if got := classOf(err); got != want && want != "" {
-					t.Errorf("%s: %v\n is %q, want %q", what, err, got, want)
+				got := classOf(err)
+				if got != should && should != "" {
+					t.Errorf("%s: %v\n is %q, want %q", what, err, got, should)
+				}
+				if got == none && !strings.Contains(err.Error(), want.fix) {
+					t.Errorf("%s: %v\n does not say: %s", what, err, want.fix)
 				}
 			}
 			for _, key := range []string{reported, fresh} {

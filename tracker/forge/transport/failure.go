@@ -35,6 +35,7 @@ const (
 	Invisible      Reason = "not found, or the token may not see it"
 	SwitchedOff    Reason = "it was deleted, or is switched off for this project"
 	Moved          Reason = "the project has moved"
+	Archived       Reason = "the project is archived"
 	Invalid        Reason = "the forge does not accept it"
 	Blocked        Reason = "the project is blocked"
 	TooMany        Reason = "too many requests"
@@ -123,12 +124,17 @@ func Refusal(resp *http.Response, message string) *Failure {
 	write := f.Uncertain
 	f.Status = resp.StatusCode
 	f.Reason, f.Action, f.Hint = judge(resp.StatusCode, write)
-	if lower := strings.ToLower(message); resp.StatusCode == http.StatusForbidden &&
-		(strings.Contains(lower, "is locked") || strings.Contains(lower, "commenting is disabled")) {
-		f.Reason, f.Action, f.Hint = Locked, Skip, "unlock it, or continue in a new issue"
-	}
-	if resp.StatusCode == http.StatusMethodNotAllowed && strings.Contains(strings.ToLower(message), "moved project") { // GitLab's
-		f.Reason, f.Action, f.Hint = Moved, Stop, HintMoved
+	switch lower := strings.ToLower(message); resp.StatusCode {
+	case http.StatusForbidden:
+		if strings.Contains(lower, "is locked") || strings.Contains(lower, "commenting is disabled") {
+			f.Reason, f.Action, f.Hint = Locked, Skip, "unlock it, or continue in a new issue"
+		} else if strings.Contains(lower, "archived") {
+			f.Reason, f.Hint = Archived, "unarchive it in its settings"
+		}
+	case http.StatusMethodNotAllowed:
+		if strings.Contains(lower, "moved project") { // GitLab's
+			f.Reason, f.Action, f.Hint = Moved, Stop, HintMoved
+		}
 	}
 	f.Uncertain = write && f.Action == Retry
 	if message = oneLine(message); message != "" {
