@@ -139,39 +139,35 @@ func (d deaf) List(ctx context.Context, q tracker.Query) (tracker.Listing, error
 // An outage while a run is on, which may take hours, keeps new issues back only until it is over.
 func TestOutageDuringARun(t *testing.T) {
 	t.Parallel()
-	over := filepath.Join(t.TempDir(), "over")
-	f := newFixture(t, `case $RALPH_ISSUE_KEY in a) until test -e '`+over+`'; do sleep 0.02; done;; esac; `+commits)
-	off := &atomic.Bool{}
-	f.Config.Run.Tracker, f.Config.Refresh = deaf{f.Config.Run.Tracker, off}, 20*time.Millisecond
-	f.issue("a")
-	p := f.pool()
-	until := func(what string, is func() bool) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal(what)
-			}
+	g := newGate(t)
+	off, told := &atomic.Bool{}, make(chan string, 100)
+	g.Config.Run.Tracker, g.Config.Refresh = deaf{g.Config.Run.Tracker, off}, 20*time.Millisecond
+	seen := g.onEvent
+	g.onEvent = func(e journal.Event) {
+		if seen(e); e.Kind == journal.EventProblem {
+			told <- e.Text
 		}
 	}
-	done := make(chan pool.Summary, 1)
+	g.issue("a")
+	p, swept := g.pool(), make(chan pool.Summary, 1)
 	go func() {
 		s, _ := p.Sweep(context.WithoutCancel(t.Context()))
-		done <- s
+		swept <- s
 	}()
-	t.Cleanup(func() { _ = os.WriteFile(over, nil, 0o600) })
-	until("a is not worked", func() bool { return len(p.Running()) == 1 })
+	g.next(1)
 	off.Store(true)
-	until("nobody is told of the outage", func() bool { return p.Held() != nil })
-	f.issue("b")
+	if text := g.wait(told, 1, "told"); !strings.Contains(text[0], "502") || p.Held() == nil {
+		t.Errorf("of the outage: %q, held by %v", text, p.Held())
+	}
+	g.issue("b")
 	off.Store(false)
-	until("b waits for the end of a", func() bool { r := f.runs("b"); return len(r) == 1 && !r[0].Ended.IsZero() })
-	if err := p.Held(); err != nil {
-		t.Errorf("after the outage: %v", err)
+	if keys := g.next(1); keys[0] != "b" || p.Held() != nil {
+		t.Errorf("after the outage: %v started, held by %v", keys, p.Held())
 	}
-	if err := os.WriteFile(over, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if s := <-done; s.Unavailable != nil || s.Count(journal.Succeeded) != 2 {
+	g.goOn("b")
+	g.wait(g.ended, 1, "ended")
+	g.goOn("a")
+	if s := <-swept; s.Unavailable != nil || s.Count(journal.Succeeded) != 2 {
 		t.Errorf("%+v", s)
 	}
 }
