@@ -76,17 +76,21 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 		return nil, a.take(ctx, issue, nil, "")
 	}
 	asked := feedback.Asked(a.rec.Earlier.Asked)
+	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record(), Approved: tally.Approved(issue, runs, a.claim)}
 	if a.follow != nil {
-		if skip := a.outdated(issue, runs, keys); skip != nil {
+		if skip := w.planner.Outdated(*a.follow, issue, past, keys); skip != nil {
 			return skip, nil
 		}
 		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, a.base.Name)+asked)
 	}
-	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record()}
 	if skip, err := w.planner.WhyNot(ctx, issue, past, keys); skip != nil || err != nil {
 		return skip, err
 	}
-	if skip, err := a.unapproved(ctx, issue, runs); skip != nil || err != nil {
+	skip, err := w.planner.Unapproved(ctx, issue, past)
+	if skip != nil && skip.Code == journal.SkipEdited {
+		err = a.unlabel(ctx)
+	}
+	if skip != nil || err != nil {
 		return skip, err
 	}
 	if err := a.anew(ctx, before); err != nil {
@@ -99,48 +103,14 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 	return nil, a.take(ctx, issue, begun, told+asked)
 }
 
-// unapproved is why nobody who may do so has approved the issue's text; nil if somebody has, or if the tracker knows no approval.
-func (a *attempt) unapproved(ctx context.Context, issue tracker.Issue, runs journal.History) (*journal.Skip, error) {
-	asked, label := a.rec.Earlier.Asked, a.w.c.Require[0]
-	approver, ok := tracker.As[tracker.Approver](a.w.c.Run.Tracker)
-	if !ok || asked != nil && tally.Approved(issue, runs, a.claim) {
-		return nil, nil
-	}
-	if asked != nil && asked.Labelled {
-		return &journal.Skip{Code: journal.SkipEdited, Detail: label}, a.unlabel(ctx)
-	}
-	_, err := approver.Approved(ctx, issue, label)
-	if err == nil || publish.Unreachable(err) {
-		return nil, err
-	}
-	return &journal.Skip{Code: journal.SkipUnapproved, Detail: err.Error()}, nil
-}
-
 // unlabel removes the pick-up label that a command has set: the text has changed since, so a person has to approve it.
 func (a *attempt) unlabel(ctx context.Context) error {
 	if err := a.w.c.Run.Tracker.Change(ctx, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
 		return err
 	}
-	t := a.rec.Earlier
-	asked := *t.Asked
-	asked.Labelled = false
-	t.Asked = &asked
+	t, asked := a.rec.Earlier, *a.rec.Earlier.Asked
+	t.Asked, asked.Labelled = &asked, false
 	return a.claim.SetRecord(ctx, tally.Record(t))
-}
-
-// outdated is why the request gets no follow-up now; it may have been listed long ago.
-func (a *attempt) outdated(issue tracker.Issue, runs journal.History, keys []string) *journal.Skip {
-	label, asked := a.w.c.Run.Labels.NeedsHuman, a.rec.Earlier.Asked
-	_, approves := tracker.As[tracker.Approver](a.w.c.Run.Tracker)
-	switch {
-	case len(keys) == 0 && issue.HasLabel(label):
-		return &journal.Skip{Code: journal.SkipHuman, Detail: label}
-	case asked != nil && !asked.Request && a.w.works(issue), asked == nil && a.follow.Reason == tracker.AskedFor:
-		return &journal.Skip{Code: journal.SkipRecovered} // a person wants a new run, or another machine was faster
-	case approves && !tally.Approved(issue, runs, a.claim):
-		return &journal.Skip{Code: journal.SkipEdited, Detail: a.w.c.Require[0]}
-	}
-	return nil
 }
 
 // anew makes the run begin at the base if people, or the policy, have refused the earlier commits.
@@ -149,7 +119,7 @@ func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 	if last.Verdict.Outcome == journal.PolicyBlocked {
 		a.rec.Without, a.rec.Anew = last.Tip, "the policy refuses what run "+last.ID+" had committed"
 	}
-	if asked := a.rec.Earlier.Asked; asked != nil && asked.Fresh && a.afresh() {
+	if asked := a.rec.Earlier.Asked; asked != nil && asked.Fresh && tally.Afresh(asked, a.claim.Record()) {
 		a.rec.Fresh, a.rec.Without = true, a.rec.Earlier.Tip
 		if a.rec.Without != "" {
 			a.rec.Anew = asked.By + " asked for that"
@@ -187,7 +157,7 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
 	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
-	if a.unpublished == nil && !a.afresh() {
+	if a.unpublished == nil && !tally.Afresh(a.rec.Earlier.Asked, a.claim.Record()) {
 		a.unpublished = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.Answers)
 	}
 	a.rec.HandedOver = issue.HasLabel(a.w.c.Run.Labels.NeedsHuman)

@@ -246,9 +246,3 @@ func (w *Worker) record(ctx context.Context, c tracker.Command, issue tracker.Is
 	}
 	return &tracker.Answer{}, nil
 }
-
-// afresh reports that a person has asked for new work, and not only for another attempt.
-func (a *attempt) afresh() bool {
-	asked, passed := a.rec.Earlier.Asked, a.claim.Record().Passed
-	return asked != nil && (asked.Fresh || asked.Text != "") && (passed == nil || passed.Asked != asked.ID)
-}

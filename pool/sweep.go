@@ -180,10 +180,8 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		}
 		if !over && !empty && s.pool.takeSlot() {
 			next := s.queue[0]
-			s.queue = s.queue[1:]
 			s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
-			s.running++
-			s.started++
+			s.queue, s.running, s.started = s.queue[1:], s.running+1, s.started+1
 			s.mu.Unlock()
 			return next, true, nil
 		}
@@ -277,17 +275,14 @@ func (s *sweep) list(ctx context.Context) error {
 	return nil
 }
 
-// awayMax bounds the time between two attempts to reach tracker or remote while runs go on.
-const awayMax = 15 * time.Minute
-
 // isAway notes that tracker or remote cannot be used. That ends a sweep only when nothing is running: runs may take hours, and
-// an outage seconds. s.mu is held.
+// an outage seconds. While they go on it is tried again, with pauses of up to 15 minutes. s.mu is held.
 func (s *sweep) isAway(err error) {
 	if s.running == 0 {
 		s.summary.Unavailable = err
 		return
 	}
-	s.away, s.queue, s.pause = err, nil, min(max(2*s.pause, s.pool.c.Refresh), awayMax)
+	s.away, s.queue, s.pause = err, nil, min(max(2*s.pause, s.pool.c.Refresh), 15*time.Minute)
 	s.again = time.Now().Add(s.pause)
 }
 

@@ -294,25 +294,6 @@ func (p *Planner) Named(ctx context.Context, key string) (tracker.Issue, error) 
 	return issue, err
 }
 
-// Past is what is known of the runs of an issue that the caller has claimed.
-type Past struct {
-	Tally    journal.Tally
-	Last     journal.Record       // the latest that has ended; zero if none has
-	Finished worktree.ClaimRecord // the claim's record, if it says so
-}
-
-// WhyNot is nil if a claimed issue may still be worked.
-func (p *Planner) WhyNot(ctx context.Context, issue tracker.Issue, past Past, keys []string) (*journal.Skip, error) {
-	v := p.newView(keys)
-	v.tally[issue.Key], v.last[issue.Key] = past.Tally, past.Last
-	if past.Finished.Finished {
-		if err := v.note(ctx, issue.Key, past.Finished); err != nil {
-			return nil, err
-		}
-	}
-	return v.whyNot(issue), nil
-}
-
 // Reviewed is the part of the backlog in review, for these keys or all.
 func (p *Planner) Reviewed(keys []string) review.Backlog {
 	return review.Backlog{

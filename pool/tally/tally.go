@@ -108,6 +108,11 @@ func Onto(rec journal.Record, known worktree.ClaimRecord) journal.Tally {
 	return earlier.WithOpen(shared)
 }
 
+// Afresh reports that a person has asked for new work, and not only for another attempt. asked may be nil.
+func Afresh(asked *journal.Asked, known worktree.ClaimRecord) bool {
+	return asked != nil && (asked.Fresh || asked.Text != "") && (known.Passed == nil || known.Passed.Asked != asked.ID)
+}
+
 // Unpublished is the run whose commits for the issue with this hash need no agent any more, and are not all published; nil: there
 // is none. They have passed, or their checks were cut short, and they answer what people said on the request up to then (zero:
 // nothing). Of a run of another machine, which has died after the push, only the tip is known.
