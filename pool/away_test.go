@@ -172,6 +172,32 @@ func TestOutageDuringARun(t *testing.T) {
 	}
 }
 
+// What holds a sweep can be asked at any time, such as while the sweep recovers what an earlier one has left.
+func TestHeldFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	faults := f.byHTTP(f.withRemote())
+	f.issue("a")
+	f.onStage(journal.StagePublish, func(journal.Record) { faults.Store(-1) })
+	f.sweep(t.Context())
+	p, swept := f.pool(), make(chan error, 1)
+	go func() {
+		_, err := p.Sweep(context.WithoutCancel(t.Context()))
+		swept <- err
+	}()
+	for {
+		_ = p.Held()
+		select {
+		case err := <-swept:
+			if err != nil || p.Held() != nil {
+				t.Errorf("the sweep ended with %v, held by %v", err, p.Held())
+			}
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 // A remote that takes no pushes any more, as of an archived project, is said in every sweep while a run waits for it.
 func TestPushesRefused(t *testing.T) {
 	t.Parallel()

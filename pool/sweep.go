@@ -68,7 +68,9 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	defer p.enlist(s)()
 	defer s.watchDisk()()
 	before, err := p.recover(ctx, hard, "")
+	s.mu.Lock()
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
+	s.mu.Unlock()
 	if err == nil && s.summary.Unavailable == nil {
 		err = s.begin(ctx)
 	}
@@ -158,6 +160,8 @@ func (s *sweep) begin(ctx context.Context) error {
 		return nil
 	}
 	first := waiting[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.summary.Parked, s.summary.ParkedUntil = waiting, first.Until
 	s.summary.Unavailable = &run.UnavailableError{
 		Agents: w.choices, Key: first.Key, Until: first.Until, Reason: journal.Reason{Code: journal.ReasonLoop, Detail: string(first.Class)},
