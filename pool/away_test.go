@@ -241,3 +241,42 @@ func TestNoBranchForRequests(t *testing.T) {
 		t.Errorf("with the branch: %+v", runs)
 	}
 }
+
+// slow is a tracker that calls a hook before it lists.
+type slow struct {
+	tracker.Tracker
+	hook func()
+}
+
+func (s slow) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
+	s.hook()
+	return s.Tracker.List(ctx, q)
+}
+
+// What ends a sweep ends it also when the backlog is being listed at that moment.
+func TestSweepEndsWhileListing(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	faults := g.byHTTP(g.withRemote())
+	g.onStage(journal.StagePublish, func(journal.Record) { faults.Store(-1) })
+	var p *pool.Pool
+	var lists atomic.Int32
+	g.Config.Refresh = 20 * time.Millisecond
+	g.Config.Run.Tracker = slow{g.Config.Run.Tracker, func() {
+		if lists.Add(1) != 2 {
+			return
+		}
+		g.next(1)
+		g.issue("b")
+		g.goOn("a", "b")
+		for p.Held() == nil {
+			<-time.After(time.Millisecond) // the pool has no event for it
+		}
+		faults.Store(0)
+	}}
+	g.issue("a")
+	p = g.pool()
+	if s, err := p.Sweep(t.Context()); err != nil || s.Unavailable == nil || len(g.runs("b")) > 0 {
+		t.Errorf("%+v, %v, and %d runs of b", s, err, len(g.runs("b")))
+	}
+}

@@ -265,7 +265,7 @@ func (s *sweep) list(ctx context.Context) error {
 	s.held = len(plan.After) > 0 || slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipOpen })
 	s.capped = slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipCap })
 	if len(s.queue) > 0 {
-		s.summary.Unavailable = s.pool.runner.Spaces().Usable()
+		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.pool.runner.Spaces().Usable())
 	}
 	if first {
 		s.summary.Problems = plan.Problems
