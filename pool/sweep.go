@@ -207,7 +207,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		case <-refresh.C: // new issues start as soon as a worker is free
 			s.pool.obeyAll(ctx, s.keys)
 			s.mu.Lock()
-			s.stale = s.stale || !time.Now().Before(s.again)
+			s.stale = s.stale || s.left() && !time.Now().Before(s.again)
 			s.mu.Unlock()
 		case <-ctx.Done():
 		}
@@ -321,14 +321,18 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 	}
 }
 
-// ended adds a result to the summary. The backlog is listed again, unless all named issues were tried: issues may have waited for this one.
+// left reports that issues may be left to try: of named ones none is, once all were tried. s.mu is held.
+func (s *sweep) left() bool {
+	return len(s.keys) == 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
+}
+
+// ended adds a result to the summary. The backlog is listed again: issues may have waited for this one.
 func (s *sweep) ended(r Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running--
 	delete(s.on, r.Issue.Key)
-	left := len(s.keys) == 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
-	s.stale = s.stale || left && (r.Closed || r.Skip == nil || s.held) || s.away != nil
+	s.stale = s.stale || s.left() && (r.Closed || r.Skip == nil || s.held || s.away != nil)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	switch {
 	case r.Skip != nil && r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.away) != nil: // the reason is known
