@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // pushes are the faults that refuse pushes and nothing else.
@@ -195,6 +197,58 @@ func TestHeldFromTheBeginning(t *testing.T) {
 			return
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+// before calls a hook before each claim.
+type before struct {
+	*worktree.Repo
+	hook func(key string)
+}
+
+func (b before) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
+	b.hook(key)
+	return b.Repo.Claim(ctx, key, h, ttl)
+}
+
+// An issue whose claim meets an outage while another run is on is tried again when the outage is over.
+func TestClaimMeetsAnOutage(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	faults := g.byHTTP(g.withRemote())
+	var once sync.Once
+	on, told := make(chan bool), make(chan string, 100)
+	g.Config.Refresh = 20 * time.Millisecond
+	g.Config.Claims = before{g.Config.Run.Repo, func(key string) {
+		if key == "b" {
+			once.Do(func() { <-on; faults.Store(-1) })
+		}
+	}}
+	seen := g.onEvent
+	g.onEvent = func(e journal.Event) {
+		if seen(e); e.Kind == journal.EventProblem {
+			told <- e.Text
+		}
+	}
+	g.issue("a")
+	g.issue("b")
+	p, swept := g.pool(), make(chan pool.Summary, 1)
+	go func() {
+		s, _ := p.Sweep(context.WithoutCancel(t.Context()), "a", "b")
+		swept <- s
+	}()
+	g.next(1)
+	close(on)
+	if text := g.wait(told, 1, "told"); !strings.HasPrefix(text[0], "no new run is started for now: ") {
+		t.Errorf("of the outage: %q", text)
+	}
+	faults.Store(0)
+	if keys := g.next(1); keys[0] != "b" {
+		t.Errorf("after the outage: %v started", keys)
+	}
+	g.goOn("a", "b")
+	if s := <-swept; s.Unavailable != nil || s.Count(journal.Succeeded) != 2 || len(s.Skipped)+len(s.Broken) > 0 {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -108,7 +108,7 @@ type sweep struct {
 	started int               // guarded by mu: runs that count towards Limit
 	short   error             // guarded by mu: the lack of disk space or budget, which has been reported
 	away    error             // guarded by mu: why tracker or remote cannot be used, while runs go on
-	pause   time.Duration     // guarded by mu: before they are tried again
+	pause   time.Duration     // guarded by mu: before they are tried again; longer each time, until a run has ended or none is wanted
 	again   time.Time         // guarded by mu: when that is
 	stale   bool              // guarded by mu: the backlog has to be listed again
 	capped  bool              // guarded by mu: issues wait for a cap
@@ -236,9 +236,6 @@ func (s *sweep) list(ctx context.Context) error {
 	case publish.Unreachable(err):
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.running > 0 && s.away == nil {
-			s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + err.Error()})
-		}
 		s.isAway(err)
 		return nil
 	default:
@@ -247,7 +244,7 @@ func (s *sweep) list(ctx context.Context) error {
 	s.pool.handOver(ctx, plan.HandOver)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue, s.away, s.pause = nil, nil, 0
+	s.queue, s.away = nil, nil
 	known := maps.Clone(s.tried)
 	add := func(t task) {
 		if !known[t.issue.Key] {
@@ -266,6 +263,8 @@ func (s *sweep) list(ctx context.Context) error {
 	s.capped = slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipCap })
 	if len(s.queue) > 0 {
 		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.pool.runner.Spaces().Usable())
+	} else {
+		s.pause = 0
 	}
 	if first {
 		s.summary.Problems = plan.Problems
@@ -285,6 +284,9 @@ func (s *sweep) isAway(err error) {
 	if s.running == 0 {
 		s.summary.Unavailable = err
 		return
+	}
+	if s.away == nil {
+		s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + err.Error()})
 	}
 	s.away, s.queue, s.pause = err, nil, min(max(2*s.pause, s.pool.c.Refresh), 15*time.Minute)
 	s.again = time.Now().Add(s.pause)
@@ -334,7 +336,12 @@ func (s *sweep) ended(r Result) {
 	delete(s.on, r.Issue.Key)
 	s.stale = s.stale || s.left() && (r.Closed || r.Skip == nil || s.held || s.away != nil)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
+	outage := r.Skip != nil && publish.Outage(r.Unavailable)
 	switch {
+	case outage && s.running > 0 && s.summary.Unavailable == nil: // it has begun nothing, and is tried again with the others
+		s.started--
+		delete(s.tried, r.Issue.Key)
+		s.waiting = append(s.waiting, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
 	case r.Skip != nil && r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.away) != nil: // the reason is known
 		s.started--
 		s.summary.Skipped = append(s.summary.Skipped, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
@@ -349,11 +356,12 @@ func (s *sweep) ended(r Result) {
 		}
 		s.pool.emit(e)
 	default:
+		s.pause = 0
 		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
 	}
 	switch {
 	case r.Unavailable == nil || s.summary.Unavailable != nil:
-	case r.Skip != nil && publish.Outage(r.Unavailable): // it has begun nothing
+	case outage:
 		s.isAway(r.Unavailable)
 	default:
 		s.summary.Unavailable = r.Unavailable
