@@ -138,6 +138,14 @@ func (g *Guard) Watch(ctx context.Context, changed func(*ShortError)) {
 	}
 }
 
+// Watching watches as Watch does until stop is called.
+func (g *Guard) Watching(ctx context.Context, changed func(*ShortError)) (stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { g.Watch(ctx, changed) })
+	return func() { cancel(nil); watching.Wait() }
+}
+
 // check ends the largest writer if space is short. It returns the time until the next check.
 func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
 	g.checking.Lock()

@@ -158,9 +158,8 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 		return run.Result{}, err
 	}
 	hard, done := j.call(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { runner.Spaces().Disk.Watch(hard, func(*disk.ShortError) {}) })
-	defer func() { done(); watching.Wait() }()
+	defer done()
+	defer runner.Spaces().Disk.Watching(hard, func(*disk.ShortError) {})()
 
 	if err := j.recover(hard, runner); err != nil {
 		return run.Result{}, err
