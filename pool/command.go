@@ -82,13 +82,10 @@ func (w *Worker) obey(ctx context.Context, commander tracker.Commander, c tracke
 	if err != nil {
 		return nil, err
 	}
-	runs, err := w.history(ctx, c.Key)
-	if err != nil {
-		return nil, err
-	}
 	state := claims[c.Key]
-	if state.Err != nil {
-		return nil, state.Err
+	runs, err := w.history(ctx, c.Key)
+	if err = cmp.Or(err, state.Err); err != nil {
+		return nil, err
 	}
 	last, _ := runs.Last()
 	switch t := tally.Newest(last, state.Record); c.Verb {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -84,10 +85,10 @@ func (c Config) validate() error {
 // Pool works one backlog of one repository. New makes it: a zero Pool, like a zero Worker, panics.
 type Pool struct {
 	*Worker
+	wakes atomic.Int64 // calls of Wake
 
 	mu       sync.Mutex
 	draining bool            // guarded by mu
-	wakes    int             // guarded by mu; calls of Wake
 	sweeps   map[*sweep]bool // guarded by mu; those that are on
 }
 
@@ -102,14 +103,7 @@ func New(c Config) (*Pool, error) {
 }
 
 // Wake makes every sweep list the backlog again, such as after a webhook.
-func (p *Pool) Wake() { p.change(func() { p.wakes++ }) }
-
-// woken counts the calls of Wake.
-func (p *Pool) woken() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.wakes
-}
+func (p *Pool) Wake() { p.change(func() { p.wakes.Add(1) }) }
 
 // signal tells every sweep that something has changed.
 func (p *Pool) signal() { p.change(func() {}) }

@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -66,7 +66,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	s := &sweep{pool: p, keys: keys, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
 	s.wants.Store(true)
 	defer p.enlist(s)()
-	defer s.watchDisk()()
+	defer p.disk.Watching(hard, func(*disk.ShortError) { p.signal() })()
 	before, err := p.recover(ctx, hard, "")
 	s.mu.Lock()
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
@@ -94,7 +94,7 @@ type sweep struct {
 	wake chan struct{}   // a run has ended, a slot or disk space is free, or the backlog may have changed
 
 	listed time.Time // when the backlog was last listed; next's goroutine only
-	woken  int       // what Pool.woken was then; next's goroutine only
+	woken  int64     // what Pool.wakes was then; next's goroutine only
 	base   worktree.Base
 	wants  atomic.Bool // it waits for a slot, or has not listed the backlog yet
 
@@ -156,15 +156,10 @@ func (s *sweep) begin(ctx context.Context) error {
 	}
 	w.runner.Lot().Load(list, w.runner.Spaces().Missing())
 	waiting := w.runner.Lot().Waiting(w.choices, time.Now())
-	if len(waiting) < len(w.choices) || waiting[0].Until.IsZero() {
-		return nil
-	}
-	first := waiting[0]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.summary.Parked, s.summary.ParkedUntil = waiting, first.Until
-	s.summary.Unavailable = &run.UnavailableError{
-		Agents: w.choices, Key: first.Key, Until: first.Until, Reason: journal.Reason{Code: journal.ReasonLoop, Detail: string(first.Class)},
+	if err := report.AllParked(w.choices, waiting); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.summary.Parked, s.summary.ParkedUntil, s.summary.Unavailable = waiting, waiting[0].Until, err
 	}
 	return nil
 }
@@ -177,7 +172,7 @@ func (s *sweep) next(ctx context.Context) (task, bool, error) {
 		s.mu.Lock()
 		over := s.summary.Unavailable != nil || s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
 		idle := s.running == 0
-		empty, stale := len(s.queue) == 0, s.stale || s.listed.IsZero() || s.woken != s.pool.woken()
+		empty, stale := len(s.queue) == 0, s.stale || s.listed.IsZero() || s.woken != s.pool.wakes.Load()
 		if !over && (!empty || s.capped) && s.noRoom(ctx, idle) {
 			over = idle
 			empty = true
@@ -223,10 +218,10 @@ func (s *sweep) list(ctx context.Context) error {
 	q := backlog.Query{Keys: s.keys, On: maps.Clone(s.on), Over: maps.Clone(s.tried)}
 	maps.DeleteFunc(q.Over, func(key string, _ bool) bool { return q.On[key] })
 	s.mu.Unlock()
-	if woken := s.pool.woken(); !first && woken != s.woken {
+	if woken := s.pool.wakes.Load(); !first && woken != s.woken {
 		s.pool.obeyAll(ctx, s.keys)
 	}
-	s.listed, s.woken = time.Now(), s.pool.woken()
+	s.listed, s.woken = time.Now(), s.pool.wakes.Load()
 	plan, err := s.plan(ctx, q, first)
 	_, unknown := errors.AsType[*backlog.UnknownKeyError](err)
 	switch {
@@ -265,6 +260,7 @@ func (s *sweep) list(ctx context.Context) error {
 		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.pool.runner.Spaces().Usable())
 	} else {
 		s.pause = 0
+		s.short = nil // nothing is in need of room
 	}
 	if first {
 		s.summary.Problems = plan.Problems
@@ -337,27 +333,12 @@ func (s *sweep) ended(r Result) {
 	s.stale = s.stale || s.left() && (r.Closed || r.Skip == nil || s.held || s.away != nil)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	outage := r.Skip != nil && publish.Outage(r.Unavailable)
-	switch {
-	case outage && s.running > 0 && s.summary.Unavailable == nil: // it has begun nothing, and is tried again with the others
-		s.started--
-		delete(s.tried, r.Issue.Key)
-		s.waiting = append(s.waiting, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
-	case r.Skip != nil && r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.away) != nil: // the reason is known
-		s.started--
-		s.summary.Skipped = append(s.summary.Skipped, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
-	case r.Skip != nil:
-		s.started--
-		e := journal.Event{Kind: journal.EventSkipped, Key: r.Issue.Key, Title: r.Issue.Title, Skip: r.Skip}
-		if r.Err != nil {
-			e.Kind = journal.EventProblem
-			s.summary.Broken = append(s.summary.Broken, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
-		} else {
-			s.summary.Skipped = append(s.summary.Skipped, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip})
-		}
-		s.pool.emit(e)
-	default:
+	if r.Skip == nil {
 		s.pause = 0
 		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
+	} else {
+		s.started--
+		s.leaveOut(r, backlog.Skipped{Issue: r.Issue, Skip: *r.Skip}, outage)
 	}
 	switch {
 	case r.Unavailable == nil || s.summary.Unavailable != nil:
@@ -369,12 +350,24 @@ func (s *sweep) ended(r Result) {
 	}
 }
 
-// watchDisk watches the free disk space until stop is called.
-func (s *sweep) watchDisk() (stop func()) {
-	ctx, cancel := context.WithCancelCause(s.hard)
-	var watching sync.WaitGroup
-	watching.Go(func() { s.pool.disk.Watch(ctx, func(*disk.ShortError) { s.pool.signal() }) })
-	return func() { cancel(nil); watching.Wait() }
+// leaveOut adds an issue that was not worked to the summary. One that has met an outage is tried again with the others. s.mu is held.
+func (s *sweep) leaveOut(r Result, not backlog.Skipped, outage bool) {
+	e := journal.Event{Kind: journal.EventSkipped, Key: r.Issue.Key, Title: r.Issue.Title, Skip: r.Skip}
+	switch {
+	case outage && s.running > 0 && s.summary.Unavailable == nil:
+		delete(s.tried, r.Issue.Key)
+		s.waiting = append(s.waiting, not)
+		return
+	case r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.away) != nil: // the reason is known
+		s.summary.Skipped = append(s.summary.Skipped, not)
+		return
+	case r.Err != nil:
+		e.Kind = journal.EventProblem
+		s.summary.Broken = append(s.summary.Broken, not)
+	default:
+		s.summary.Skipped = append(s.summary.Skipped, not)
+	}
+	s.pool.emit(e)
 }
 
 // noRoom reports that disk space or caps do not allow another run. Running ones may free some. When none is running the sweep is

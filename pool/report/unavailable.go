@@ -17,6 +17,16 @@ type UnavailableError struct {
 	Cause  error     // why the sandbox did not open; nil for anything else
 }
 
+// AllParked is why none of the agents can be used: they are all among those that wait, the first that is expected back first. It is nil
+// if one can, or if the time of none is known: then a run finds out.
+func AllParked(list []agents.Choice, waiting []journal.Parked) error {
+	if len(waiting) < len(list) || waiting[0].Until.IsZero() {
+		return nil
+	}
+	first := waiting[0]
+	return &UnavailableError{Agents: list, Key: first.Key, Until: first.Until, Reason: journal.Reason{Code: journal.ReasonLoop, Detail: string(first.Class)}}
+}
+
 // Unwrap gives the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
