@@ -42,7 +42,7 @@ func TestWorkNotifies(t *testing.T) {
 	m.write(t, ".ralph/backlog/fix.md", "---\ntitle: Fix it\nlabels: [no-human]\n---\nDo it.\n")
 	m.commit(t)
 	file := filepath.Join(m.root, "told")
-	m.own(t, fmt.Sprintf("notify-on: [succeeded]\nnotify-command: [sh, -c, 'cat > %s; env >> %[1]s; find %s -path \"*/outbox/*.json\" > %[1]s.kept']\n", file, m.root))
+	m.own(t, fmt.Sprintf("dashboard-url: https://ralph.example/\nnotify-on: [succeeded]\nnotify-command: [sh, -c, 'cat > %s; env >> %[1]s; find %s -path \"*/outbox/*.json\" > %[1]s.kept']\n", file, m.root))
 	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_WEBHOOK_SECRET=for-nobody-else") },
 		"work", "--sandbox=none", "--commit-author=Ada <a@example.invalid>", "--agent-command="+committing)
 	if got.status != 0 {
@@ -53,6 +53,9 @@ func TestWorkNotifies(t *testing.T) {
 	var message notify.Message
 	if err != nil || json.Unmarshal([]byte(first), &message) != nil || message.Text != "repo/fix (Fix it): succeeded" || message.Project != "repo" {
 		t.Errorf("%s, %v", text, err)
+	}
+	if message.IssueURL != filepath.Join(m.repo, ".ralph/backlog/fix.md") || message.RunURL != "https://ralph.example/p/repo/runs/"+message.Run || message.ProjectURL != "https://ralph.example/p/repo" {
+		t.Errorf("links: %+v", message)
 	}
 	kept, err := os.ReadFile(file + ".kept")
 	path := strings.TrimSpace(string(kept))
@@ -72,6 +75,7 @@ func TestNotifyRefuses(t *testing.T) {
 	for own, want := range map[string]string{
 		"notify-on: [everything]":                                   "is none of human, problem, succeeded",
 		"notify-url: http://example.com":                            "must begin with https://",
+		"dashboard-url: ralph.example.com":                          "must be an address that begins",
 		"notify-mail-to: [nobody]":                                  "is no e-mail address",
 		"notify-mail-to: [a@example.com]":                           "notify-mail-server is needed",
 		"notify-mail-server: mail":                                  "is not HOST:PORT",

@@ -108,6 +108,21 @@ func TestSlack(t *testing.T) {
 	}
 }
 
+// The addresses of a message are links in Slack and lines in a mail.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	m := message()
+	m.IssueURL, m.RequestURL, m.RunURL = "/srv/shop/fix.md", "https://forge.example/7?a=1&b=<x|y>", "https://ralph.example/p/shop/runs/r1"
+	if got, want := m.links(), "<https://forge.example/7?a=1&amp;b=%3Cx%7Cy%3E|Request> · <https://ralph.example/p/shop/runs/r1|Run>"; got != want {
+		t.Errorf("Slack: %s", got)
+	}
+	for _, want := range []string{"\nIssue's page: " + m.IssueURL, "\nRequest: " + m.RequestURL, "\nRun's page: " + m.RunURL} {
+		if !strings.Contains(m.body(), want) {
+			t.Errorf("mail without %q:\n%s", want, m.body())
+		}
+	}
+}
+
 func TestCheckAddress(t *testing.T) {
 	t.Parallel()
 	for address, good := range map[string]bool{

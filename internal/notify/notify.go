@@ -12,6 +12,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +51,13 @@ type Message struct {
 	Run     string    `json:"run,omitempty"`
 	Branch  string    `json:"branch,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
-	Text    string    `json:"text"` // all of it in one line
+
+	IssueURL   string `json:"issue_url,omitempty"` // of the local tracker the file's path
+	RequestURL string `json:"request_url,omitempty"`
+	RunURL     string `json:"run_url,omitempty"` // on the dashboard
+	ProjectURL string `json:"project_url,omitempty"`
+
+	Text string `json:"text"` // all of it in one line
 }
 
 // Channel is a way to people.
@@ -76,12 +83,13 @@ const (
 
 // Config is a notifier's set-up.
 type Config struct {
-	Channels []Channel
-	On       []string            // outcomes, OnHuman, OnProblem
-	Project  string              // what people call the backlog
-	Outbox   string              // folder for messages that wait; others may share it. Empty: nothing is sent
-	Clean    func(string) string // redacts and cleans text; default: none
-	Log      *slog.Logger        // default: none
+	Channels  []Channel
+	On        []string            // outcomes, OnHuman, OnProblem
+	Project   string              // what people call the backlog
+	Dashboard string              // its address; empty: messages have no link to it
+	Outbox    string              // folder for messages that wait; others may share it. Empty: nothing is sent
+	Clean     func(string) string // redacts and cleans text; default: none
+	Log       *slog.Logger        // default: none
 }
 
 // Notifier sends messages. Its methods are safe for concurrent use. Close ends it.
@@ -230,11 +238,24 @@ func (n *Notifier) Ended(e journal.Event) {
 		on = append(on, OnHuman)
 	}
 	m := Message{Time: e.Time, On: on, Issue: e.Key, Title: n.text(e.Title), Run: e.Run, Branch: e.Branch}
+	m.IssueURL, m.RequestURL, m.RunURL = n.text(e.URL), n.text(e.Request), n.page("runs", e.Run)
 	if e.Reason != nil {
 		m.Reason = n.text(report.Reason(*e.Reason))
 	}
 	m.Text = sentence(n.c.Project, m, e.Outcome)
 	n.tell(m)
+}
+
+// page is the address of a page of the project on the dashboard; empty: it is not known.
+func (n *Notifier) page(parts ...string) string {
+	if n.c.Dashboard == "" || n.c.Project == "" {
+		return ""
+	}
+	address := strings.TrimRight(n.c.Dashboard, "/") + "/p"
+	for _, part := range append([]string{n.c.Project}, parts...) {
+		address += "/" + url.PathEscape(part)
+	}
+	return address
 }
 
 // textLimit is how many characters of a title or a reason are sent, so that a message fits into its file.
@@ -288,7 +309,7 @@ func (n *Notifier) tell(m Message) {
 	if !slices.ContainsFunc(m.On, func(on string) bool { return slices.Contains(n.c.On, on) }) {
 		return
 	}
-	m.ID, m.Project = cmp.Or(m.Run, rand.Text()), n.c.Project
+	m.ID, m.Project, m.ProjectURL = cmp.Or(m.Run, rand.Text()), n.c.Project, n.page()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {

@@ -83,18 +83,40 @@ func (Slack) Name() string { return "slack" }
 // Place implements Channel.
 func (s Slack) Place() string { return s.Address }
 
-// Send implements Channel. The text is data: nothing in it mentions people, makes a link or is formatted.
+// Send implements Channel. The text is data: nothing in it mentions people, makes a link or is formatted. Links have words of ralph.
 func (s Slack) Send(ctx context.Context, m Message) error {
 	plain := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(m.Text)
-	body, err := json.Marshal(map[string]any{
-		"text": plain, "blocks": []any{map[string]any{
-			"type": "section", "text": map[string]any{"type": "plain_text", "text": m.Text, "emoji": false},
-		}},
-	})
+	blocks := []any{map[string]any{
+		"type": "section", "text": map[string]any{"type": "plain_text", "text": m.Text, "emoji": false},
+	}}
+	if links := m.links(); links != "" {
+		blocks = append(blocks, map[string]any{"type": "section", "text": map[string]any{"type": "mrkdwn", "text": links, "verbatim": true}})
+	}
+	body, err := json.Marshal(map[string]any{"text": plain, "blocks": blocks})
 	if err != nil {
 		return errors.Join(err, errFinal)
 	}
 	return post(ctx, s.Client, s.Address, http.Header{}, body)
+}
+
+// links are the addresses of a message as Slack writes links.
+func (m Message) links() string {
+	var list []string
+	for _, link := range [][2]string{{"Issue", m.IssueURL}, {"Request", m.RequestURL}, {"Run", m.RunURL}, {"Project", m.ProjectURL}} {
+		if CheckPage(link[1]) == nil && link[1] != "" { // a local issue has a file
+			list = append(list, "<"+strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C").Replace(link[1])+"|"+link[0]+">")
+		}
+	}
+	return strings.Join(list, " · ")
+}
+
+// CheckPage refuses what a browser cannot open. An empty address is none.
+func CheckPage(address string) error {
+	u, err := url.Parse(address)
+	if address != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+		return errors.New("must be an address that begins with https:// or http://")
+	}
+	return nil
 }
 
 // post sends a body. Its errors do not show the address.

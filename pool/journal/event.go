@@ -70,10 +70,12 @@ type Event struct {
 	Count     int           `json:"count,omitempty"` // EventDropped
 	Branch    string        `json:"branch,omitempty"`
 	Outcome   Outcome       `json:"outcome,omitempty"`
-	Final     bool          `json:"final,omitempty"`  // EventEnded: a person is next
-	Merged    bool          `json:"merged,omitempty"` // EventEnded: the base has the commits
-	Idle      bool          `json:"idle,omitempty"`   // EventSweep: it found nothing to work
-	Skip      *Skip         `json:"skip,omitempty"`   // EventSkipped, EventProblem
+	Final     bool          `json:"final,omitempty"`   // EventEnded: a person is next
+	Merged    bool          `json:"merged,omitempty"`  // EventEnded: the base has the commits
+	URL       string        `json:"url,omitempty"`     // EventEnded: where people read the issue
+	Request   string        `json:"request,omitempty"` // EventEnded: where they read the pull or merge request
+	Idle      bool          `json:"idle,omitempty"`    // EventSweep: it found nothing to work
+	Skip      *Skip         `json:"skip,omitempty"`    // EventSkipped, EventProblem
 	Reason    *Reason       `json:"reason,omitempty"`
 	Check     *loop.Check   `json:"check,omitempty"`
 	Usage     *agents.Usage `json:"usage,omitempty"`

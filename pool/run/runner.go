@@ -382,7 +382,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	e := x.stamp(journal.Event{
 		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
 		Usage: &usage, Free: s.Facts.Free, Elapsed: s.Ended.Sub(x.run.Started).Seconds(), Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox, Text: s.Published,
-		Merged: journal.Record{Run: x.run, State: s}.Merged(),
+		Merged: journal.Record{Run: x.run, State: s}.Merged(), URL: x.run.URL, Request: s.Request.URL,
 	})
 	x.c.Ending(e)
 	_ = x.save(ctx, s) // the stage before is stored, and repeats nothing

@@ -129,6 +129,7 @@ type Config struct {
 
 	// Service
 	WebhookSecretFile string
+	DashboardURL      string
 
 	// Notifications
 	NotifyOn               []string

@@ -193,6 +193,7 @@ func groups() []group {
 		}},
 		{"Service", []Key{
 			{Name: "webhook-secret-file", Kind: Path, Guard: Own, Use: toServe, Help: "file with the secret of the webhook; empty: RALPH_WEBHOOK_SECRET"},
+			{Name: "dashboard-url", Check: notify.CheckPage, Guard: Own, Use: toWork, Help: "address by which people open the dashboard, for links in notifications; empty: none"},
 		}},
 		{"Notifications", []Key{
 			{Name: "notify-on", Kind: Names, Default: []string{notify.OnHuman, notify.OnProblem}, Check: notify.CheckOn, Guard: Own, Use: toWork,
