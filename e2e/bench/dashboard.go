@@ -83,7 +83,7 @@ func (b *bench) dashboard(ctx context.Context, runs, clients int) error {
 
 // served calls use while a service works the scene's issues with a label, and ends it.
 func (b *bench) served(ctx context.Context, s scene, label string, use func(url string, pid int) error) (err error) {
-	cmd := s.command(ctx, b.ralph, "serve", "--listen=127.0.0.1:0", "--agent=command", "--sandbox=none", "--agent-command=sh -c 'exec sleep 1000'", "--label="+label)
+	cmd := s.command(ctx, b.ralph, "serve", "--listen=127.0.0.1:0", "--log-format=text", "--agent=command", "--sandbox=none", "--agent-command=sh -c 'exec sleep 1000'", "--label="+label)
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		return err

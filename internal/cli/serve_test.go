@@ -150,6 +150,12 @@ func TestServe(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("standard output: %s", out.String())
 	}
+	for line := range strings.Lines(errs.until(t, "")) {
+		var record struct{ Level, Time, Message string }
+		if err := json.Unmarshal([]byte(line), &record); err != nil || record.Level == "" || record.Time == "" || record.Message == "" {
+			t.Errorf("standard error has what a collector cannot read: %v: %s", err, line)
+		}
+	}
 }
 
 // Machines of a fleet serve the pages of their queue where they are asked to, and have the same people logged in.
@@ -290,7 +296,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--repo", m.repo, good}, "--repo and CONFIG exclude each other"},
 		{[]string{good, good}, "ralph serve takes one CONFIG, not 2"},
 	} {
-		if got := m.run(t, nil, append([]string{"serve"}, c.args...)...); got.status != exit.Usage || !strings.Contains(got.stderr, c.want) {
+		if got := m.run(t, nil, append([]string{"serve", "--log-format=text"}, c.args...)...); got.status != exit.Usage || !strings.Contains(got.stderr, c.want) {
 			t.Errorf("%q: status %d, want %q\n%s", c.args, got.status, c.want, got.stderr)
 		}
 	}

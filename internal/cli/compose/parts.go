@@ -247,10 +247,15 @@ func (a *App) Logger(c config.Config, service bool, to io.Writer) zerolog.Logger
 	if err != nil {
 		level = zerolog.WarnLevel
 	}
-	if c.LogFormat == "text" || c.LogFormat == "auto" && (!service || screen.IsTerminal(a.Host.Stderr)) {
+	if !a.LogsJSON(c, service) {
 		to = zerolog.ConsoleWriter{Out: to, NoColor: !a.UI.ErrColor, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(to).Level(level)
+}
+
+// LogsJSON reports that programs read the log.
+func (a *App) LogsJSON(c config.Config, service bool) bool {
+	return c.LogFormat == "json" || c.LogFormat == "auto" && service && !screen.IsTerminal(a.Host.Stderr)
 }
 
 // Choices are the names that the registries know, by configuration key.

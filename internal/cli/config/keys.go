@@ -257,7 +257,7 @@ func groups() []group {
 			{Name: "traces", Default: "off", Choices: []string{"off", "otlp"}, Guard: Own, Use: toWork | toRun,
 				Help: "otlp: send OpenTelemetry traces of runs to the collector that the standard variables OTEL_* name"},
 			{Name: "log-level", Default: "warn", Choices: []string{"debug", "info", "warn", "error"}, Guard: Changed, Use: toTrack | toRun, Help: "least level that is logged"},
-			{Name: "log-format", Default: "auto", Choices: []string{"auto", "text", "json"}, Guard: Changed, Use: toTrack | toRun, Help: "auto: json for a service without a terminal, else text"},
+			{Name: "log-format", Default: "auto", Choices: []string{"auto", "text", "json"}, Guard: Changed, Use: toTrack | toRun, Help: "auto: json for a service without a terminal, else text; a service with json writes nothing else"},
 		}},
 	}
 }

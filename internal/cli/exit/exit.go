@@ -114,10 +114,10 @@ func Tell(p *screen.Printer, problem *Problem, asJSON bool) int {
 		return problem.Status
 	}
 	for line := range strings.Lines(problem.Message) {
-		_, _ = fmt.Fprintf(p.Err, "%s %s\n", p.PaintErr(screen.Red, "ralph:"), screen.CleanLine(strings.TrimSuffix(line, "\n")))
+		p.Fail(strings.TrimSuffix(line, "\n"))
 	}
 	if problem.Hint != "" {
-		_, _ = fmt.Fprintf(p.Err, "%s %s\n", p.PaintErr(screen.Red, "ralph:"), screen.CleanLine(problem.Hint))
+		p.Fail(problem.Hint)
 	}
 	return problem.Status
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strconv"
 	"sync"
@@ -35,6 +36,8 @@ type Printer struct {
 	Quiet    bool     // results and errors only
 	Verbose  bool     // more of what goes on
 	once     sync.Map // what WarnOnce has printed
+
+	log *slog.Logger // nil: people read standard error
 }
 
 // New prints to these two, in an environment that says what a terminal can show.
@@ -53,6 +56,9 @@ func (p *Printer) Configure(color string, quiet, verbose bool) {
 	}
 	p.color, p.ErrColor = on(IsTerminal(p.stdout)), on(p.Terminal)
 }
+
+// Into makes everything on standard error, but questions, records of a log that programs read. Nothing else is printed meanwhile.
+func (p *Printer) Into(log *slog.Logger) { p.log, p.ErrColor, p.Terminal = log, false, false }
 
 // IsTerminal reports whether what is read or written is a person at a terminal.
 func IsTerminal(stream any) bool {
@@ -85,7 +91,11 @@ func (p *Printer) Printf(format string, args ...any) { _, _ = fmt.Fprintf(p.Out,
 
 // Note prints progress for people, unless they asked for quiet.
 func (p *Printer) Note(format string, args ...any) {
-	if !p.Quiet {
+	switch {
+	case p.Quiet:
+	case p.log != nil:
+		p.log.Info(CleanLine(fmt.Sprintf(format, args...)))
+	default:
 		_, _ = fmt.Fprintf(p.Err, format+"\n", args...)
 	}
 }
@@ -100,7 +110,20 @@ func (p *Printer) Brief(text string, n int) string {
 
 // Warn prints what people should know although ralph goes on.
 func (p *Printer) Warn(message string) {
+	if p.log != nil {
+		p.log.Warn(CleanLine(message))
+		return
+	}
 	_, _ = fmt.Fprintf(p.Err, "ralph: %s %s\n", p.PaintErr(Yellow, "warning:"), CleanLine(message))
+}
+
+// Fail prints a line about what ends ralph.
+func (p *Printer) Fail(line string) {
+	if p.log != nil {
+		p.log.Error(CleanLine(line))
+		return
+	}
+	_, _ = fmt.Fprintf(p.Err, "%s %s\n", p.PaintErr(Red, "ralph:"), CleanLine(line))
 }
 
 // WarnOnce is Warn for what is found again and again, such as whenever a service tries to open a project.

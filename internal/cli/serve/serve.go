@@ -121,6 +121,9 @@ func (s *serving) run() error {
 		loaded.Config.LogLevel = zerolog.LevelInfoValue
 	}
 	s.log = slog.New(zerolog.NewSlogHandler(s.Logger(loaded.Config, true, s.UI.Err)))
+	if s.LogsJSON(loaded.Config, true) {
+		s.UI.Into(s.log)
+	}
 	list, total, err := s.projects()
 	if err != nil {
 		return err
