@@ -204,6 +204,12 @@ func TestServeInFleet(t *testing.T) {
 	if got := one(t, "GET", "/v1/projects", cookie); got.status != http.StatusUnauthorized {
 		t.Errorf("after the log-out at the other machine: %+v", got)
 	}
+	got := m.run(t, nil, "fleet", "status", database)
+	for role, n := range map[string]int{"planner,worker,web": 2, " worker ": 1} {
+		if row := fmt.Sprintf(" %d ", os.Getpid()); strings.Count(got.stdout, role) != n || strings.Count(got.stdout, row) != 3 || strings.Count(got.stdout, "just now") != 3 {
+			t.Errorf("status %d, not %d with the roles %q:\n%s%s", got.status, n, role, got.stdout, got.stderr)
+		}
+	}
 }
 
 type answered struct {

@@ -21,7 +21,7 @@ import (
 var ErrNotMigrated = errors.New("the database is not prepared for this ralph")
 
 // schemaVersion is raised with every change of schema.
-const schemaVersion = 6
+const schemaVersion = 7
 
 const schema = `
 CREATE TABLE IF NOT EXISTS ralph_schema (version integer NOT NULL);
@@ -34,6 +34,8 @@ CREATE TABLE IF NOT EXISTS ralph_lease (
 );
 ALTER TABLE ralph_lease ADD COLUMN IF NOT EXISTS key text NOT NULL DEFAULT '';
 ALTER TABLE ralph_machine ADD COLUMN IF NOT EXISTS repositories jsonb NOT NULL DEFAULT '{}';
+ALTER TABLE ralph_machine ADD COLUMN IF NOT EXISTS roles text[] NOT NULL DEFAULT '{}', ADD COLUMN IF NOT EXISTS pid integer NOT NULL DEFAULT 0,
+	ADD COLUMN IF NOT EXISTS since timestamptz NOT NULL DEFAULT now();
 CREATE INDEX IF NOT EXISTS ralph_lease_by_scope ON ralph_lease (scope);
 CREATE TABLE IF NOT EXISTS ralph_pause (project text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ralph_wake (project text PRIMARY KEY);

@@ -27,6 +27,7 @@ type Config struct {
 	Database *Database
 	Plan     bool          // plan projects
 	Work     bool          // work their issues
+	Roles    []string      // for people: what this process does
 	Name     string        // of this machine, for people; default: its host name
 	TTL      time.Duration // of leases, and of machines without a heartbeat; default 30 s
 	Tick     time.Duration // between reads of the rows while planning; default 1 s
@@ -62,6 +63,8 @@ type Fleet struct {
 	beside sync.WaitGroup
 	outage outage
 	slots  slots
+
+	started time.Time // by the database
 
 	reading  sync.Mutex // held by readPauses
 	mu       sync.Mutex
@@ -112,6 +115,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	if ahead.Abs() > maxAhead {
 		c.Log.Warn("this machine's clock is wrong", "ahead of the database's by", ahead.Round(time.Second))
 	}
+	f.started = f.clock.Now()
 	set := &river.Config{ID: f.id, Logger: slog.New(f.quiet(c.Log.Handler())), Hooks: []rivertype.Hook{river.HookInsertBeginFunc(f.clock.due)}}
 	set.Test.Time = &f.clock // its own way to another clock: a row that waits is woken by the leader's
 	if c.Work {
@@ -219,10 +223,10 @@ func (f *Fleet) announce(ctx context.Context) error {
 	}
 	rows := slices.AppendSeq([]int64{}, maps.Keys(f.rows))
 	f.mu.Unlock()
-	_, err := f.db.exec(ctx, `INSERT INTO ralph_machine (id, name, projects, rows, expires_at, repositories)
-		VALUES ($1, $2, $3, $5, now() + make_interval(secs => $4), $6) ON CONFLICT (id) DO UPDATE
+	_, err := f.db.exec(ctx, `INSERT INTO ralph_machine (id, name, projects, rows, expires_at, repositories, roles, pid, since)
+		VALUES ($1, $2, $3, $5, now() + make_interval(secs => $4), $6, $7, $8, $9) ON CONFLICT (id) DO UPDATE
 		SET projects = excluded.projects, rows = excluded.rows, expires_at = excluded.expires_at, repositories = excluded.repositories`,
-		f.id, f.c.Name, projects, f.c.TTL.Seconds(), rows, repositories)
+		f.id, f.c.Name, projects, f.c.TTL.Seconds(), rows, repositories, append([]string{}, f.c.Roles...), os.Getpid(), f.started)
 	return err
 }
 

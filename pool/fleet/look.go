@@ -16,6 +16,9 @@ import (
 // Machine is a process that lives.
 type Machine struct {
 	ID, Name string
+	PID      int
+	Roles    []string
+	Since    time.Time      // when the process joined the fleet
 	Projects map[string]int // what it works, and how many issues of each at the same time at most
 }
 
@@ -37,7 +40,7 @@ type Look struct {
 
 // Look lists machines and open rows. Machines that died less than a minute ago may still be there.
 func (d *Database) Look(ctx context.Context) (l Look, err error) {
-	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], "SELECT id, name, projects FROM ralph_machine WHERE "+alive+" ORDER BY name, id", time.Minute.Seconds()); err != nil {
+	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], "SELECT id, name, pid, roles, since, projects FROM ralph_machine WHERE "+alive+" ORDER BY name, since, id", time.Minute.Seconds()); err != nil {
 		return l, err
 	}
 	if l.Paused, err = d.paused(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -155,7 +156,7 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 	if err != nil {
 		return err
 	}
-	machines := [][]string{{"MACHINE", "PROJECTS"}}
+	machines := [][]string{{"MACHINE", "PID", "ROLES", "SINCE", "PROJECTS"}}
 	names := map[string]string{}
 	for _, m := range look.Machines {
 		var works []string
@@ -163,8 +164,8 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 			works = append(works, name+" "+strconv.Itoa(n))
 		}
 		slices.Sort(works)
-		names[m.ID] = m.Name
-		machines = append(machines, []string{m.Name, cmp.Or(strings.Join(works, ", "), "-")})
+		names[m.ID] = fmt.Sprintf("%s (pid %d)", m.Name, m.PID)
+		machines = append(machines, []string{m.Name, strconv.Itoa(m.PID), strings.Join(m.Roles, ","), screen.Ago(m.Since, time.Now()), cmp.Or(strings.Join(works, ", "), "-")})
 	}
 	if len(look.Machines) == 0 {
 		a.UI.Printf("No machine is there.\n")

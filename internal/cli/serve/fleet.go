@@ -66,7 +66,8 @@ func join(ctx context.Context, a *compose.App, o fleetOptions, log *slog.Logger)
 	case d == nil:
 		return nil, nil //nolint:nilnil // nil is no fleet
 	}
-	f, err := fleet.Start(ctx, fleet.Config{Database: d, Plan: roles["planner"], Work: roles["worker"], TTL: a.Host.FleetLife, Log: log})
+	named := slices.DeleteFunc(roleNames(), func(name string) bool { return !roles[name] })
+	f, err := fleet.Start(ctx, fleet.Config{Database: d, Roles: named, Plan: roles["planner"], Work: roles["worker"], TTL: a.Host.FleetLife, Log: log})
 	if err != nil {
 		d.Close()
 		return nil, fleetdb.MigrateHint(err)
