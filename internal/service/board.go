@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -17,8 +19,9 @@ import (
 type Board struct {
 	backlog.Plan
 	Review  []Reviewed
-	At      time.Time // when it was looked at
-	Problem string    // why it could not be looked at since; empty: it could
+	Said    map[string]string // how the latest run of an issue ended that a person is next for; may be hostile
+	At      time.Time         // when it was looked at
+	Problem string            // why it could not be looked at since; empty: it could
 }
 
 // Reviewed is an open issue whose work is finished and waits for a person to merge it.
@@ -53,13 +56,14 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	if err == nil {
 		review, err = parts.inReview(ctx)
 	}
+	var said map[string]string
 	if err == nil {
-		err = parts.earlier(ctx, plan.Skipped)
+		said, err = parts.earlier(ctx, plan.Skipped)
 	}
 	if err != nil {
 		p.board.Problem = OneLine(err)
 	} else {
-		p.board = Board{Plan: plan, Review: review}
+		p.board = Board{Plan: plan, Review: review, Said: said}
 		p.queue.Store(newQueue(plan))
 	}
 	p.board.At = time.Now()
@@ -94,24 +98,33 @@ func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
 	return out, err
 }
 
-// earlier notes the latest run of each issue that does not qualify.
-func (p *Parts) earlier(ctx context.Context, list []backlog.Skipped) error {
+// earlier notes the latest run of each issue that does not qualify, or that a person is next for, and of the latter how it ended.
+func (p *Parts) earlier(ctx context.Context, list []backlog.Skipped) (map[string]string, error) {
 	at := map[string]int{}
 	for n, s := range list {
-		if s.Skip.Code == journal.SkipUnfit {
+		if slices.Contains([]journal.SkipCode{journal.SkipUnfit, journal.SkipHuman, journal.SkipAnswer}, s.Skip.Code) {
 			at[s.Issue.Key] = n
 		}
 	}
 	if len(at) == 0 {
-		return nil
+		return nil, nil
 	}
+	said := map[string]string{}
 	runs, err := p.Store.Find(ctx, journal.Query{Keys: slices.Collect(maps.Keys(at)), Kind: journal.KindIssue, Latest: true})
 	for _, r := range runs {
-		if n, ok := at[r.Key]; ok {
-			list[n].Skip.Run = r.ID
+		n, ok := at[r.Key]
+		if !ok {
+			continue
+		}
+		list[n].Skip.Run = r.ID
+		switch outcome := r.Verdict.Outcome; {
+		case list[n].Skip.Code == journal.SkipAnswer && outcome == journal.NeedsInfo:
+			said[r.Key] = "the agent asks: " + r.Verdict.Reason.Detail
+		case list[n].Skip.Code == journal.SkipHuman && r.Verdict.Final && outcome != journal.Succeeded:
+			said[r.Key] = strings.TrimSuffix("the last run ended "+string(outcome)+": "+report.Reason(r.Verdict.Reason), ": ")
 		}
 	}
-	return err
+	return said, err
 }
 
 // Queue are the issues of a project that are ready.

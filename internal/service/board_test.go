@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -49,6 +50,37 @@ func TestBoardInReview(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	p.Go()
+}
+
+// What people have to look at says why: what the agent asked, or how the run ended.
+func TestBoardSaysWhy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ says, reason string }{
+		{"<needs-info>Which colour?</needs-info>", "; the agent asks: Which colour?"},
+		{"<no-change>It is done already</no-change>", "; the last run ended no-change: It is done already"},
+	} {
+		p := servicetest.New(t, "p", 1)
+		p.Set("agent", "cat >/dev/null; echo '"+c.says+"'")
+		s, w := start(t, 0, p)
+		ended := w.Until(t, "p", journal.EventEnded, 1)
+		until(t, s, "p", in(service.Waiting))
+		if i := only(t, s, "p"); !strings.HasSuffix(i.Reason, c.reason) || i.Run != ended.Run {
+			t.Errorf("%s: %+v", c.says, i)
+		}
+	}
+}
+
+// What another issue blocks goes on by itself, unless that waits for it in turn.
+func TestBoardBlocked(t *testing.T) {
+	t.Parallel()
+	blocked := func(key string) backlog.Skipped {
+		return backlog.Skipped{Issue: tracker.Issue{Key: key}, Skip: journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitBlocked, Detail: "x"}}}
+	}
+	b := service.Board{Plan: backlog.Plan{Skipped: []backlog.Skipped{blocked("a"), blocked("b")}, Cycles: []tracker.Cycle{{"b", "x"}}}}
+	list := b.Issues(nil)
+	if list[0].State != service.IssueWaiting || list[0].Reason != "blocked by x" || list[1].State != service.IssueLeftOut {
+		t.Errorf("%+v", list)
+	}
 }
 
 // What waits for a cap goes on by itself, and says what it waits for.

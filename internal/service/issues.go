@@ -76,9 +76,21 @@ func (b Board) Issues(running []pool.Running) []Issue {
 		add(r.Issue, IssueNeedsHuman, CodeInReview, r.reason(), r.Run)
 	}
 	for _, s := range later {
-		add(s.Issue, stateOfSkip(s.Skip.Code), string(s.Skip.Code), report.Skip(s.Skip), s.Skip.Run)
+		state, reason := stateOfSkip(s.Skip), report.Skip(s.Skip)
+		if b.waitsForItself(s.Issue.Key) {
+			state = IssueLeftOut
+		}
+		if said := b.Said[s.Issue.Key]; said != "" {
+			reason += "; " + said
+		}
+		add(s.Issue, state, string(s.Skip.Code), reason, s.Skip.Run)
 	}
 	return out
+}
+
+// waitsForItself reports an issue in a ring of issues that block each other: none of them goes on by itself.
+func (b Board) waitsForItself(key string) bool {
+	return slices.ContainsFunc(b.Cycles, func(c tracker.Cycle) bool { return slices.Contains(c, key) })
 }
 
 // CodeInReview is the code of an issue whose work waits to be merged.
@@ -104,8 +116,12 @@ func (b Board) Wrong() []string {
 }
 
 // stateOfSkip is the state of an issue that is not worked now.
-func stateOfSkip(code journal.SkipCode) IssueState {
-	switch code {
+func stateOfSkip(s journal.Skip) IssueState {
+	switch s.Code {
+	case journal.SkipUnfit:
+		if s.Unfit.Code == tracker.UnfitBlocked {
+			return IssueWaiting
+		}
 	case journal.SkipHuman:
 		return IssueNeedsHuman
 	case journal.SkipAnswer:

@@ -95,7 +95,7 @@ func Skip(s journal.Skip) string {
 	case journal.SkipLabels:
 		return fmt.Sprintf("%s by run %s, but its labels could not be changed: remove label %s yourself", s.Outcome, s.Run, s.Detail)
 	case journal.SkipRetry:
-		return fmt.Sprintf("waits until %s: the last run ended %s (%s used)", s.Until.Local().Format(time.DateTime), s.Outcome, plural.Of(s.Attempt, "attempt"))
+		return fmt.Sprintf("waits until %s: the last run ended %s (%s used)", s.Until.Local().Format(time.DateTime+" MST"), s.Outcome, plural.Of(s.Attempt, "attempt"))
 	case journal.SkipDone:
 		return fmt.Sprintf("already %s by run %s on %s", s.Outcome, s.Run, s.Host)
 	case journal.SkipRecovered:

@@ -171,7 +171,7 @@ func shop(t *testing.T) (*fake, *dashboard.Live) {
 		},
 	}
 	review := []service.Reviewed{{Issue: issue("396", "Vouchers are applied twice when the cart is merged"), Run: "r-396", Where: "https://forge.example/shop/pulls/1204"}}
-	f.board = service.Board{At: at(), Review: review, Plan: backlog.Plan{
+	f.board = service.Board{At: at(), Review: review, Said: map[string]string{"388": "the agent asks: May a gift card be in another currency than the order?", "402": "the last run ended no-change: the service has been split already"}, Plan: backlog.Plan{
 		Work: []tracker.Issue{
 			issue("421", "Retry the payment webhook with back-off"), issue("423", "Show the delivery date in the order confirmation"),
 			issue("427", "Search: umlauts in product names"), issue("430", "Remove the deprecated v1 price endpoint"),
