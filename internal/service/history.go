@@ -73,8 +73,26 @@ func within(folder, path string) bool {
 	return err == nil && filepath.IsLocal(below)
 }
 
-// Retry has the next sweep, which begins now, work an issue again; fresh begins at the base.
+// Retry has the next sweep, which begins now, work an issue again; fresh begins at the base. What does not qualify and was never worked
+// is refused: nobody has asked for the first run.
 func (s *Service) Retry(ctx context.Context, name, key, by string, fresh bool) error {
+	_, parts, err := s.opened(name)
+	if err != nil {
+		return err
+	}
+	issue, err := parts.Tracker.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	if why := issue.Unfit([]string{parts.PickUp}, nil); issue.Open && why.Code != "" && !issue.HasLabel(parts.InReview) {
+		runs, err := parts.Store.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(runs) == 0 {
+			return fmt.Errorf("%s, and it was never worked", why.Sentence())
+		}
+	}
 	if fresh {
 		return s.ask(ctx, name, key, by, tracker.Fresh, "")
 	}

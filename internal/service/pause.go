@@ -57,7 +57,9 @@ func (p *project) pause(paused bool) error {
 	}
 	var err error
 	if parts.Pause != nil {
-		err = parts.Pause.Set(paused)
+		if err = parts.Pause.Set(paused); err != nil {
+			err = fmt.Errorf("%w: %w", ErrAway, err)
+		}
 	} else {
 		err = WritePause(PauseFile(parts.Dir), paused)
 	}

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -88,6 +89,7 @@ type Config struct {
 var (
 	ErrNoProject = errors.New("there is no such project")
 	ErrNotOpen   = errors.New("the project is not open")
+	ErrAway      = errors.New("the others cannot be told now")
 	ErrNotOn     = errors.New("the issue is not being worked by this service")
 )
 
@@ -335,13 +337,18 @@ func (s *Service) Stop(ctx context.Context, name, key string) error {
 	stopped := parts.Pool.Stop(key)
 	if parts.Stop != nil { // here or elsewhere
 		var elsewhere bool
-		elsewhere, err = parts.Stop(ctx, key)
+		if elsewhere, err = parts.Stop(ctx, key); err != nil {
+			err = fmt.Errorf("%w: %w", ErrAway, err)
+		}
 		stopped = stopped || elsewhere
 	}
 	switch {
 	case stopped: // also where others could not be asked
 		return errors.Join(err, parts.Tracker.Change(ctx, key, tracker.Change{RemoveLabels: []string{parts.PickUp}}))
 	case err != nil:
+		return err
+	}
+	if _, err := parts.Tracker.Get(ctx, key); errors.Is(err, tracker.ErrNotFound) {
 		return err
 	}
 	return ErrNotOn

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 func TestMain(m *testing.M) {
@@ -225,7 +226,7 @@ func TestStopRetryPause(t *testing.T) {
 	p.Set("agent", `cat >/dev/null; exec sleep 1000`)
 	s, w := start(t, 0, p)
 	w.Until(t, "p", journal.EventStarted, 1)
-	if err := s.Stop(t.Context(), "p", "other"); !errors.Is(err, service.ErrNotOn) {
+	if err := s.Stop(t.Context(), "p", "other"); !errors.Is(err, tracker.ErrNotFound) {
 		t.Errorf("stop of another: %v", err)
 	}
 	if err := s.Stop(t.Context(), "p", "task-1"); err != nil {

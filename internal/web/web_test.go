@@ -120,6 +120,13 @@ type runs struct {
 	} `json:"runs"`
 }
 
+// unshared is a pause that others cannot be told of.
+type unshared struct{}
+
+func (unshared) On() bool { return false }
+
+func (unshared) Set(bool) error { return errors.New("the database is away") }
+
 // Every answer is one that the document promises.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
@@ -127,8 +134,18 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	p.Issue("odd", "<script>alert(1)</script> \u202e\u0007")
 	bad := servicetest.New(t, "bad", 0)
 	bad.Break(errors.New("no such key"))
-	s := start(t, nil, p, bad)
+	away := servicetest.New(t, "away", 0)
+	away.Pause = unshared{}
+	s := start(t, nil, p, bad, away)
 	s.watch.Until(t, "shop", journal.EventEnded, 3)
+	unasked := filepath.Join(p.Repo(), ".ralph", "backlog", "unasked.md")
+	if err := os.WriteFile(unasked, []byte("---\ntitle: Nobody asked for it\n---\nDo it.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	servicetest.Eventually(t, func() bool {
+		status, err := s.service.Status("away")
+		return err == nil && status.State == service.Waiting
+	})
 
 	described := s.do(http.MethodGet, "/v1/openapi-3.0.json")
 	defer described.Body.Close()
@@ -177,7 +194,10 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"POST", "/v1/projects/bad/pause", 503},
 		{"POST", "/v1/projects/shop/resume", 204},
 		{"POST", "/v1/projects/shop/issues/task-1/stop", 409},
+		{"POST", "/v1/projects/shop/issues/none/stop", 404},
 		{"POST", "/v1/projects/shop/issues/none/retry", 404},
+		{"POST", "/v1/projects/shop/issues/unasked/retry", 409},
+		{"POST", "/v1/projects/away/pause", 503},
 		{"POST", "/v1/projects/shop/issues/task-1/retry?fresh=maybe", 422},
 		{"POST", "/v1/projects/shop/issues/task-1/retry?fresh=true", 204},
 	} {

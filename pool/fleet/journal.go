@@ -85,7 +85,7 @@ func (j *Journal) Observe(e journal.Event) {
 	if !says {
 		return
 	}
-	text = strings.ToValidUTF8(text[:min(len(text), doingMax)], "")
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), doingMax)], "")), " ") // one line
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r, on := j.open[e.Run]

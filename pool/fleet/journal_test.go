@@ -196,6 +196,9 @@ func TestDoing(t *testing.T) {
 	if got := elsewhere(); !strings.HasPrefix(got.Doing, "reads the code ö") || len(got.Doing) > doingMax || got.Stage != journal.StageWork {
 		t.Errorf("%+v", got)
 	}
+	if says("reads\na file\n"); elsewhere().Doing != "reads a file" {
+		t.Errorf("more than one line: %q", elsewhere().Doing)
+	}
 	r.Stage = journal.StageVerify
 	save()
 	j.Observe(journal.Event{Kind: journal.EventGate, Run: "r", Text: "make"})
