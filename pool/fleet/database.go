@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,7 +112,13 @@ func (d *Database) hide(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' }), " ")
+	var parts []string // the driver tries an address with TLS and without it, and says both times the same
+	for _, part := range strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' }) {
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	text := strings.Join(parts, " ")
 	if d.secret != "" {
 		text = strings.ReplaceAll(text, d.secret, "xxxxx")
 	}
