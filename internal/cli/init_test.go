@@ -56,6 +56,15 @@ func TestInit(t *testing.T) {
 	}
 }
 
+func TestInitQuiet(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	got := m.run(t, nil, "init", "-q", "--agent=codex", "--sandbox=none")
+	if _, err := os.Stat(filepath.Join(m.repo, ".ralph", "config.yaml")); got.status != 0 || got.stdout+got.stderr != "" || err != nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 // TestInitAfterNew: an issue that is there before the configuration does not keep init from writing one.
 func TestInitAfterNew(t *testing.T) {
 	t.Parallel()

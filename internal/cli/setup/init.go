@@ -120,11 +120,15 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 	if err := trustOwn(a, top); err != nil {
 		a.UI.Warn(err.Error())
 	}
-	printScaffold(a, top, choices, files, *given.build)
+	if !a.UI.Quiet {
+		printScaffold(a, top, choices, files, *given.build)
+	}
 	if !*given.build {
 		return nil
 	}
-	a.UI.Printf("\n")
+	if !a.UI.Quiet {
+		a.UI.Printf("\n")
+	}
 	if err := sandbox.BuildImage(a, cmd, choices.Sandbox); err != nil {
 		return fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
 	}
