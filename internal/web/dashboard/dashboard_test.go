@@ -18,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -93,6 +94,20 @@ func TestPages(t *testing.T) {
 		if inline := regexp.MustCompile(`(?i)\sstyle=|\son\w+=|<style|javascript:|<script>`).FindString(res.body); inline != "" {
 			t.Errorf("%s has %q", path, inline)
 		}
+	}
+}
+
+// Of an agent that tells no tokens none are shown, in place of zero.
+func TestNoTokens(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	r := journal.Record{Run: journal.Run{ID: "untold", Kind: journal.KindIssue, Key: "1", Dir: t.TempDir(), Started: time.Now()}}
+	r.Ended, r.Facts.Iterations = time.Now(), []loop.Iteration{{Number: 1, Agent: "command"}}
+	if err := f.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if _, page := get(t, site(t, f, live)+"/p/shop/runs/untold"); strings.Contains(page, "0 in, 0 out") || !strings.Contains(page, ">command</td>") {
+		t.Errorf("tokens of nobody:\n%s", page)
 	}
 }
 
