@@ -22,6 +22,22 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
+// The commands of the manual make the user and put the files where the unit looks for them.
+func TestManualOfSystemd(t *testing.T) {
+	t.Parallel()
+	unit, manual := read(t, "systemd/ralph.service"), read(t, "../docs/operations.md")
+	start := regexp.MustCompile(`(?m)^ExecStart=(\S+) .* (\S+)/serve\.yaml$`).FindStringSubmatch(unit)
+	user := regexp.MustCompile(`(?m)^User=(\S+)$`).FindStringSubmatch(unit)
+	if start == nil || user == nil {
+		t.Fatal(unit)
+	}
+	for _, want := range []string{"bin/ralph " + start[1] + "\n", start[2] + "/serve.yaml\n", " " + user[1] + "\n    install", "deploy/systemd/* /etc/systemd/system/"} {
+		if !strings.Contains(manual, want) {
+			t.Errorf("docs/operations.md lacks %q", want)
+		}
+	}
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
