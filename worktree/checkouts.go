@@ -17,7 +17,12 @@ func (r *Repo) checkouts(ctx context.Context) ([]git.Checkout, error) {
 		return nil, err
 	}
 	defer unlock()
-	return r.git.Checkouts(ctx)
+	all, err := r.git.Checkouts(ctx)
+	// Of a submodule, and of others whose git directory is elsewhere, git names that in place of the main checkout.
+	if len(all) > 0 && all[0].Dir == r.at.Common && r.at.GitDir == r.at.Common {
+		all[0].Dir = r.at.Top
+	}
+	return all, err
 }
 
 // gitDirOf finds the git directory of a checkout without looking into the checkout.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +47,21 @@ func TestMerge(t *testing.T) {
 	}
 	if again, err := f.repo.Merge(ctx, f.base(), two, "again"); err != nil || again != commit {
 		t.Errorf("merge of what is merged: %s, %v", again, err)
+	}
+}
+
+// The checkout moves with its branch where the git directory is elsewhere, as a submodule's is.
+func TestMergeIntoCheckoutWithGitDirElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.git("init", "-q", "--separate-git-dir", filepath.Join(realDir(t), "module"))
+	f.open(Options{})
+	one := f.branchWith("1", "one", "1")
+	if commit, err := f.repo.Merge(context.Background(), f.base(), one, "m"); err != nil || commit != one {
+		t.Fatalf("%s, %v", commit, err)
+	}
+	if got := f.git("status", "--porcelain"); got != "" || f.read(f.dir, "one") != "1" {
+		t.Errorf("the checkout has not moved: %q", got)
 	}
 }
 
