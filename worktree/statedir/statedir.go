@@ -198,7 +198,8 @@ func makeMark(ctx context.Context, p git.Location, all []owner) (string, error) 
 	}
 	defer func() { _ = os.Remove(temp.Name()) }()
 	_, err = temp.WriteString(mark + "\n")
-	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+	// Others who may use the repository read it, too.
+	if err := errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
 		return "", err
 	}
 	if err := os.Link(temp.Name(), path); err != nil {

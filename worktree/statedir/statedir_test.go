@@ -99,6 +99,17 @@ func TestBackAgain(t *testing.T) {
 	}
 }
 
+// Each user of a repository that several share has a state folder, and reads the one mark.
+func TestMarkIsReadable(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.find("project")
+	info, err := os.Stat(filepath.Join(f.dir, "project", ".git", markFile))
+	if err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
