@@ -42,7 +42,7 @@ func (t *Tracker) Text(d tracker.Draft) string {
 
 // Create writes a new file, named after the title. It makes the folder if that is missing.
 func (t *Tracker) Create(ctx context.Context, text string) (tracker.Issue, error) {
-	if err := os.MkdirAll(t.dir, 0o755); err != nil {
+	if err := os.MkdirAll(t.dir, 0o777); err != nil {
 		return tracker.Issue{}, fmt.Errorf("backlog %s: %w", t.cfg.Dir, err)
 	}
 	root, err := t.open(ctx)
@@ -152,7 +152,7 @@ func freeName(root *os.Root, title string) (string, error) {
 }
 
 func writeNew(root *os.Root, name, text string) error {
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package scaffold
 
 import (
+	"crypto/rand"
 	"embed"
 	"errors"
 	"fmt"
@@ -32,6 +33,12 @@ const (
 
 // configName is the file that makes a folder one that is set up.
 const configName = "config.yaml"
+
+// What is part of the user's repository has the modes that the umask leaves, as git's own files have.
+const (
+	folderMode = 0o777
+	fileMode   = 0o666
+)
 
 // ErrExists is wrapped by Write when the folder is there already, with a configuration.
 var ErrExists = errors.New("exists already")
@@ -119,22 +126,19 @@ func Write(top string, files []File) (written []File, err error) {
 	if err == nil {
 		return add(target, files)
 	}
-	temp, err := os.MkdirTemp(top, Dir+".new-")
-	if err != nil {
+	temp := filepath.Join(top, Dir+".new-"+rand.Text())
+	if err := os.Mkdir(temp, folderMode); err != nil {
 		return nil, fmt.Errorf("write %s: %w", target, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // nothing, once it is renamed
 	for _, f := range files {
 		name := below(temp, f)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // part of the user's repository
+		if err := os.MkdirAll(filepath.Dir(name), folderMode); err != nil {
 			return nil, fmt.Errorf("write %s: %w", f.Path, err)
 		}
-		if err := os.WriteFile(name, f.Data, 0o644); err != nil { //nolint:gosec // part of the user's repository
+		if err := os.WriteFile(name, f.Data, fileMode); err != nil {
 			return nil, fmt.Errorf("write %s: %w", f.Path, err)
 		}
-	}
-	if err := os.Chmod(temp, 0o755); err != nil { //nolint:gosec // part of the user's repository
-		return nil, fmt.Errorf("write %s: %w", target, err)
 	}
 	if err := os.Rename(temp, target); err != nil {
 		if errors.Is(err, fs.ErrExist) {
@@ -173,10 +177,10 @@ func add(target string, files []File) (written []File, err error) {
 
 // create writes a new file, and replaces none.
 func create(name string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // part of the user's repository
+	if err := os.MkdirAll(filepath.Dir(name), folderMode); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as above
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,6 +68,21 @@ func TestWriteIsWholeOrNothing(t *testing.T) {
 		t.Fatal("no error")
 	}
 	onlyThere(t, top)
+}
+
+// TestWriteObeysTheUmask, so that a group can share the repository. It is not parallel: the umask is the process's.
+func TestWriteObeysTheUmask(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o002))
+	top := t.TempDir()
+	files := []File{{Path: "config.yaml", Data: []byte("x")}, {Path: "backlog/a.md", Data: []byte("x")}}
+	if _, err := Write(top, files); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{"": 0o775, "config.yaml": 0o664, "backlog": 0o775, "backlog/a.md": 0o664} {
+		if info, err := os.Stat(filepath.Join(top, Dir, path)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%q: %v, %v, want %v", path, info.Mode(), err, want)
+		}
+	}
 }
 
 // TestWriteStaysInside: a path cannot leave the folder.
