@@ -10,6 +10,13 @@
 # grafts or attributes of the agent's; it sees only the agent's refs and objects.
 set -u
 umask 077
+# Without one of them, commits would be taken for uncommitted changes.
+for program in cat cp cut find git grep head ln mkdir mktemp mv rm sed tail tr wc xargs; do
+	command -v "$program" >/dev/null || {
+		echo "the sandbox lacks the program $program" >&2
+		exit 1
+	}
+done
 what=$1 refused=$2 private=$3 branch=$4 last=$5 limit=$6 most=$7 sparse=$8 depth=$9
 shift 9
 given=$1
