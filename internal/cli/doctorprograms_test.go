@@ -117,6 +117,20 @@ func TestDoctorSeesFilesOfTheAgentCommand(t *testing.T) {
 	}
 }
 
+// TestDoctorTrustsTheImage to have an agent that this host lacks, as `ralph work` does.
+func TestDoctorTrustsTheImage(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
+	m.commit(t)
+	for _, flag := range []string{"--agent=codex", "--agent-command=/opt/agent --quiet"} {
+		got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=/usr/bin:/bin"} }, "doctor", "--sandbox=docker", flag)
+		if !strings.Contains(got.stdout, "is not on this host, and is looked for in the sandbox\n") || strings.Contains(got.stdout, "fail  agent") {
+			t.Errorf("%s: %+v", flag, got)
+		}
+	}
+}
+
 // TestServiceNamesSubmodules of each project.
 func TestServiceNamesSubmodules(t *testing.T) {
 	t.Parallel()

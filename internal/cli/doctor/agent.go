@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,8 +47,15 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 		d.fail("agent", err.Error(), "")
 		return
 	}
+	program := cmp.Or(agent.Describe().Program, inv.Argv[0])
+	if provider.Capabilities().Isolated() && !compose.ShowsHost(provider) && d.app.LookPath(program) == "" {
+		d.ok("agent", fmt.Sprintf("%s: %s is not on this host, and is looked for in the sandbox", agent.Name(), program))
+		if agent.Describe().Program != "" {
+			d.login(ctx, p, agent, provider, len(p.Fallback) == 0)
+		}
+		return
+	}
 	if agent.Describe().Program == "" {
-		program := options.Command[0]
 		if d.app.LookPath(program) == "" {
 			d.fail("agent", agents.NotFound(program), hint.Agent)
 			return
