@@ -2,6 +2,7 @@ package tempdir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,7 @@ func Held(prefix string) (dir string, remove func() error, err error) {
 	sweep(prefix)
 	for range heldTries {
 		if dir, err = os.MkdirTemp("", prefix); err != nil {
-			return "", nil, err
+			return "", nil, fmt.Errorf("%w; TMPDIR names another place", err)
 		}
 		if remove, err = lockNew(dir); remove != nil || err != nil {
 			return dir, remove, err

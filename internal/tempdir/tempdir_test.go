@@ -226,3 +226,11 @@ func TestForRunDuringASweep(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestHeldSaysWhatNamesThePlace is not parallel: the environment is the process's.
+func TestHeldSaysWhatNamesThePlace(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	if _, _, err := tempdir.Held("ralph-test-"); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Error(err)
+	}
+}
