@@ -71,7 +71,7 @@ func Open(ctx context.Context, dir string, p git.Location, folders ...string) (s
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return "", fmt.Errorf("state folder: %w", err)
+		return "", fmt.Errorf("state folder: %w; XDG_STATE_HOME names another place", err)
 	}
 	if err := own(ctx, dir, p); err != nil {
 		return "", err

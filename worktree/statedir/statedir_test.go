@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -107,6 +108,19 @@ func TestMarkIsReadable(t *testing.T) {
 	info, err := os.Stat(filepath.Join(f.dir, "project", ".git", markFile))
 	if err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// A home that cannot be written, such as a read-only one, is said together with the way out.
+func TestNoPlace(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	p, err := git.Locate(t.Context(), filepath.Join(f.dir, "project"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), filepath.Join(p.Common, "HEAD", "state"), p); err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
+		t.Error(err)
 	}
 }
 

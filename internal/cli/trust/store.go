@@ -74,7 +74,7 @@ func (s Store) Trust(top string, v Values) error {
 		return fmt.Errorf("trust: %w", err)
 	}
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return fmt.Errorf("trust: %w", err)
+		return fmt.Errorf("trust: %w; XDG_STATE_HOME names another place", err)
 	}
 	temp, err := os.CreateTemp(s.Dir, "new-") // mode 0600
 	if err != nil {

@@ -58,6 +58,18 @@ func TestStore(t *testing.T) {
 }
 
 // TestBrokenRecord is no consent, and one line that says what to do.
+// A home that cannot be written, such as a read-only one, is said together with the way out.
+func TestNoPlace(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Store{Dir: filepath.Join(file, "trust")}).Trust(t.TempDir(), Values{}); err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
+		t.Error(err)
+	}
+}
+
 func TestBrokenRecord(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
