@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,7 @@ func TestAutoMerge(t *testing.T) {
 			if !slices.Equal(host.calls, want) {
 				t.Errorf("it was asked for %q, want %q", host.calls, want)
 			}
-			text := strings.Join(r.Warnings, "\n")
+			text := fmt.Sprint(r.Warnings)
 			if !strings.Contains(text, c.warns) || c.warns == "" && strings.Contains(text, "the forge") {
 				t.Errorf("warnings: %s", text)
 			}

@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -220,7 +221,7 @@ func TestClaimedPeople(t *testing.T) {
 			if c.want != "" {
 				want = warning + c.want
 			}
-			if got := strings.Join(r.Warnings, "; "); r.Verdict.Outcome != journal.Succeeded || got != want {
+			if got := fmt.Sprint(r.Warnings); r.Verdict.Outcome != journal.Succeeded || got != "["+want+"]" {
 				t.Errorf("%+v, warned of %q, want %q", r.Verdict, got, want)
 			}
 			if text := f.text("a"); want != "" && strings.Count(text, "\nWarning: `the commits name others") != 1 {

@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/proof"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // proofKey is a new key.
@@ -125,7 +126,9 @@ func TestProofThatIsDeclined(t *testing.T) {
 	r := f.one()
 	f.proved(f.repo, r, key)
 	if r.Verdict.Outcome != journal.Succeeded || f.git(bare, "rev-parse", "ralph/a") != r.Tip ||
-		!slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "proof of "+r.Tip[:12]+": push to origin: declined") }) {
+		!slices.ContainsFunc(r.Warnings, func(w sandboxes.Notice) bool {
+			return strings.Contains(w.Text, "proof of "+r.Tip[:12]+": push to origin: declined")
+		}) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -174,7 +177,7 @@ func TestProofThatCannotBeMade(t *testing.T) {
 			f.git(dir, "update-ref", "refs/notes/ralph/in-the-way", "main")
 			r := f.one()
 			if r.Verdict.Outcome != journal.Succeeded || f.git(bare, "rev-parse", "ralph/a") != r.Tip ||
-				!slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "proof of "+r.Tip[:12]) }) {
+				!slices.ContainsFunc(r.Warnings, func(w sandboxes.Notice) bool { return strings.Contains(w.Text, "proof of "+r.Tip[:12]) }) {
 				t.Errorf("%+v", r)
 			}
 			if made := len(f.proofs(f.repo, r.Tip)) > 0; made != (where == "there") || made != (r.Proof.Tip != "") || made != strings.Contains(f.text("a"), "signed by") {

@@ -280,10 +280,10 @@ func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note 
 		if known, err := w.find(ctx, spec.Run); err != nil || known != nil && known.Kind != journal.KindIssue {
 			continue // of a prompt or a command
 		}
-		warnings, err := w.runner.Spaces().Abandon(ctx, t)
+		told, err := w.runner.Spaces().Abandon(ctx, t)
 		note(spec.Key, err)
-		for _, warning := range warnings {
-			w.emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: warning})
+		for _, n := range told {
+			w.emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: n.Text, About: n.About})
 		}
 	}
 	old := 0

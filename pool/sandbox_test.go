@@ -459,17 +459,18 @@ func (b *costlyBox) Close(ctx context.Context) error {
 	return b.Sandbox.Close(ctx)
 }
 
-func (b *costlyBox) Notices() []string {
+func (b *costlyBox) Notices() []sandboxes.Notice {
 	if !b.closed {
 		return nil
 	}
-	return []string{sandboxes.MemoryNotice(2, 64<<20)}
+	return []sandboxes.Notice{sandboxes.MemoryNotice(2, 64<<20)}
 }
 
 // What a sandbox has to tell is in the report, and in the record of a prompt and of a command.
 func TestNoticesAreReported(t *testing.T) {
 	t.Parallel()
-	notice := "sandbox: " + sandboxes.MemoryNotice(2, 64<<20)
+	notice := sandboxes.MemoryNotice(2, 64<<20)
+	notice.Text = "sandbox: " + notice.Text
 	f := newFixture(t, commits)
 	f.Config.Run.Sandboxes = costly{sandboxes.NewNone(sandboxes.NoneConfig{})}
 	f.issue("a")
@@ -477,7 +478,7 @@ func TestNoticesAreReported(t *testing.T) {
 	if rec.Verdict.Outcome != journal.Succeeded || !slices.Contains(rec.Warnings, notice) {
 		t.Errorf("%+v", rec)
 	}
-	if text := f.text("a"); strings.Count(text, notice) != 1 {
+	if text := f.text("a"); strings.Count(text, notice.Text) != 1 {
 		t.Errorf("report:\n%s", text)
 	}
 	f.clean()
@@ -485,7 +486,7 @@ func TestNoticesAreReported(t *testing.T) {
 	command.Command = &run.Command{Argv: []string{"true"}}
 	for _, j := range []job.Job{f.job(job.StrategyMerge), command} {
 		if res := do(t, j); !slices.Contains(res.Record.Warnings, notice) {
-			t.Errorf("%q", res.Record.Warnings)
+			t.Errorf("%v", res.Record.Warnings)
 		}
 	}
 }

@@ -1,9 +1,6 @@
 package sandboxes
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Reaper is implemented by providers that can find and end the remains of a crashed ralph. Every provider needs it whose
 // commands outlive this process.
@@ -31,8 +28,8 @@ type Differ interface {
 // Noticer is implemented by sandboxes that know more than an [Exit] says, such as that a process of a command was killed at
 // a limit although the command went on.
 type Noticer interface {
-	// Notices says what happened, each in one line for people. It is complete after Close.
-	Notices() []string
+	// Notices says what happened. It is complete after Close.
+	Notices() []Notice
 }
 
 // Refuser is implemented by sandboxes with OwnEgress that know which connections their policy refused.
@@ -43,7 +40,8 @@ type Refuser interface {
 
 // Refusal is a refused connection, however often it was tried. All of it may be shown.
 type Refusal struct {
-	Where  string // the host, with its port where that is known
+	Host   string
+	Port   int    // 0: not known
 	Reason string // a few words
 	Count  int
 }
@@ -75,32 +73,9 @@ type Prefixer interface {
 }
 
 // NoticesOf gives the notices of a sandbox that has any.
-func NoticesOf(s Sandbox) []string {
+func NoticesOf(s Sandbox) []Notice {
 	if n, ok := As[Noticer](s); ok {
 		return n.Notices()
 	}
 	return nil
-}
-
-// What notices of processes killed at a limit have in common, for who can say how it is raised.
-const (
-	AtMemoryLimit = "killed at the memory limit of "
-	AtPIDsLimit   = "killed at the process limit of "
-)
-
-// MemoryNotice says that processes were killed because the sandbox had used up its memory, in bytes.
-func MemoryNotice(processes int, memory int64) string {
-	return fmt.Sprintf("%s %s%d MB", were(processes), AtMemoryLimit, memory>>20)
-}
-
-// PIDsNotice says that processes were killed because there were too many.
-func PIDsNotice(processes, most int) string {
-	return fmt.Sprintf("%s %s%d", were(processes), AtPIDsLimit, most)
-}
-
-func were(processes int) string {
-	if processes == 1 {
-		return "1 process was"
-	}
-	return fmt.Sprintf("%d processes were", processes)
 }

@@ -35,7 +35,9 @@ func (n noticing) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sand
 
 type noticed struct{ sandboxes.Sandbox }
 
-func (noticed) Notices() []string { return []string{"a limit was reached"} }
+func (noticed) Notices() []sandboxes.Notice {
+	return []sandboxes.Notice{{Text: "a limit was reached"}}
+}
 
 // A decorated provider still ends what a crash left behind, and its sandboxes still say what they know.
 func TestDecoratorsKeepOptionalInterfaces(t *testing.T) {
@@ -49,7 +51,7 @@ func TestDecoratorsKeepOptionalInterfaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := sandboxes.NoticesOf(box); !slices.Equal(got, []string{"a limit was reached"}) {
+	if got := sandboxes.NoticesOf(box); !slices.Equal(got, noticed{}.Notices()) {
 		t.Errorf("notices are %q", got)
 	}
 	started := &signalWriter{wrote: make(chan struct{})}

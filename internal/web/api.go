@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -65,30 +66,30 @@ type usageBody struct {
 }
 
 type runBody struct {
-	ID         string     `json:"run"`
-	Issue      string     `json:"issue"`
-	Title      string     `json:"title"`
-	URL        string     `json:"url,omitempty"`
-	State      string     `json:"state" doc:"running, died, unfinished, or the outcome."`
-	Reason     string     `json:"reason,omitempty"`
-	Stage      string     `json:"stage"`
-	Machine    string     `json:"machine,omitempty" doc:"The host that works it, or has worked it, where that is another."`
-	Doing      string     `json:"doing,omitempty" doc:"What its agent or ralph does there."`
-	Attempt    int        `json:"attempt"`
-	Agent      string     `json:"agent,omitempty"`
-	Model      string     `json:"model,omitempty"`
-	Sandbox    string     `json:"sandbox,omitempty"`
-	Branch     string     `json:"branch,omitempty"`
-	Base       string     `json:"base,omitempty"`
-	Commits    int        `json:"commits"`
-	Published  string     `json:"published,omitempty"`
-	RequestURL string     `json:"request_url,omitempty"`
-	Iterations int        `json:"iterations"`
-	Usage      usageBody  `json:"usage"`
-	Warnings   []string   `json:"warnings"`
-	Started    time.Time  `json:"started"`
-	Ended      *time.Time `json:"ended,omitempty"`
-	Seconds    float64    `json:"elapsed_seconds"`
+	ID         string             `json:"run"`
+	Issue      string             `json:"issue"`
+	Title      string             `json:"title"`
+	URL        string             `json:"url,omitempty"`
+	State      string             `json:"state" doc:"running, died, unfinished, or the outcome."`
+	Reason     string             `json:"reason,omitempty"`
+	Stage      string             `json:"stage"`
+	Machine    string             `json:"machine,omitempty" doc:"The host that works it, or has worked it, where that is another."`
+	Doing      string             `json:"doing,omitempty" doc:"What its agent or ralph does there."`
+	Attempt    int                `json:"attempt"`
+	Agent      string             `json:"agent,omitempty"`
+	Model      string             `json:"model,omitempty"`
+	Sandbox    string             `json:"sandbox,omitempty"`
+	Branch     string             `json:"branch,omitempty"`
+	Base       string             `json:"base,omitempty"`
+	Commits    int                `json:"commits"`
+	Published  string             `json:"published,omitempty"`
+	RequestURL string             `json:"request_url,omitempty"`
+	Iterations int                `json:"iterations"`
+	Usage      usageBody          `json:"usage"`
+	Warnings   []sandboxes.Notice `json:"warnings"`
+	Started    time.Time          `json:"started"`
+	Ended      *time.Time         `json:"ended,omitempty"`
+	Seconds    float64            `json:"elapsed_seconds"`
 }
 
 type runsBody struct {
@@ -279,7 +280,7 @@ func newRunBody(r journal.Record) runBody {
 		Machine: service.Elsewhere(r), Doing: r.Doing,
 		Attempt: r.Attempt, Agent: r.Agent, Model: r.Model, Sandbox: r.Sandbox, Branch: r.Branch, Base: r.Base, Commits: r.Commits,
 		Published: r.Published, RequestURL: r.Request.URL, Iterations: len(r.Facts.Iterations), Usage: newUsageBody(r.Facts.Usage),
-		Warnings: append([]string{}, r.Warnings...), Started: r.Started, Ended: timeOf(r.Ended), Seconds: time.Since(r.Started).Seconds(),
+		Warnings: append([]sandboxes.Notice{}, r.Warnings...), Started: r.Started, Ended: timeOf(r.Ended), Seconds: time.Since(r.Started).Seconds(),
 	}
 	if b.Ended != nil {
 		b.Seconds = r.Ended.Sub(r.Started).Seconds()

@@ -18,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -87,7 +88,7 @@ func (s Stack) Record(rec journal.Record, tip string, commits int) journal.Recor
 	rec.Stage, rec.Tip, rec.Commits = journal.StageVerify, tip, commits
 	rec.Facts.Kind, rec.Facts.Attempt, rec.Facts.Limits, rec.Facts.Files = rec.Kind, rec.Attempt, rec.Settings.Limits, rec.Settings.Checks.Files
 	rec.Facts.End, rec.Facts.Commits, rec.Facts.Tip, rec.Facts.Verify, rec.Facts.Watch = loop.EndDone, commits, tip, s.Verify, s.Watch
-	rec.Warnings = append(rec.Warnings, "the gate ran once for "+strings.Join(s.Keys, ", ")+", which were merged together")
+	rec.Warnings = append(rec.Warnings, sandboxes.Noticef("the gate ran once for %s, which were merged together", strings.Join(s.Keys, ", ")))
 	return rec
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"crypto/rand"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/plural"
 	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -244,15 +246,15 @@ func (g *Gateway) Name(failures ...*agents.Failure) {
 	}
 }
 
-// Refused lists the connections that the proxy refused, for people. It may be called on nil, and after Close.
-func (g *Gateway) Refused() []string {
+// Refused lists the connections that the proxy refused. It may be called on nil, and after Close.
+func (g *Gateway) Refused() []sandboxes.Notice {
 	if g == nil || g.proxy == nil {
 		return nil
 	}
 	var all []sandboxes.Refusal
 	list, more := g.proxy.Refusals()
 	for _, e := range list {
-		all = append(all, sandboxes.Refusal{Where: fmt.Sprintf("%s:%d", e.Host, e.Port), Reason: string(e.Reason), Count: e.Count})
+		all = append(all, sandboxes.Refusal{Host: e.Host, Port: e.Port, Reason: string(e.Reason), Count: e.Count})
 	}
 	return Refusals(all, more)
 }
@@ -260,55 +262,33 @@ func (g *Gateway) Refused() []string {
 // maxRefusals is how many refusals a report names.
 const maxRefusals = 20
 
-// Refusals puts refused connections into words.
-func Refusals(list []sandboxes.Refusal, more int) (lines []string) {
+// Refusals tells of refused connections.
+func Refusals(list []sandboxes.Refusal, more int) (told []sandboxes.Notice) {
 	for i, r := range list {
 		if i == maxRefusals {
 			more += len(list) - maxRefusals
 			break
 		}
-		times := "1 time"
-		if r.Count != 1 {
-			times = fmt.Sprintf("%d times", r.Count)
-		}
-		what := "was refused"
-		if r.Reason == string(egress.NotResolved) || r.Reason == string(egress.NotConnected) { // it was let through
+		about, what := sandboxes.About{Host: r.Host, Port: r.Port}, "was refused"
+		switch egress.Reason(r.Reason) {
+		case egress.NotAllowed:
+			about.Cause = sandboxes.NotAllowed
+		case egress.AddressRefused:
+			about.Cause = sandboxes.AddressRefused
+		case egress.NotResolved, egress.NotConnected: // it was let through
 			what = "was not reached"
+		default:
 		}
-		lines = append(lines, fmt.Sprintf("network: %s %s (%s), %s", r.Where, what, r.Reason, times))
+		where := r.Host
+		if r.Port != 0 {
+			where = net.JoinHostPort(where, strconv.Itoa(r.Port))
+		}
+		told = append(told, sandboxes.Notice{Text: fmt.Sprintf("network: %s %s (%s), %s", where, what, r.Reason, plural.Of(r.Count, "time")), About: about})
 	}
 	if more > 0 {
-		lines = append(lines, fmt.Sprintf("network: %d more refusals", more))
+		told = append(told, sandboxes.Noticef("network: %d more refusals", more))
 	}
-	return lines
-}
-
-// Named reports that a text names the host of one of these lines of [Refusals].
-func Named(text string, lines []string) bool {
-	return slices.ContainsFunc(lines, func(line string) bool {
-		where, ok := strings.CutPrefix(line, "network: ")
-		host, _, ported := strings.Cut(where, ":")
-		return ok && ported && strings.Contains(text, host)
-	})
-}
-
-// Blocked is the rule that would let a connection through which one of these lines of [Refusals] names, as far as its reason tells.
-func Blocked(line string) (r egress.Rule, ok bool) {
-	where, reason, ok := strings.Cut(strings.TrimPrefix(line, "network: "), " was refused (")
-	i := strings.LastIndexByte(where, ':')
-	if !ok || i < 1 {
-		return r, false
-	}
-	port, err := strconv.Atoi(where[i+1:])
-	if err != nil {
-		return r, false
-	}
-	r.Host = where[:i]
-	if port != 443 && port != 80 { // which a rule without ports allows
-		r.Ports = []int{port}
-	}
-	r.AllowPrivate = strings.HasPrefix(reason, string(egress.AddressRefused)+")")
-	return r, r.AllowPrivate || strings.HasPrefix(reason, string(egress.NotAllowed)+")")
+	return told
 }
 
 // Close ends the proxy. It may be called on nil.

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,37 +36,25 @@ func TestNoEgress(t *testing.T) {
 	}
 }
 
-// Refusals name the most frequent, and count the rest.
+// Refusals name the most frequent, and count the rest. Each has as data what it is about.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	var list []sandboxes.Refusal
 	for range maxRefusals + 2 {
-		list = append(list, sandboxes.Refusal{Where: "host:443", Reason: "not allowed", Count: 2})
+		list = append(list, sandboxes.Refusal{Host: "host", Port: 443, Reason: "not allowed", Count: 2})
 	}
 	list[1].Reason = string(egress.NotConnected)
-	lines := Refusals(list, 3)
-	if len(lines) != maxRefusals+1 || lines[0] != "network: host:443 was refused (not allowed), 2 times" || lines[maxRefusals] != "network: 5 more refusals" ||
-		lines[1] != "network: host:443 was not reached (not-connected), 2 times" {
-		t.Errorf("%q", lines)
+	list[2] = sandboxes.Refusal{Host: "2001:db8::1", Port: 22, Reason: string(egress.NotAllowed), Count: 1}
+	list[3] = sandboxes.Refusal{Host: "service", Reason: string(egress.AddressRefused), Count: 1}
+	got := Refusals(list, 3)
+	want := []sandboxes.Notice{
+		{Text: "network: host:443 was refused (not allowed), 2 times", About: sandboxes.About{Host: "host", Port: 443}},
+		{Text: "network: host:443 was not reached (not-connected), 2 times", About: sandboxes.About{Host: "host", Port: 443}},
+		{Text: "network: [2001:db8::1]:22 was refused (not-allowed), 1 time", About: sandboxes.About{Cause: sandboxes.NotAllowed, Host: "2001:db8::1", Port: 22}},
+		{Text: "network: service was refused (address-refused), 1 time", About: sandboxes.About{Cause: sandboxes.AddressRefused, Host: "service"}},
 	}
-}
-
-// A line about a refused connection says which rule would let it through.
-func TestBlocked(t *testing.T) {
-	t.Parallel()
-	for reason, want := range map[egress.Reason]string{egress.NotAllowed: "false true", egress.AddressRefused: "true true", egress.TooMany: "false false", egress.NotResolved: "false false"} {
-		for where, rule := range map[string]string{"a.example:443": "a.example", "a.example:80": "a.example", "a.example:8081": "a.example:8081", "2001:db8::1:8081": "[2001:db8::1]:8081"} {
-			line := Refusals([]sandboxes.Refusal{{Where: where, Reason: string(reason), Count: 2}}, 0)[0]
-			r, ok := Blocked(line)
-			if got := fmt.Sprint(r.AllowPrivate, ok); got != want || ok && r.String() != rule {
-				t.Errorf("%s: %v, %s", line, r, got)
-			}
-		}
-	}
-	for _, line := range []string{"", "network: 5 more refusals", "network: x was refused (not-allowed), 1 time", "sandbox: a:1"} {
-		if r, ok := Blocked(line); ok {
-			t.Errorf("%q: %v", line, r)
-		}
+	if len(got) != maxRefusals+1 || !slices.Equal(got[:len(want)], want) || got[maxRefusals] != (sandboxes.Notice{Text: "network: 5 more refusals"}) {
+		t.Errorf("%+v", got)
 	}
 }
 

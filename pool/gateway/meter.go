@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/meter"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/ledger"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // Meter counts what one run uses of its model service, from the answers that pass ralph, and lets no request pass that
@@ -103,17 +103,17 @@ func (m *Meter) Used() agents.Usage {
 // Changed gets a value after Used has grown.
 func (m *Meter) Changed() <-chan struct{} { return m.changed }
 
-// Warnings says, once, which models' cost is not in Used although it is limited.
-func (m *Meter) Warnings() (lines []string) {
+// Notices says, once, which models' cost is not in Used although it is limited.
+func (m *Meter) Notices() (list []sandboxes.Notice) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.budget.CostUSD > 0 {
 		for _, model := range slices.Sorted(maps.Keys(m.unpriced)) {
-			lines = append(lines, fmt.Sprintf("the price of model %s is not known, so the cost budget does not limit it; a token budget does", model))
+			list = append(list, sandboxes.Noticef("the price of model %s is not known, so the cost budget does not limit it; a token budget does", model))
 		}
 	}
 	clear(m.unpriced)
-	return lines
+	return list
 }
 
 // admit refuses a request that nothing is left for. One that uses no tokens is not followed: it has no exchange.

@@ -61,7 +61,7 @@ func TestMeter(t *testing.T) {
 	if _, err := m.admit(t.Context(), "POST", "/v1/messages"); err == nil {
 		t.Error("nothing is left, and a request is let through")
 	}
-	if got := m.Warnings(); len(got) != 0 {
+	if got := m.Notices(); len(got) != 0 {
 		t.Errorf("without a cost budget it warns %q", got)
 	}
 }
@@ -77,11 +77,11 @@ func TestMeterPrices(t *testing.T) {
 	m.Limit(loop.Budget{CostUSD: 50})
 	pass(t, m, said("claude-sonnet-4-5-20250929", 1_000_000, 0))
 	cost := m.Used().CostUSD
-	if cost <= 0 || len(m.Warnings()) != 0 {
+	if cost <= 0 || len(m.Notices()) != 0 {
 		t.Errorf("a known model costs %v", cost)
 	}
 	pass(t, m, said("no-such-model", 1, 0))
-	if got := m.Warnings(); len(got) != 1 || !strings.Contains(got[0], "no-such-model") || len(m.Warnings()) != 0 {
+	if got := m.Notices(); len(got) != 1 || !strings.Contains(got[0].Text, "no-such-model") || len(m.Notices()) != 0 {
 		t.Errorf("it warns %q", got)
 	}
 	pass(t, m, said("claude-sonnet-4-5-20250929", 1_000_000, 0))
@@ -97,14 +97,14 @@ func TestMeterTerms(t *testing.T) {
 	m := NewMeter(Network{}, "r")
 	m.Limit(loop.Budget{CostUSD: 50})
 	pass(t, m, `{"model":"claude-opus-4-6","usage":{"input_tokens":0,"cache_creation_input_tokens":1000000,"cache_creation":{"ephemeral_1h_input_tokens":1000000},"service_tier":"standard"}}`)
-	if got := m.Used().CostUSD; got != 10 || len(m.Warnings()) > 0 {
+	if got := m.Used().CostUSD; got != 10 || len(m.Notices()) > 0 {
 		t.Errorf("it costs %v", got)
 	}
 	pass(t, m, `{"model":"claude-opus-4-6","usage":{"input_tokens":1000000,"service_tier":"priority"}}`)
 	if got := m.Used().CostUSD; got != 10 || !m.Passed().Unpriced {
 		t.Errorf("it costs %v; %+v", got, m.Passed())
 	}
-	if got := m.Warnings(); len(got) != 1 || !strings.Contains(got[0], "claude-opus-4-6 in service tier priority") {
+	if got := m.Notices(); len(got) != 1 || !strings.Contains(got[0].Text, "claude-opus-4-6 in service tier priority") {
 		t.Errorf("it warns %q", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // EventKind is the kind of an Event. The set is open: readers ignore kinds they do not know.
@@ -81,6 +82,8 @@ type Event struct {
 	Usage     *agents.Usage `json:"usage,omitempty"`
 	Free      bool          `json:"free,omitempty"` // EventEnded: see Facts.Free
 	Elapsed   float64       `json:"elapsed_seconds,omitempty"`
+
+	sandboxes.About // EventWarning: of a notice whose Text it has
 }
 
 // Begins reports that a command of setup or gate, or one after the run, starts.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -187,9 +188,9 @@ type State struct {
 	Request   Request  `json:"request,omitzero"`    // the pull or merge request, if there is one
 	Proof     Proof    `json:"proof,omitzero"`      // that was made of the tip
 
-	Facts    Facts    `json:"facts"`
-	Verdict  Verdict  `json:"verdict"` // Decide(Facts), from StageVerify on
-	Warnings []string `json:"warnings,omitempty"`
+	Facts    Facts              `json:"facts"`
+	Verdict  Verdict            `json:"verdict"` // Decide(Facts), from StageVerify on
+	Warnings []sandboxes.Notice `json:"warnings,omitempty"`
 
 	Shown      bool   `json:"shown,omitempty"`      // the issue shows that the run is on
 	Tries      int    `json:"tries,omitempty"`      // how often the present stage has failed

@@ -23,6 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -103,7 +104,9 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	var res loop.Result
 	err = j.Spaces.Visit(ctx, workspace.Visit{
 		Run: w.Run.ID, Name: "review", Key: w.Run.Key, Base: base, From: w.Base.Commit, Facts: w.Env, Refused: w.Refused,
-		Warn: func(text string) { w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + text}) },
+		Warn: func(n sandboxes.Notice) {
+			w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + n.Text, About: n.About})
+		},
 	}, func(ctx context.Context, space *workspace.Workspace) error {
 		res = loop.Run(ctx, j.loop(w, f, c, r.Round, space))
 		space.Gateway.Name(res.Failure)

@@ -15,12 +15,12 @@ import (
 // othersShown is how many people a warning names.
 const othersShown = 5
 
-// NameOthers adds a warning where commits name people besides the run's own identity and the agents with these mail addresses:
+// Others warns of commits that name people besides the run's own identity and the agents with these mail addresses:
 // as author or committer, or in a trailer such as Reviewed-by. Whatever an agent commits may claim that.
-func NameOthers(ctx context.Context, repo *worktree.Repo, who worktree.Identity, agents []string, base, tip string, warnings []string) ([]string, error) {
+func Others(ctx context.Context, repo *worktree.Repo, who worktree.Identity, agents []string, base, tip string) (warning string, err error) {
 	user, err := repo.User(ctx)
 	if err != nil && !errors.Is(err, worktree.ErrNoIdentity) {
-		return warnings, err
+		return "", err
 	}
 	own := []string{""}
 	for _, i := range append([]identity.Ident{user, who.Author, who.Committer, identity.Of(nil)}, who.CoAuthors...) {
@@ -34,7 +34,7 @@ func NameOthers(ctx context.Context, repo *worktree.Repo, who worktree.Identity,
 		return slices.Contains(own, p.Name) || strings.HasSuffix(p.Role, ":") && (self || strings.EqualFold(p.Role, "generated-by:"))
 	})
 	if err != nil || len(found) == 0 { // most often
-		return warnings, err
+		return "", err
 	}
 	for _, role := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} { // the environment may name others than the settings
 		if at, err := repo.Git().Out(ctx, "var", role); err == nil {
@@ -47,15 +47,11 @@ func NameOthers(ctx context.Context, repo *worktree.Repo, who worktree.Identity,
 		names = append(names, p.Role+" "+p.Name)
 	}
 	if len(names) == 0 {
-		return warnings, nil
+		return "", nil
 	}
 	more := ""
 	if n := len(names) - othersShown; n > 0 {
 		names, more = names[:othersShown], fmt.Sprintf(" and %d more", n)
 	}
-	text := "the commits name others, who may know nothing of it: " + strings.Join(names, ", ") + more
-	if !slices.Contains(warnings, text) {
-		warnings = append(warnings, text)
-	}
-	return warnings, nil
+	return "the commits name others, who may know nothing of it: " + strings.Join(names, ", ") + more, nil
 }

@@ -5,7 +5,9 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // An agent that talks without end fills neither the event log nor the observer: one notice says that there is more.
@@ -41,6 +43,10 @@ func TestSessionOfIteration(t *testing.T) {
 	var l Loops
 	e, ok := l.Event(loop.Event{Kind: loop.EventEnded, Result: &loop.Iteration{Agent: "claude", Model: "opus", Session: "a-secret-of-ours-0123456789"}})
 	if e = RedactedEvent(e, redact.New("a-secret-of-ours-0123456789")); !ok || e.Agent != "claude" || e.Model != "opus" || e.Session != redact.Text {
+		t.Errorf("%+v", e)
+	}
+	e = RedactedEvent(journal.Event{Kind: journal.EventWarning, About: sandboxes.About{Host: "a-secret-of-ours-0123456789"}}, redact.New("a-secret-of-ours-0123456789"))
+	if e.Host != redact.Text {
 		t.Errorf("%+v", e)
 	}
 }

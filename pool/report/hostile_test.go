@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -137,7 +138,7 @@ func hostileInput(text string) report.Input {
 				Settings: journal.Settings{Weaker: "the agent ran on the host, without isolation", Limits: journal.Limits{MaxAttempts: 3}},
 			},
 			State: journal.State{
-				Facts: facts, Warnings: []string{text}, Published: text,
+				Facts: facts, Warnings: []sandboxes.Notice{{Text: text}}, Published: text,
 				Verdict: journal.Verdict{Outcome: journal.GateFailed, Final: true, Reason: journal.Reason{Code: journal.ReasonLoop, Detail: text}},
 			},
 		},

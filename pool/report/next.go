@@ -8,6 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -28,15 +29,15 @@ type Hints struct {
 	Work, Diff, Merge, MergeEdited, Show, Stop, Doctor, Verify string
 
 	// Warning adds to a warning which flag or key helps, such as the one that lets a refused connection through; nil: nothing does.
-	Warning func(text string) string
+	Warning func(sandboxes.Notice) string
 }
 
 // warning is a warning with what helps.
-func (h Hints) warning(text string) string {
+func (h Hints) warning(n sandboxes.Notice) string {
 	if h.Warning == nil {
-		return text
+		return n.Text
 	}
-	return h.Warning(text)
+	return h.Warning(n)
 }
 
 // typed is the command of a hint for a key, or else what it would do, in words.

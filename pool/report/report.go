@@ -143,10 +143,11 @@ func proof(b *strings.Builder, h Hints, r journal.Record) {
 // remarks are what people may want to know besides.
 func remarks(b *strings.Builder, in Input, r journal.Record) {
 	for _, w := range r.Warnings {
+		text := w.Text
 		if in.Steps.Here {
-			w = in.Steps.Hints.warning(w)
+			text = in.Steps.Hints.warning(w)
 		}
-		fmt.Fprintf(b, "Warning: %s\n\n", tracker.QuoteLine(w, line))
+		fmt.Fprintf(b, "Warning: %s\n\n", tracker.QuoteLine(text, line))
 	}
 	if who := untrusted(in.Issue); who != "" {
 		fmt.Fprintf(b, "Left out of the prompt: comments of people who may not direct ralph (%s).\n\n", tracker.QuoteLine(who, line))

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -118,8 +119,8 @@ func TestNextAfterAGateThatCannotPass(t *testing.T) {
 func TestWarningNamesWhatHelps(t *testing.T) {
 	t.Parallel()
 	const refused = "network: a.example:443 was refused (not-allowed), 2 times"
-	r := journal.Record{Run: journal.Run{Key: "a"}, State: journal.State{Warnings: []string{refused}}}
-	helps := report.Hints{Warning: func(text string) string { return text + "; it helps" }}
+	r := journal.Record{Run: journal.Run{Key: "a"}, State: journal.State{Warnings: []sandboxes.Notice{{Text: refused}}}}
+	helps := report.Hints{Warning: func(n sandboxes.Notice) string { return n.Text + "; it helps" }}
 	for want, steps := range map[string]report.Steps{
 		"Warning: `" + refused + "; it helps`\n": {Here: true, Hints: helps},
 		"Warning: `" + refused + "`\n":           {Hints: helps}, // a flag is nothing to people on a forge
@@ -393,7 +394,7 @@ func TestRedactedLeavesNoSecret(t *testing.T) {
 	clean := report.Redacted(r, redact.New(secret))
 	f := clean.Facts
 	parts := []any{
-		clean.Verdict, clean.Warnings, *f.Open, *f.Publish, f.Verify.Checks, f.Gate, *f.Failure, f.Policy, f.Iterations[0].Failure.Message,
+		clean.Verdict, clean.Warnings[0].Text, clean.Warnings[0].About, *f.Open, *f.Publish, f.Verify.Checks, f.Gate, *f.Failure, f.Policy, f.Iterations[0].Failure.Message,
 		f.Message, f.Question, f.NoChange, f.EndDetail, f.StopBy, f.Conflict, clean.Published, clean.Unreported, clean.Unlabelled,
 	}
 	for i, part := range parts {
@@ -404,7 +405,7 @@ func TestRedactedLeavesNoSecret(t *testing.T) {
 	if all, err := json.Marshal(clean.Facts); err != nil || strings.Contains(string(all), secret) {
 		t.Errorf("%s, %v", all, err)
 	}
-	if !strings.Contains(r.Warnings[0], secret) || !strings.Contains(r.Facts.Open.Text, secret) || !strings.Contains(r.Facts.Gate[0].Tail, secret) {
+	if !strings.Contains(r.Warnings[0].Text, secret) || !strings.Contains(r.Facts.Open.Text, secret) || !strings.Contains(r.Facts.Gate[0].Tail, secret) {
 		t.Error("the record itself was changed")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
@@ -22,17 +23,19 @@ func (e *deferral) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *deferral) Unwrap() error { return e.err }
 
-// note adds a warning unless it is there already: each sweep may repeat it.
-func note(list []string, text string) []string {
-	if slices.Contains(list, text) {
-		return list
+// note adds warnings that are not there already: each sweep may repeat them.
+func note(list []sandboxes.Notice, more ...sandboxes.Notice) []sandboxes.Notice {
+	for _, n := range more {
+		if !slices.Contains(list, n) {
+			list = append(list, n)
+		}
 	}
-	return append(list, text)
+	return list
 }
 
 // warn adds a warning to the run's record and to its events.
 func (x *execution) warn(s journal.State, err error) journal.State {
-	s.Warnings = note(s.Warnings, err.Error())
+	s.Warnings = note(s.Warnings, sandboxes.Notice{Text: err.Error()})
 	x.emit(journal.Event{Kind: journal.EventWarning, Text: err.Error()})
 	return s
 }
@@ -45,7 +48,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	}
 	s.Warnings = append(s.Warnings, x.space.Shut(ctx)...)
 	x.result.Deferred = fmt.Errorf("stage %s is left to the next sweep: %w", s.Stage, err)
-	s.Warnings = note(s.Warnings, x.result.Deferred.Error())
+	s.Warnings = note(s.Warnings, sandboxes.Notice{Text: x.result.Deferred.Error()})
 	x.emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
 	x.reportDeclined(ctx, s, err)
 	s.PID = 0

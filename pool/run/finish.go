@@ -3,13 +3,13 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -163,7 +163,7 @@ func (x *execution) handleEffect(ctx context.Context, s journal.State, err error
 	case x.gone(ctx, err):
 		s.Tries, s.Facts.Gone = 0, true
 		if v := decide.Verdict(s.Facts); v.Outcome == journal.Superseded && s.Verdict.Outcome != journal.Superseded {
-			s.Warnings = note(s.Warnings, fmt.Sprintf("it had been %s: %s", s.Verdict.Outcome, report.Reason(s.Verdict.Reason)))
+			s.Warnings = note(s.Warnings, sandboxes.Noticef("it had been %s: %s", s.Verdict.Outcome, report.Reason(s.Verdict.Reason)))
 		}
 		return s, nil
 	case publish.Outage(err) || publish.Unreachable(err) && s.Tries+1 < decide.MaxTries:

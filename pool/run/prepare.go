@@ -168,9 +168,9 @@ func (x *execution) makeTree(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		warnings, err := x.r.spaces.Clear(ctx, x.run.Key, x.run.ID)
-		for _, text := range warnings {
-			x.emit(journal.Event{Kind: journal.EventWarning, Text: text})
+		told, err := x.r.spaces.Clear(ctx, x.run.Key, x.run.ID)
+		for _, n := range told {
+			x.emit(journal.Event{Kind: journal.EventWarning, Text: n.Text, About: n.About})
 		}
 		if err != nil {
 			return err

@@ -49,9 +49,7 @@ func (x *execution) publish(ctx context.Context, s journal.State) (journal.State
 		return s, err
 	}
 	x.freeMerges()
-	for _, line := range x.space.Close(ctx, x.run.Keep) {
-		s.Warnings = note(s.Warnings, line)
-	}
+	s.Warnings = note(s.Warnings, x.space.Close(ctx, x.run.Keep)...)
 	if x.space != nil && x.space.Tree != nil && (x.run.Keep || x.space.Tree.Unsaved()) {
 		s.Tree = x.space.Dir
 	}

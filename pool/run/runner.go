@@ -28,6 +28,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/retest"
 	"github.com/ralph-pool/ralph/pool/run/hold"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -332,7 +333,7 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 	}
 	s.PID, s.Process = os.Getpid(), x.r.process
 	if err := x.reattach(ctx); err != nil {
-		s.Warnings = note(s.Warnings, err.Error())
+		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: err.Error()})
 	}
 	switch {
 	case s.Stage.Before(journal.StageVerify):

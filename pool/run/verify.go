@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -129,9 +130,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 	if left == nil && !crashed && !x.killed {
 		s = x.after(ctx, s)
 	}
-	for _, line := range w.Shut(ctx) {
-		s.Warnings = note(s.Warnings, line)
-	}
+	s.Warnings = note(s.Warnings, w.Shut(ctx)...)
 	if w.Unclosed && ctx.Err() != nil && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
 		return s, &deferral{err: errors.New("the sandbox was not closed in time")} // the next start removes it
 	}
@@ -152,10 +151,10 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 		}
 	}
 	if links := w.Last.Gitlinks; len(links) > 0 {
-		s.Warnings = note(s.Warnings, strings.Join(links, ", ")+" is a nested repository, so its files are in no commit")
+		s.Warnings = note(s.Warnings, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
 	}
 	if others := w.Last.Others; len(others) > 0 {
-		s.Warnings = note(s.Warnings, "commits of other branches, tags or stashes are saved; look with: git log "+strings.Join(others, " "))
+		s.Warnings = note(s.Warnings, sandboxes.Noticef("commits of other branches, tags or stashes are saved; look with: git log %s", strings.Join(others, " ")))
 	}
 	x.result.Commits = w.Last.Commits
 	return s, nil
@@ -203,8 +202,10 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 		return s, err
 	}
 	who := x.space.Tree.Spec().Identity
-	if s.Warnings, err = publish.NameOthers(ctx, x.c.Repo, who, x.c.Agents().Mails(), x.base.Commit, s.Tip, s.Warnings); err != nil {
+	if text, err := publish.Others(ctx, x.c.Repo, who, x.c.Agents().Mails(), x.base.Commit, s.Tip); err != nil {
 		return s, err
+	} else if text != "" {
+		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: text})
 	}
 	x.addSecrets()
 	if s.Facts.Policy, err = x.r.policy.Check(ctx, x.space.Tree, x.base.Commit, s.Tip); err != nil || len(s.Facts.Policy) > 0 {

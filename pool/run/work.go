@@ -47,7 +47,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	}
 	s.Tip, s.Commits = res.Work.Tip, res.Work.Commits
 	for _, w := range res.Warnings {
-		s.Warnings = note(s.Warnings, w)
+		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: w})
 	}
 	x.result.Output = res.Output
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
@@ -55,7 +55,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
 	interrupted := res.End == loop.EndInterrupted
 	if full && !ended && !interrupted && f.EndDetail != "" { // such as an import without disk space
-		s.Warnings = note(s.Warnings, f.EndDetail)
+		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: f.EndDetail})
 	}
 	if full && !ended || interrupted {
 		s = x.cut(ctx, s, journal.StageWork)

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +26,8 @@ import (
 type BaselineError struct {
 	Base    string // name of the base
 	Check   loop.Check
-	Setup   bool     // Check is one of the setup
-	Refused []string // connections that were refused meanwhile
+	Setup   bool               // Check is one of the setup
+	Refused []sandboxes.Notice // connections that were refused meanwhile
 }
 
 // what says which check cannot run.
@@ -68,8 +67,8 @@ func (e *BaselineError) Error() string {
 	if cause := causeLine(e.Check.Tail); cause != "" {
 		text += ": " + cause
 	}
-	if len(e.Refused) > 0 {
-		text += "; " + strings.Join(e.Refused, "; ")
+	for _, n := range e.Refused {
+		text += "; " + n.Text
 	}
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/workspace/homes"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -44,10 +45,10 @@ func TestResultsOfAnotherImage(t *testing.T) {
 // A gate that fails on the base is a fact for the agent, unless it says that it lacked a connection.
 func TestGateThatLacksAConnection(t *testing.T) {
 	t.Parallel()
-	refused := []string{"network: registry.example.com:443 was refused (not-allowed), 1 time"}
+	refused := gateway.Refusals([]sandboxes.Refusal{{Host: "registry.example.com", Port: 443, Reason: "not-allowed", Count: 1}}, 0)
 	for name, test := range map[string]struct {
 		tail    string
-		refused []string
+		refused []sandboxes.Notice
 		ran     bool
 	}{
 		"fails by itself":         {"not ok 1 - adds\n# fail 1\n", nil, true},
@@ -135,7 +136,7 @@ func (b refusingBox) Refused() (list []sandboxes.Refusal, more int) {
 	if len(asked) == 0 {
 		return nil, 0
 	}
-	return []sandboxes.Refusal{{Where: "registry.example.com:443", Reason: "not-allowed", Count: len(asked)}}, 0
+	return []sandboxes.Refusal{{Host: "registry.example.com", Port: 443, Reason: "not-allowed", Count: len(asked)}}, 0
 }
 
 // A gate is not blamed for a connection that was refused while setup ran and passed.

@@ -14,7 +14,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -57,11 +56,11 @@ type Again func(ctx context.Context, path string, content []byte) ([]loop.Check,
 // Checked is what the checks on a clean checkout said.
 type Checked struct {
 	Checks  []loop.Check
-	Setup   bool     // Checks are those of the setup, one of which failed
-	Refused []string // what went wrong around them, such as connections that were refused
-	Touched []string // tracked files that setup and gate have changed; hostile
+	Setup   bool               // Checks are those of the setup, one of which failed
+	Refused []sandboxes.Notice // what went wrong around them, such as connections that were refused
+	Touched []string           // tracked files that setup and gate have changed; hostile
 
-	early []string // of Refused, what belongs to a setup that has passed
+	early []sandboxes.Notice // of Refused, what belongs to a setup that has passed
 }
 
 // missing finds the target or script that make, npm or pnpm did not find; none: make found no makefile.
@@ -83,7 +82,8 @@ var unreached = pattern.Lazy(`(?i)\b403\b|\bENOTFOUND\b|\bEAI_AGAIN\b|\bECONN(RE
 // unconnected reports that a check failed because of a connection that was refused. One that was refused and that the check does
 // not speak of may be any program's question whether it is up to date.
 func (c Checked) unconnected(check loop.Check) bool {
-	return !check.Passed() && len(c.Refused) > 0 && (unreached().MatchString(check.Tail) || gateway.Named(check.Tail, c.Refused))
+	names := func(n sandboxes.Notice) bool { return n.Host != "" && strings.Contains(check.Tail, n.Host) }
+	return !check.Passed() && len(c.Refused) > 0 && (unreached().MatchString(check.Tail) || slices.ContainsFunc(c.Refused, names))
 }
 
 // ran reports that every check could run, whatever it said: none lacked a program, a target, time or a connection.
@@ -97,13 +97,13 @@ func (c Checked) ran() bool {
 
 // Check makes the checkout, runs the checks and removes it again.
 func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error) {
-	warnings, err := c.inCheckout(ctx, o, func(ctx context.Context, w *Workspace) error { return w.check(ctx, o, &got) })
-	got.Refused = slices.DeleteFunc(warnings, func(line string) bool { return slices.Contains(got.early, line) })
+	told, err := c.inCheckout(ctx, o, func(ctx context.Context, w *Workspace) error { return w.check(ctx, o, &got) })
+	got.Refused = slices.DeleteFunc(told, func(n sandboxes.Notice) bool { return slices.Contains(got.early, n) })
 	return got, err
 }
 
 // inCheckout makes the checkout, opens its sandbox, and removes both when use has returned.
-func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Context, *Workspace) error) (warnings []string, err error) {
+func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Context, *Workspace) error) (told []sandboxes.Notice, err error) {
 	id := o.Run + "-" + o.Name
 	if err := c.reapLeft(ctx, id); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 	defer func() {
 		after, cancel := Hurried(ctx)
 		defer cancel()
-		warnings = append(warnings, w.Shut(after)...)
+		told = append(told, w.Shut(after)...)
 		err = errors.Join(err, w.drop(after))
 		w.filled.End(after, false)
 	}()

@@ -92,19 +92,19 @@ func (c *Config) Missing() []agents.Choice {
 
 // Clear abandons what other runs of the key have left, such as a process that hung until its claim was over. The caller has
 // the claim now.
-func (c *Config) Clear(ctx context.Context, key, run string) (warnings []string, err error) {
+func (c *Config) Clear(ctx context.Context, key, run string) (told []sandboxes.Notice, err error) {
 	trees, _ := c.Repo.Trees(ctx) // a broken record of another key is no reason to stop
 	for _, t := range trees {
 		if s := t.Spec(); s.Key == key && s.Run != run && t.Unsaved() {
-			told, failed := c.Abandon(ctx, t)
-			warnings, err = append(warnings, told...), errors.Join(err, failed)
+			more, failed := c.Abandon(ctx, t)
+			told, err = append(told, more...), errors.Join(err, failed)
 		}
 	}
-	return warnings, err
+	return told, err
 }
 
 // Abandon ends what is left of a run that no record knows, imports its work and removes its worktree.
-func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (warnings []string, err error) {
+func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (told []sandboxes.Notice, err error) {
 	spec := tree.Spec()
 	if spec.Detached {
 		return nil, errors.Join(c.Reap(ctx, spec.Run), tree.Discard(ctx))

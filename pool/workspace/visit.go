@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -20,7 +21,7 @@ type Visit struct {
 	From    string        // the base's commit, which that one is or builds on
 	Facts   []string      // what every command finds in its environment
 	Refused func(egress.Event)
-	Warn    func(text string) // told what the guest's sandbox and its model service have to say at the end
+	Warn    func(sandboxes.Notice) // told what the guest's sandbox and its model service have to say at the end
 }
 
 // Count counts what was used for a run that is on, so that it keeps its budget with it, and the part of it that only an
@@ -60,8 +61,8 @@ func (c *Config) Visit(ctx context.Context, v Visit, look func(context.Context, 
 	defer func() {
 		after, cancel := Hurried(ctx)
 		defer cancel()
-		for _, text := range w.Shut(after) {
-			v.Warn(text)
+		for _, n := range w.Shut(after) {
+			v.Warn(n)
 		}
 		err = errors.Join(err, w.drop(after))
 	}()

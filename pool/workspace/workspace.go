@@ -41,15 +41,15 @@ type Workspace struct {
 	facts   []string // what every command finds in its environment
 	refused func(egress.Event)
 	disk    *account
-	filled  *homes.Filling // the home that this sandbox fills; nil: it fills none
-	warmth  *homes.Home    // what it finds of an earlier setup; nil: nothing
-	skip    bool           // setup need not run
-	began   *beginning     // of what runs in a clean checkout; nil: not known
-	late    error          // why no import is tried again: one did not end in time
-	full    error          // of the last import, which met a full disk; nil: it did not
-	room    int64          // how much it left, where there is least
-	lost    []string       // warnings of a sandbox that broke
-	unsaved error          // which uncommitted files the last import could not save; nil: none
+	filled  *homes.Filling     // the home that this sandbox fills; nil: it fills none
+	warmth  *homes.Home        // what it finds of an earlier setup; nil: nothing
+	skip    bool               // setup need not run
+	began   *beginning         // of what runs in a clean checkout; nil: not known
+	late    error              // why no import is tried again: one did not end in time
+	full    error              // of the last import, which met a full disk; nil: it did not
+	room    int64              // how much it left, where there is least
+	lost    []sandboxes.Notice // warnings of a sandbox that broke
+	unsaved error              // which uncommitted files the last import could not save; nil: none
 
 	changes   string   // the folder in the sandbox with what the layers below the worktree do not have; empty: there is none
 	layers    []string // those layers, on the host
@@ -247,70 +247,69 @@ func (w *Workspace) Work() loop.Work {
 }
 
 // Shut closes the sandbox; the tree stays. It may be called again.
-func (w *Workspace) Shut(ctx context.Context) (warnings []string) {
+func (w *Workspace) Shut(ctx context.Context) (told []sandboxes.Notice) {
 	if w == nil {
 		return nil
 	}
 	if w.Box != nil {
 		err := w.Box.Close(ctx)
 		if w.Unclosed = err != nil; w.Unclosed {
-			warnings = append(warnings, "sandbox: "+err.Error())
+			told = append(told, sandboxes.Noticef("sandbox: %v", err))
 		}
 		for _, n := range sandboxes.NoticesOf(w.Box) {
-			warnings = append(warnings, "sandbox: "+n)
+			n.Text = "sandbox: " + n.Text
+			told = append(told, n)
 		}
 	}
 	refused := w.refusals()
 	w.Box = nil
 	w.leaveWarmth()
-	warnings, w.lost = append(w.lost, warnings...), nil
-	warnings = append(warnings, refused...)
-	warnings = append(warnings, w.Meter.Warnings()...)
+	told, w.lost = slices.Concat(w.lost, told, refused, w.Meter.Notices()), nil
 	if err := w.Gateway.Close(); err != nil {
-		warnings = append(warnings, "network: "+err.Error())
+		told = append(told, sandboxes.Noticef("network: %v", err))
 		w.Unclosed = true
 	}
 	w.Gateway = nil
-	return warnings
+	return told
 }
 
-// refusals lists the connections that were refused so far, for people.
-func (w *Workspace) refusals() (lines []string) {
+// refusals lists the connections that were refused so far.
+func (w *Workspace) refusals() (told []sandboxes.Notice) {
 	if r, ok := sandboxes.As[sandboxes.Refuser](w.Box); ok {
-		lines = gateway.Refusals(r.Refused())
+		told = gateway.Refusals(r.Refused())
 	}
-	return append(lines, w.Gateway.Refused()...)
+	return append(told, w.Gateway.Refused()...)
 }
 
 // Close imports what is left, and removes the sandbox and, unless keep says otherwise, the tree. A tree whose work
 // cannot be imported stays.
-func (w *Workspace) Close(ctx context.Context, keep bool) (warnings []string) {
+func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Notice) {
 	if w == nil {
 		return nil
 	}
 	defer w.Forget()
 	if w.Tree != nil && w.Tree.Unsaved() {
 		if err := w.Take(ctx); err != nil {
-			warnings = append(warnings, fmt.Sprintf("the worktree %s stays: %v", w.Dir, err))
+			told = append(told, sandboxes.Noticef("the worktree %s stays: %v", w.Dir, err))
 		} else if links := w.Last.Gitlinks; len(links) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
+			told = append(told, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
 		}
 	}
-	warnings = append(warnings, w.Shut(ctx)...)
+	told = append(told, w.Shut(ctx)...)
 	if w.unsaved != nil {
-		warnings = append(warnings, w.unsaved.Error())
+		told = append(told, sandboxes.Notice{Text: w.unsaved.Error()})
 	}
 	if w.Tree == nil {
-		return warnings
+		return told
 	}
 	if keep {
 		w.Tree.Unlock(ctx) // the checks may have left locks since the import
-		return warnings
+		return told
 	}
 	if err := w.Tree.Remove(ctx); err != nil {
-		warnings = append(warnings, fmt.Sprintf("the worktree %s stays: %v", w.Dir, err))
+		told = append(told, sandboxes.Noticef("the worktree %s stays: %v", w.Dir, err))
 	}
-	return warnings
+	return told
 }
 
 // Forget ends the run's account with the guard, and its meter: nothing of the run writes or asks any more.

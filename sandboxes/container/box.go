@@ -29,12 +29,12 @@ type box struct {
 }
 
 // Notices lists the limits that had an effect.
-func (b *box) Notices() []string {
+func (b *box) Notices() []sandboxes.Notice {
 	killed := b.killed.Load()
 	if killed == 0 {
 		return nil
 	}
-	return []string{sandboxes.MemoryNotice(int(killed), b.memory)}
+	return []sandboxes.Notice{sandboxes.MemoryNotice(int(killed), b.memory)}
 }
 
 // Cold is the reason why the home started empty although the Spec has one.

@@ -204,7 +204,7 @@ func TestControlGroupsHoldLimits(t *testing.T) {
 	if err := box.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := sandboxes.NoticesOf(box); len(got) != 1 || !strings.Contains(got[0], "killed at the memory limit of 128 MB") {
+	if got := sandboxes.NoticesOf(box); len(got) != 1 || !strings.HasSuffix(got[0].Text, " killed at the memory limit of 128 MB") {
 		t.Errorf("notices: %q", got)
 	}
 	nothingLeft(t, run)

@@ -82,7 +82,7 @@ func (s *sandbox) close(ctx context.Context) error {
 }
 
 // Notices lists how many processes the limits have killed.
-func (s *sandbox) Notices() []string {
+func (s *sandbox) Notices() []sandboxes.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.client.Notices(s.plan.Memory, s.plan.PIDs, s.oom)

@@ -56,7 +56,7 @@ func (s *sandbox) Changes() string {
 }
 
 // Notices says how many processes the limits have killed.
-func (s *sandbox) Notices() []string {
+func (s *sandbox) Notices() []sandboxes.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.client.Notices(s.plan.Memory, s.plan.PIDs, s.oom)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -77,9 +76,11 @@ func TestNoticesOfContainers(t *testing.T) {
 		if err := in.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, _ := described(t, c.Artefacts)["notices"].([]any)
-		if len(got) != 1 || !sandboxtest.Killed([]string{fmt.Sprint(got[0])}, 64<<20) {
-			t.Errorf("notices are %v", got)
+		var got struct {
+			Notices []sandboxes.Notice `json:"notices"`
+		}
+		if err := json.Unmarshal([]byte(read(t, c.Artefacts, "sandbox.json")), &got); err != nil || !sandboxtest.Killed(got.Notices, 64<<20) {
+			t.Errorf("notices are %v, %v", got, err)
 		}
 	})
 }

@@ -34,7 +34,7 @@ type description struct {
 	Spec         sandboxes.Spec         `json:"spec"` // of the environment only the names
 	Started      time.Time              `json:"started"`
 	Closed       time.Time              `json:"closed,omitzero"`
-	Notices      []string               `json:"notices,omitempty"`
+	Notices      []sandboxes.Notice     `json:"notices,omitempty"`
 }
 
 // record is the folder of artefacts.
@@ -148,7 +148,7 @@ func (r *record) command(c command) error {
 }
 
 // closed completes sandbox.json and frees the folder.
-func (r *record) closed(notices []string) error {
+func (r *record) closed(notices []sandboxes.Notice) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {

@@ -125,7 +125,7 @@ func FuzzAnswers(f *testing.F) {
 		_ = newEnough(text)
 		refused, err := readRefusals(text, "a")
 		for i, r := range refused {
-			if err != nil || r.Count < 1 || strings.ContainsFunc(r.Where+r.Reason, func(c rune) bool { return c < ' ' || c > '~' || strings.ContainsRune("<>@#`", c) }) {
+			if err != nil || r.Count < 1 || strings.ContainsFunc(r.Host+r.Reason, func(c rune) bool { return c < ' ' || c > '~' || strings.ContainsRune("<>@#`", c) }) {
 				t.Errorf("refusal %+v, %v", r, err)
 			}
 			if i > 0 && r.Count > refused[i-1].Count {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,13 +54,13 @@ func (b *box) Refused() (list []sandboxes.Refusal, more int) {
 }
 
 // Notices has a line when the policy's log could not be read.
-func (b *box) Notices() []string {
+func (b *box) Notices() []sandboxes.Notice {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.unread == nil {
 		return nil
 	}
-	return []string{"the refused connections of the sbx policy are not known: " + oneLine(b.unread.Error())}
+	return []sandboxes.Notice{sandboxes.Noticef("the refused connections of the sbx policy are not known: %s", oneLine(b.unread.Error()))}
 }
 
 // destination is a host, with or without a port, that is safe to show: commands inside choose it.
@@ -89,10 +90,8 @@ func readRefusals(text, name string) ([]sandboxes.Refusal, error) {
 		if e.Box != "" && e.Box != name {
 			continue
 		}
-		r := sandboxes.Refusal{Where: e.Host, Reason: "sbx policy"}
-		if !presentable(e.Host) {
-			r.Where = "an invalid name"
-		}
+		r := sandboxes.Refusal{Reason: "sbx policy"}
+		r.Host, r.Port = target(e.Host)
 		if rule := strings.Trim(e.Rule, "<>"); ruleName().MatchString(rule) {
 			r.Reason += ": " + rule
 		}
@@ -104,18 +103,22 @@ func readRefusals(text, name string) ([]sandboxes.Refusal, error) {
 		list = append(list, r)
 	}
 	slices.SortFunc(list, func(a, b sandboxes.Refusal) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Where, b.Where), strings.Compare(a.Reason, b.Reason))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), strings.Compare(a.Reason, b.Reason))
 	})
 	return list, nil
 }
 
-// presentable reports whether a destination is a name or address, with or without a port.
-func presentable(where string) bool {
-	host, _, err := net.SplitHostPort(where)
+// target splits a destination, which is a name or address, with or without a port.
+func target(where string) (host string, port int) {
+	host, after, err := net.SplitHostPort(where)
 	if err != nil {
 		host = where
 	}
-	return destination().MatchString(where) || net.ParseIP(host) != nil
+	if !destination().MatchString(where) && net.ParseIP(host) == nil {
+		return "an invalid name", 0
+	}
+	port, _ = strconv.Atoi(after)
+	return host, port
 }
 
 // maxCount keeps sums from overflowing.

@@ -7,23 +7,25 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // Artefacts are the results of a session. Commands inside may have invented all of it but Run, Name, Sandbox, Weaker,
 // Base, Notices and Metadata.
 type Artefacts struct {
-	Run      string            `json:"run"`
-	Name     string            `json:"name,omitempty"` // the sandbox's own name, where it was given one
-	Sandbox  string            `json:"sandbox"`        // the provider's name
-	Weaker   string            `json:"weaker,omitempty"`
-	Base     string            `json:"base,omitempty"`
-	Branch   string            `json:"branch,omitempty"` // the one that Prepare switched to
-	Diff     Diff              `json:"diff"`
-	Logs     []Result          `json:"logs"` // the last commands, oldest first
-	Files    []File            `json:"files"`
-	Missing  []string          `json:"missing,omitempty"` // Outputs that no file fits
-	Notices  []string          `json:"notices,omitempty"` // see Session.Notices
-	Metadata map[string]string `json:"metadata,omitempty"`
+	Run      string             `json:"run"`
+	Name     string             `json:"name,omitempty"` // the sandbox's own name, where it was given one
+	Sandbox  string             `json:"sandbox"`        // the provider's name
+	Weaker   string             `json:"weaker,omitempty"`
+	Base     string             `json:"base,omitempty"`
+	Branch   string             `json:"branch,omitempty"` // the one that Prepare switched to
+	Diff     Diff               `json:"diff"`
+	Logs     []Result           `json:"logs"` // the last commands, oldest first
+	Files    []File             `json:"files"`
+	Missing  []string           `json:"missing,omitempty"` // Outputs that no file fits
+	Notices  []sandboxes.Notice `json:"notices,omitempty"` // see Session.Notices
+	Metadata map[string]string  `json:"metadata,omitempty"`
 }
 
 // File is one output file.

@@ -95,7 +95,7 @@ func TestCopiedFiles(t *testing.T) {
 	if want := "given=1\nsent\n out/o=o\n"; strings.Join(got, " ") != want {
 		t.Errorf("files %q, want %q", got, want)
 	}
-	if want := "1 of the sandbox's files were refused; first: refused: ?[31m no"; len(a.Notices) != 1 || a.Notices[0] != want || a.Weaker == "" {
+	if want := "1 of the sandbox's files were refused; first: refused: ?[31m no"; len(a.Notices) != 1 || a.Notices[0].Text != want || a.Weaker == "" {
 		t.Errorf("notices %q, weaker %q", a.Notices, a.Weaker)
 	}
 	if !strings.Contains(string(a.Diff.Text), "+++ b/other/p") {
@@ -125,7 +125,7 @@ func TestCopiedFilesAreBounded(t *testing.T) {
 	})
 	sh(t, s, "i=100; while [ $i -lt 700 ]; do printf 0123456789 >f$i; i=$((i+1)); done")
 	a := collect(t, s)
-	if len(a.Notices) != 1 || !strings.HasPrefix(a.Notices[0], "not every output file was fetched: fetch files: more than ") {
+	if len(a.Notices) != 1 || !strings.HasPrefix(a.Notices[0].Text, "not every output file was fetched: fetch files: more than ") {
 		t.Errorf("notices %q", a.Notices)
 	}
 	if n := len(a.Files); n != 500 {
@@ -146,7 +146,7 @@ func TestLogins(t *testing.T) {
 		if got := sh(t, s, `cd ~; cat .codex/auth.json; ls -l .codex/auth.json | cut -c 1-10`).Stdout; !strings.Contains(string(got), "secret-token-of-codex") || !strings.HasSuffix(string(got), "}-rw-------\n") {
 			t.Errorf("in %s it is %s", c.Provider.Name(), got)
 		}
-		if got := s.Notices(); len(got) != 1 || got[0] != "the login .codex/auth.json is in the sandbox, where every command can read it" {
+		if got := s.Notices(); len(got) != 1 || got[0].Text != "the login .codex/auth.json is in the sandbox, where every command can read it" {
 			t.Errorf("notices %q", got)
 		}
 		if got := s.Secrets(); len(got) != 1 || got[0] != "secret-token-of-codex" {

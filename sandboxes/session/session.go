@@ -74,9 +74,9 @@ type Session struct {
 	cleaned  bool // guarded by cleaning
 
 	mu      sync.Mutex
-	logs    []Result // guarded by mu
-	notices []string // guarded by mu
-	secrets []string // of logins; set by Prepare only
+	logs    []Result           // guarded by mu
+	notices []sandboxes.Notice // guarded by mu
+	secrets []string           // of logins; set by Prepare only
 }
 
 // Prepare makes the workspace where it is missing, opens the sandbox, copies logins in, switches to the branch, and notes
@@ -172,9 +172,9 @@ func (s *Session) CommandPrefix() ([]string, error) {
 	return prefix, nil
 }
 
-// Notices lists, one line each, what was lost to limits so far, which files could not be fetched, and which logins are
+// Notices lists what was lost to limits so far, which files could not be fetched, and which logins are
 // inside. The list is complete after Cleanup.
-func (s *Session) Notices() []string {
+func (s *Session) Notices() []sandboxes.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Concat(s.notices, sandboxes.NoticesOf(s.box))
@@ -183,8 +183,8 @@ func (s *Session) Notices() []string {
 func (s *Session) notice(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if text := printable(fmt.Sprintf(format, args...)); !slices.Contains(s.notices, text) {
-		s.notices = append(s.notices, text)
+	if n := (sandboxes.Notice{Text: printable(fmt.Sprintf(format, args...))}); !slices.Contains(s.notices, n) {
+		s.notices = append(s.notices, n)
 	}
 }
 

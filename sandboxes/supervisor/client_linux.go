@@ -258,17 +258,17 @@ func (c *Client) Close(ctx context.Context) error {
 
 // Notices says how many processes the limits have killed. oom is the kernel's own count for memory; where it has one,
 // that counts.
-func (c *Client) Notices(memory int64, pids, oom int) (lines []string) {
+func (c *Client) Notices(memory int64, pids, oom int) (list []sandboxes.Notice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if oom == 0 {
 		oom = c.killed[causeMemory]
 	}
 	if oom > 0 {
-		lines = append(lines, sandboxes.MemoryNotice(oom, memory))
+		list = append(list, sandboxes.MemoryNotice(oom, memory))
 	}
 	if n := c.killed[causePIDs]; n > 0 {
-		lines = append(lines, sandboxes.PIDsNotice(n, pids))
+		list = append(list, sandboxes.PIDsNotice(n, pids))
 	}
-	return lines
+	return list
 }

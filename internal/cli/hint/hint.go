@@ -16,11 +16,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/reach"
-	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/local"
@@ -125,40 +125,43 @@ const Agent = agents.InstallHint + ", or choose another with --agent or --agent-
 // AgentAdvice says the same where a run has said what to do.
 func AgentAdvice(text string) string { return strings.Replace(text, agents.InstallHint, Agent, 1) }
 
-// Raising says of a notice about a limit which key raises it.
-func Raising(notice string) string {
-	switch {
-	case strings.Contains(notice, sandboxes.AtMemoryLimit):
-		return notice + "; raise memory-mb if they need more"
-	case strings.Contains(notice, sandboxes.AtPIDsLimit):
-		return notice + "; raise pids if they need more"
+// Raising says of a notice which flag or key helps.
+func Raising(n sandboxes.Notice) string {
+	switch n.Cause {
+	case sandboxes.MemoryLimit:
+		return n.Text + "; raise memory-mb if they need more"
+	case sandboxes.ProcessLimit:
+		return n.Text + "; raise pids if they need more"
 	}
-	if flag := allowing(notice); flag != "" {
+	if flag := allowing(n.About); flag != "" {
 		key, host, _ := strings.Cut(strings.TrimPrefix(flag, "--"), " ")
-		return notice + "; " + flag + ", or " + key + ": [" + host + "], lets it through"
+		return n.Text + "; " + flag + ", or " + key + ": [" + host + "], lets it through"
 	}
-	return notice
+	return n.Text
 }
 
-// allowing is the flag that lets a refused connection through, by a notice about it; empty: none does.
-func allowing(notice string) string {
-	r, ok := gateway.Blocked(notice)
-	if addr, err := netip.ParseAddr(r.Host); !ok || err == nil && reach.Of(addr) == reach.Never {
+// allowing is the flag that lets a refused connection through; empty: none does.
+func allowing(a sandboxes.About) string {
+	r := egress.Rule{Host: a.Host}
+	if a.Port != 443 && a.Port != 80 { // which a rule without ports allows
+		r.Ports = []int{a.Port}
+	}
+	flag := "--allow "
+	addr, err := netip.ParseAddr(a.Host)
+	switch {
+	case a.Cause != sandboxes.NotAllowed && a.Cause != sandboxes.AddressRefused, err == nil && reach.Of(addr) == reach.Never:
 		return ""
-	} else if err == nil && reach.Of(addr) == reach.Private || r.Host == "localhost" {
-		r.AllowPrivate = true
+	case a.Cause == sandboxes.AddressRefused, a.Host == "localhost", err == nil && reach.Of(addr) == reach.Private:
+		flag = "--allow-private "
 	}
-	if r.AllowPrivate {
-		return "--allow-private " + r.String()
-	}
-	return "--allow " + r.String()
+	return flag + r.String()
 }
 
 // Baseline is what to do about setup or a gate that cannot run on the base; private reports a host on this host or a private network.
 func Baseline(e *workspace.BaselineError, private func(host string) bool) string {
 	var flags []string
-	for _, line := range e.Refused {
-		if flag := allowing(line); flag != "" {
+	for _, n := range e.Refused {
+		if flag := allowing(n.About); flag != "" {
 			if host, ok := strings.CutPrefix(flag, "--allow "); ok && private(host) {
 				flag = "--allow-private " + host
 			}

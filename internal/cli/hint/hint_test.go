@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/token"
 )
@@ -38,23 +39,29 @@ func TestReadOnlyState(t *testing.T) {
 // A refused connection is told with the flag that lets it through, if any does.
 func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 	t.Parallel()
-	refused := func(where, why string) string { return "network: " + where + " was refused (" + why + "), 2 times" }
-	for line, want := range map[string]string{
-		refused("a.example:443", "not-allowed"):          "; --allow a.example, or allow: [a.example], lets it through",
-		refused("a.example:8081", "not-allowed"):         "; --allow a.example:8081, or allow: [a.example:8081], lets it through",
-		refused("mirror.corp:443", "address-refused"):    "; --allow-private mirror.corp, or allow-private: [mirror.corp], lets it through",
-		refused("localhost:4873", "not-allowed"):         "; --allow-private localhost:4873, or allow-private: [localhost:4873], lets it through",
-		refused("10.1.2.3:443", "not-allowed"):           "; --allow-private 10.1.2.3, or allow-private: [10.1.2.3], lets it through",
-		refused("169.254.169.254:80", "not-allowed"):     "",
-		refused("169.254.169.254:80", "address-refused"): "",
-		refused("a.example:443", "too-many"):             "",
-		"network: 5 more refusals":                       "",
+	refused := func(host string, port int, cause sandboxes.Cause) sandboxes.Notice {
+		return sandboxes.Notice{Text: "refused", About: sandboxes.About{Cause: cause, Host: host, Port: port}}
+	}
+	for n, want := range map[sandboxes.Notice]string{
+		refused("a.example", 443, sandboxes.NotAllowed):            "; --allow a.example, or allow: [a.example], lets it through",
+		refused("a.example", 8081, sandboxes.NotAllowed):           "; --allow a.example:8081, or allow: [a.example:8081], lets it through",
+		refused("mirror.corp", 443, sandboxes.AddressRefused):      "; --allow-private mirror.corp, or allow-private: [mirror.corp], lets it through",
+		refused("localhost", 4873, sandboxes.NotAllowed):           "; --allow-private localhost:4873, or allow-private: [localhost:4873], lets it through",
+		refused("10.1.2.3", 443, sandboxes.NotAllowed):             "; --allow-private 10.1.2.3, or allow-private: [10.1.2.3], lets it through",
+		refused("fc00::1", 8081, sandboxes.NotAllowed):             "; --allow-private [fc00::1]:8081, or allow-private: [[fc00::1]:8081], lets it through",
+		refused("169.254.169.254", 80, sandboxes.NotAllowed):       "",
+		refused("169.254.169.254", 80, sandboxes.AddressRefused):   "",
+		refused("a.example", 443, ""):                              "",
+		{Text: "network: a.example:443 was refused (not-allowed)"}: "", // its words are no fact
+		{Text: "an agent killed at the memory limit of its own"}:   "",
 	} {
-		if got := Raising(line); got != line+want {
+		if got := Raising(n); got != n.Text+want {
 			t.Errorf("%q", got)
 		}
 	}
-	e := &workspace.BaselineError{Refused: []string{refused("127.0.0.1:8081", "not-allowed"), refused("b.invalid:443", "not-allowed"), refused("b.invalid:80", "not-allowed")}}
+	e := &workspace.BaselineError{Refused: []sandboxes.Notice{
+		refused("127.0.0.1", 8081, sandboxes.NotAllowed), refused("b.invalid", 443, sandboxes.NotAllowed), refused("b.invalid", 80, sandboxes.NotAllowed),
+	}}
 	const want = "no agent was started; if they may be reached: --allow-private 127.0.0.1:8081 --allow b.invalid; otherwise correct the command"
 	if got := Baseline(e, func(string) bool { return false }); got != want {
 		t.Errorf("%q", got)

@@ -16,9 +16,12 @@ func TestLogLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	a := compose.New(compose.Host{Stdout: &out, Stderr: &bytes.Buffer{}})
+	warning := func(n sandboxes.Notice) journal.Event {
+		return journal.Event{Kind: journal.EventWarning, Text: "sandbox: " + n.Text, About: n.About}
+	}
 	for _, e := range []journal.Event{
 		{Kind: journal.EventEnded, Outcome: journal.Succeeded}, {Kind: journal.EventEnded, Outcome: journal.Failed, Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: "why"}}, {Kind: journal.EventAgent},
-		{Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.PIDsNotice(1, 9)}, {Kind: journal.EventWarning, Text: "sandbox: " + sandboxes.MemoryNotice(2, 64<<20)},
+		warning(sandboxes.PIDsNotice(1, 9)), warning(sandboxes.MemoryNotice(2, 64<<20)),
 		{Kind: journal.EventUsage, Iteration: 2, Elapsed: 3, Usage: &agents.Usage{Input: 5, CacheRead: 6, Output: 7}},
 		{Kind: journal.EventUsage, Iteration: 3, Elapsed: 1, Usage: &agents.Usage{}},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // WithDetail is a text with more behind it, where there is more.
@@ -84,7 +85,7 @@ func LogText(e journal.Event) (line string, ended bool) {
 	case journal.EventEnded:
 		text, ended = WithDetail(string(e.Outcome), ReasonOf(e)), true
 	case journal.EventWarning:
-		text = hint.Raising(text)
+		text = hint.Raising(sandboxes.Notice{Text: text, About: e.About})
 	case journal.EventSkipped, journal.EventProblem:
 		text = SkipText(e)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/tui"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // View tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
@@ -113,7 +114,7 @@ func (v *View) Event(e journal.Event) {
 	case journal.EventReview:
 		v.Line(e, v.UI.PaintErr(screen.Dim, "review"), v.UI.Brief(screen.CleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
-		v.Line(e, v.UI.PaintErr(screen.Yellow, "warning"), hint.Raising(e.Text))
+		v.Line(e, v.UI.PaintErr(screen.Yellow, "warning"), hint.Raising(sandboxes.Notice{Text: e.Text, About: e.About}))
 		v.warnFull(e.Text)
 	case journal.EventSkipped:
 		v.Line(e, v.UI.PaintErr(screen.Dim, "left out"), look.SkipText(e))

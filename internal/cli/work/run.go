@@ -155,7 +155,11 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 		return perr
 	}
 	err = jobVerdict(res.Record, res.Unavailable)
-	said := hint.FullDisk(strings.Join(append(res.Record.Warnings, report.Reason(res.Record.Verdict.Reason)), " "), p.State)
+	text := report.Reason(res.Record.Verdict.Reason)
+	for _, w := range res.Record.Warnings {
+		text += " " + w.Text
+	}
+	said := hint.FullDisk(text, p.State)
 	if said != "" && (err == nil || hint.For(err) != said) {
 		a.UI.Warn(said)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -44,7 +45,7 @@ func attacked(t *testing.T) (*fake, *dashboard.Live) {
 			Dir: t.TempDir(), Started: time.Now(),
 		},
 		State: journal.State{
-			Ended: time.Now(), Tip: "aaaa", Published: hostile, Request: journal.Request{Number: 1, URL: address}, Warnings: []string{hostile},
+			Ended: time.Now(), Tip: "aaaa", Published: hostile, Request: journal.Request{Number: 1, URL: address}, Warnings: []sandboxes.Notice{{Text: hostile}},
 			Changed: journal.Changed{Files: 1, List: []journal.ChangedFile{{Path: hostile}}},
 			Facts: journal.Facts{
 				Gate: []loop.Check{check}, GateRan: true,

@@ -17,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -95,7 +96,7 @@ func Full() journal.Record {
 			Verdict: journal.Verdict{
 				Outcome: journal.GateFailed, Reason: journal.Reason{Code: journal.ReasonVerify, Detail: "d", Unfit: tracker.Unfit{Code: tracker.UnfitBlocked, Detail: "b"}}, Final: true, Counted: true, RetryAt: start(),
 			},
-			Warnings: []string{"w"}, Tries: 2, Unreported: "u", Unlabelled: "l", Elsewhere: true,
+			Warnings: []sandboxes.Notice{{Text: "w", About: sandboxes.About{Cause: sandboxes.NotAllowed, Host: "h", Port: 1}}}, Tries: 2, Unreported: "u", Unlabelled: "l", Elsewhere: true,
 		},
 	}
 }
@@ -234,7 +235,7 @@ func forget(t *testing.T, s journal.Store) {
 func isolated(t *testing.T, s journal.Store) {
 	r := Full()
 	save(t, s, r)
-	r.Warnings[0], r.Facts.Gate[0].Tail = "changed", "changed"
+	r.Warnings[0].Text, r.Facts.Gate[0].Tail = "changed", "changed"
 	for range 2 {
 		got, err := s.Find(t.Context(), journal.Query{Pool: "p"})
 		if err != nil || len(got) != 1 {
@@ -243,7 +244,7 @@ func isolated(t *testing.T, s journal.Store) {
 		if diff := cmp.Diff(Full(), got[0]); diff != "" {
 			t.Fatalf("record (-want +got):\n%s", diff)
 		}
-		got[0].Warnings[0] = "changed"
+		got[0].Warnings[0].Text = "changed"
 	}
 }
 
