@@ -143,7 +143,7 @@ func Raising(n sandboxes.Notice) string {
 // allowing is the flag that lets a refused connection through; empty: none does.
 func allowing(a sandboxes.About) string {
 	r := egress.Rule{Host: a.Host}
-	if a.Port != 443 && a.Port != 80 { // which a rule without ports allows
+	if a.Port != 0 && a.Port != 443 && a.Port != 80 { // a rule without ports allows these
 		r.Ports = []int{a.Port}
 	}
 	flag := "--allow "
