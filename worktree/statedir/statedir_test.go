@@ -111,7 +111,7 @@ func TestMarkIsReadable(t *testing.T) {
 	}
 }
 
-// A home that cannot be written, such as a read-only one, is said together with the way out.
+// A home that cannot be written, such as a read-only one, is said together with what helps.
 func TestNoPlace(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -58,7 +58,7 @@ func TestStore(t *testing.T) {
 }
 
 // TestBrokenRecord is no consent, and one line that says what to do.
-// A home that cannot be written, such as a read-only one, is said together with the way out.
+// A home that cannot be written, such as a read-only one, is said together with what helps.
 func TestNoPlace(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
