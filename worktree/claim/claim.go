@@ -155,7 +155,7 @@ func (c *Claim) end() { <-c.op }
 
 // take swaps the ref from old to a new document in which h holds the claim. The other refs move with it.
 func (c *Claim) take(ctx context.Context, old string, h Holder, r Record, also ...git.Edit) error {
-	h.Expires = c.store.now().Add(c.ttl).UTC().Round(0)
+	h.Expires, h.Until = c.store.now().Add(c.ttl).UTC().Round(0), c.store.up()+c.ttl
 	commit, err := c.store.write(document{Generation: h.Generation, Holder: &h, Record: r})
 	if err != nil {
 		return err

@@ -100,6 +100,25 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// A clock that was set forward, or a machine that slept, takes no claim from a live ralph of this host; one that hangs loses it.
+func TestSleepTakesNoClaim(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	claimed(t, s.store, "r1")
+	awake := s.store.later(2 * ttl)
+	awake.self.PID++
+	awake.alive = func(int, string) bool { return true }
+	hung := *awake
+	awake.up = uptime
+	next := Holder{Owner: "you", Run: "r2"}
+	if _, err := awake.Claim(t.Context(), "k", next, ttl); !errors.Is(err, ErrTaken) {
+		t.Errorf("after a sleep: %v", err)
+	}
+	if _, err := hung.Claim(t.Context(), "k", next, ttl); err != nil {
+		t.Errorf("from one that hangs: %v", err)
+	}
+}
+
 func TestRemoteUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

@@ -3,6 +3,9 @@ package claim
 import (
 	"fmt"
 	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -33,4 +36,11 @@ func Self() (Process, error) {
 		return Process{}, fmt.Errorf("start of this process: %w", err)
 	}
 	return Process{Host: name + "-" + git.Digest(append([]string{name}, machine()...)...), PID: pid, Started: started}, nil
+}
+
+// uptime is a clock that all processes of this host share and nobody sets.
+func uptime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // always nil
+	return time.Duration(t.Nano())
 }

@@ -148,5 +148,6 @@ func (s *Store) crashed() *Store {
 func (s *Store) later(d time.Duration) *Store {
 	c := *s
 	c.now = func() time.Time { return time.Now().Add(d) }
+	c.up = func() time.Duration { return uptime() + d }
 	return &c
 }

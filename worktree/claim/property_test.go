@@ -242,6 +242,7 @@ func TestClaimProperties(t *testing.T) {
 			store := *s.store
 			store.refs, store.self = refs, Process{Host: host, PID: i + 1, Started: "x"}
 			store.now = func() time.Time { return now }
+			store.up = func() time.Duration { return time.Duration(now.UnixNano()) }
 			store.alive = func(pid int, _ string) bool { return !dead[pid] }
 			actors = append(actors, &actor{store: &store})
 		}

@@ -27,9 +27,11 @@ type Holder struct {
 	Run        string    `json:"run"`
 	Generation int       `json:"-"` // fencing number; grows with every take-over
 	Expires    time.Time `json:"expires"`
-	Hash       string    `json:"hash"`            // of the frozen issue
-	Place      string    `json:"place,omitempty"` // where on the host the run is known
-	Mark       string    `json:"-"`               // for the record, unless it has one
+	// Until is the same on the host's own clock, which nobody sets and which stands still while the machine sleeps.
+	Until time.Duration `json:"until,omitempty"`
+	Hash  string        `json:"hash"`            // of the frozen issue
+	Place string        `json:"place,omitempty"` // where on the host the run is known
+	Mark  string        `json:"-"`               // for the record, unless it has one
 }
 
 // Record is what is known of an issue's runs, on whichever machine they were. All limits are judged by it.

@@ -33,6 +33,7 @@ type Store struct {
 	// This process and the time; tests replace them.
 	self  Process
 	now   func() time.Time
+	up    func() time.Duration // of the host, without its sleep
 	alive func(pid int, started string) bool
 }
 
@@ -58,7 +59,7 @@ func New(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{objects: c.Objects, prefix: c.Prefix, remote: c.Remote, left: c.Left, self: me, now: time.Now, alive: proc.Alive}
+	s := &Store{objects: c.Objects, prefix: c.Prefix, remote: c.Remote, left: c.Left, self: me, now: time.Now, up: uptime, alive: proc.Alive}
 	if c.Now != nil {
 		s.now = c.Now
 	}
@@ -144,7 +145,8 @@ func (s *Store) gone(h Holder) bool {
 		return false
 	}
 	if !left(h) && s.ofThisMachine(h) {
-		return !s.alive(h.PID, h.Started) || s.now().After(h.Expires)
+		// After the machine's sleep, or a clock that was set, its ralph has had no time to renew.
+		return !s.alive(h.PID, h.Started) || s.up() > h.Until || h.Until > s.up()+2*MaxTTL
 	}
 	now := s.now()
 	return now.After(h.Expires.Add(clockMargin)) || h.Expires.After(now.Add(2*MaxTTL)) // no clock that is about right wrote that
