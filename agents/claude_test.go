@@ -190,7 +190,7 @@ func TestClaudeFailures(t *testing.T) {
 		"waited, then worked": {[]string{`{"type":"system","subtype":"api_retry","error_status":529}`, claudeText},
 			agents.Ending{ExitCode: 1}, agents.OtherFailure, "status 1", time.Time{}},
 		"no result":           {[]string{claudeText}, agents.Ending{}, agents.OtherFailure, "without a result", time.Time{}},
-		"not found inside":    {nil, agents.Ending{ExitCode: 127, StderrTail: "sh: claude: not found"}, agents.NotStarted, "install it where the agent runs", time.Time{}},
+		"not found inside":    {nil, agents.Ending{ExitCode: 127, StderrTail: "sh: claude: not found"}, agents.NotStarted, "could not be executed (status 127: sh: claude: not found)", time.Time{}},
 		"a later success":     {append(failed(`"result":"x"`), claudeDone), agents.Ending{}, "", "", time.Time{}},
 		"work after a result": {[]string{claudeDone, claudeText}, agents.Ending{}, agents.OtherFailure, "without a result", time.Time{}},
 		"work after a failure": {append(failed(`"api_error_status":401,"result":"x"`), claudeText), agents.Ending{Signal: "SIGKILL"},

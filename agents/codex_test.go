@@ -135,7 +135,7 @@ func TestCodexFailures(t *testing.T) {
 		"waiting, killed":      {[]string{`{"type":"error","message":"Reconnecting... waiting for network"}`}, agents.Ending{Signal: "SIGKILL"}, agents.Killed, "waiting for network", time.Time{}},
 		"waited, then worked":  {[]string{`{"type":"error","message":"Reconnecting... 1/5"}`, codexItem("completed", `"type":"agent_message","text":"x"`)}, agents.Ending{ExitCode: 1}, agents.OtherFailure, "status 1", time.Time{}},
 		"bad configuration":    {nil, agents.Ending{ExitCode: 1, StderrTail: "Error loading config.toml: x"}, agents.BadRequest, "config.toml", time.Time{}},
-		"not executable":       {nil, agents.Ending{ExitCode: 126}, agents.NotStarted, "install it where the agent runs", time.Time{}},
+		"not executable":       {nil, agents.Ending{ExitCode: 126}, agents.NotStarted, "could not be executed (status 126", time.Time{}},
 	} {
 		_, report := decode(agents.Codex{}, c.ending, c.lines...)
 		f := report.Failure

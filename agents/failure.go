@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// InstallHint is what to do about a program that is not found.
-const InstallHint = "install it where the agent runs"
-
 // CreditHint is what to do about an account without money.
 const CreditHint = "pay in or raise the limit at the provider, use a key of another account, or let another agent take over"
 
@@ -64,9 +61,9 @@ func (s *Stream) failure(e Ending) *Failure {
 	switch {
 	case e.StartErr != nil:
 		if errors.Is(e.StartErr, exec.ErrNotFound) || errors.Is(e.StartErr, fs.ErrNotExist) {
-			return Fail(NotStarted, "%s; %s", NotFound(s.Program), InstallHint)
+			return Fail(NotStarted, "%s", NotFound(s.Program))
 		}
-		return Fail(NotStarted, "%s: %v; %s", s.Program, e.StartErr, InstallHint)
+		return Fail(NotStarted, "%s: %v", s.Program, e.StartErr)
 	case s.Failure != nil:
 		return s.Failure
 	case signal != "":
@@ -76,8 +73,7 @@ func (s *Stream) failure(e Ending) *Failure {
 	case s.Finished:
 		return s.exited(e)
 	case s.lines == 0 && (e.ExitCode == 126 || e.ExitCode == 127): // of a shell or a container
-		return Fail(NotStarted, "%s could not be executed (status %d: %s); %s",
-			s.Program, e.ExitCode, Clip(lastLine(e.StderrTail), MaxDetail), InstallHint)
+		return Fail(NotStarted, "%s could not be executed (status %d: %s)", s.Program, e.ExitCode, Clip(lastLine(e.StderrTail), MaxDetail))
 	}
 	if s.lines == 0 && e.ExitCode != 0 {
 		for _, refusal := range s.Refusals {

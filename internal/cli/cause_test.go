@@ -77,12 +77,12 @@ func TestWhyAnAgentDoesNotStartIsToldOnce(t *testing.T) {
 	m.commit(t)
 	args := []string{"work", "one", "--sandbox=none", "--agent-command=sub/agent", "--setup=true", "--skip-permissions", "--commit-author=A <a@b.c>"}
 	got := m.run(t, nil, args...)
-	const why = "iteration 1: agent command: start ROOT/repo/sub/agent: file does not exist; install it where the agent runs\n"
+	const why = "iteration 1: agent command: start ROOT/repo/sub/agent: file does not exist\n"
 	const last = "ralph: agent command is unavailable, as said above\nralph: install it where the agent runs, or choose another with --agent or --agent-command\n"
 	if got.status != exit.Parked || strings.Count(got.stderr, "sub/agent") != 1 || !strings.Contains(got.stderr, why) || !strings.HasSuffix(got.stderr, last) {
 		t.Errorf("work: %+v", got)
 	}
-	if got := m.run(t, nil, append(args, "--quiet")...); !strings.Contains(got.stderr, "agent command is unavailable: iteration 1: agent command: start ROOT/repo/sub/agent: file does not exist; install") {
+	if got := m.run(t, nil, append(args, "--quiet")...); !strings.Contains(got.stderr, "agent command is unavailable: iteration 1: agent command: start ROOT/repo/sub/agent: file does not exist\nralph: install it where") {
 		t.Errorf("work --quiet: %+v", got)
 	}
 }

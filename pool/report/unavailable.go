@@ -10,11 +10,12 @@ import (
 
 // UnavailableError means that the agents, their sandbox or the gate cannot be used now.
 type UnavailableError struct {
-	Agents []agents.Choice
-	Key    string // the issue whose run found it out earlier; may be empty
-	Reason journal.Reason
-	Until  time.Time // when it is expected to be available; zero if unknown
-	Cause  error     // why the sandbox did not open; nil for anything else
+	Agents  []agents.Choice
+	Key     string // the issue whose run found it out earlier; may be empty
+	Reason  journal.Reason
+	Failure *agents.Failure // of the agent; nil: it is about something else
+	Until   time.Time       // when it is expected to be available; zero if unknown
+	Cause   error           // why the sandbox did not open; nil for anything else
 }
 
 // AllParked is why none of the agents can be used: they are all among those that wait, the first that is expected back first. It is nil

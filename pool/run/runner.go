@@ -394,7 +394,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 		x.log.Warn("old runs not pruned", "error", err)
 	}
 	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() {
-		x.result.Unavailable = &UnavailableError{Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Until: s.Verdict.RetryAt, Cause: x.notOpen}
+		x.result.Unavailable = &UnavailableError{Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Failure: s.Facts.Failure, Until: s.Verdict.RetryAt, Cause: x.notOpen}
 	}
 	return s
 }

@@ -198,7 +198,7 @@ func (d *doctor) reviewer(ctx context.Context, p *compose.Parts) {
 		program = r.Options.Command[0]
 	}
 	if d.app.LookPath(program) == "" {
-		d.fail("reviewer", agents.NotFound(program), agents.InstallHint+", or choose another with --review")
+		d.fail("reviewer", agents.NotFound(program), hint.Reviewer)
 		return
 	}
 	d.ok("reviewer", r.Settings().Agent)

@@ -105,7 +105,11 @@ func For(err error) string {
 	if _, short := errors.AsType[*disk.ShortError](err); short {
 		return "free some space, choose another disk with state-dir, or lower min-free-mb"
 	}
-	return cmp.Or(Sandbox(err), Identity(err), FullDisk(err.Error(), ""))
+	var failure *agents.Failure
+	if away, ok := errors.AsType[*report.UnavailableError](err); ok {
+		failure = away.Failure
+	}
+	return cmp.Or(Sandbox(err), Identity(err), Failure(failure), FullDisk(err.Error(), ""))
 }
 
 // Identity is the command that fixes a missing name or key.
@@ -119,11 +123,20 @@ func Identity(err error) string {
 	return ""
 }
 
-// Agent is what to do about a program that is missing.
-const Agent = agents.InstallHint + ", or choose another with --agent or --agent-command"
+// What to do about an agent's or a reviewer's program that is missing.
+const (
+	install  = "install it where the agent runs, or choose another with "
+	Agent    = install + "--agent or --agent-command"
+	Reviewer = install + "--review"
+)
 
-// AgentAdvice says the same where a run has said what to do.
-func AgentAdvice(text string) string { return strings.Replace(text, agents.InstallHint, Agent, 1) }
+// Failure is what to do about an agent's failure, which may be nil; empty where its message is enough.
+func Failure(f *agents.Failure) string {
+	if f != nil && f.Class == agents.NotStarted {
+		return Agent
+	}
+	return ""
+}
 
 // Raising says of a notice which flag or key helps.
 func Raising(n sandboxes.Notice) string {

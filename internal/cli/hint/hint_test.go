@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -33,6 +35,17 @@ func TestReadOnlyState(t *testing.T) {
 	t.Parallel()
 	if got := For(fmt.Errorf("mkdir: %w", unix.EROFS)); !strings.Contains(got, "state-dir") {
 		t.Errorf("%q", got)
+	}
+}
+
+// A missing program is told by the class of the failure, not by its words.
+func TestMissingProgram(t *testing.T) {
+	t.Parallel()
+	for class, want := range map[agents.Class]string{agents.NotStarted: Agent, agents.OtherFailure: "", agents.RateLimit: ""} {
+		f := &agents.Failure{Class: class, Message: "not found; install it"}
+		if got := For(fmt.Errorf("work: %w", &report.UnavailableError{Failure: f})); got != want || Failure(f) != want || Failure(nil) != "" {
+			t.Errorf("%s: %q", class, got)
+		}
 	}
 }
 

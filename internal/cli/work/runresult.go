@@ -22,14 +22,14 @@ import (
 
 // jobVerdict is the exit status of a run; unavailable is why it could not work, if nothing could.
 func jobVerdict(r journal.Record, unavailable error) error {
-	why := errors.New(hint.AgentAdvice(report.Reason(r.Verdict.Reason)))
+	why := errors.New(report.Reason(r.Verdict.Reason))
 	switch r.Verdict.Outcome {
 	case journal.Succeeded, journal.NoChange:
 		return nil
 	case journal.Interrupted:
 		return exit.ErrInterrupted
 	case journal.AgentUnavailable, journal.EnvironmentUnavailable:
-		return &exit.Error{Status: exit.Parked, Err: why, Hint: hint.Sandbox(unavailable)}
+		return &exit.Error{Status: exit.Parked, Err: why, Hint: cmp.Or(hint.Sandbox(unavailable), hint.Failure(r.Facts.Failure))}
 	}
 	if r.Facts.End == loop.EndPrompt {
 		return &exit.Error{Status: exit.Usage, Err: why}
@@ -37,7 +37,7 @@ func jobVerdict(r journal.Record, unavailable error) error {
 	if r.Verdict.Reason.Code == "" {
 		why = fmt.Errorf("the run ended: %s", r.Verdict.Outcome)
 	}
-	next := ""
+	next := hint.Failure(r.Facts.Failure)
 	if r.Facts.Open != nil && r.Facts.Open.Kind == journal.FaultDirty {
 		next = "a run saved them as refs/ralph/wip/" + r.Key + "; work on with --allow-dirty, or remove the worktree with: ralph clean " + r.Key
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/channels"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
@@ -170,12 +169,8 @@ func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *progre
 // sayOnce leaves the reason why agents are unavailable out of the last line where the line of a run has it.
 func sayOnce(err error, reason, what string, view *progress.View) {
 	why, ok := errors.AsType[*exit.Error](err)
-	if !ok || view.Told(reason) == "" || !strings.HasSuffix(why.Error(), hint.AgentAdvice(reason)) {
-		return
-	}
-	why.Err = errors.New(what + ", as said above")
-	if strings.Contains(reason, agents.InstallHint) {
-		why.Hint = hint.Agent
+	if ok && view.Told(reason) != "" && strings.HasSuffix(why.Error(), reason) {
+		why.Err = errors.New(what + ", as said above")
 	}
 }
 
@@ -299,7 +294,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
 			Hint: "`ralph show " + onlyKey(failed) + "` says why and what to type next"}
 	case s.Unavailable != nil:
-		return &exit.Error{Status: exit.Incomplete, Err: errors.New(unavailableText(s.Unavailable))}
+		return &exit.Error{Status: exit.Incomplete, Err: errors.New(unavailableText(s.Unavailable)), Hint: hint.For(s.Unavailable)}
 	case len(s.Broken) > 0: // each has been told
 		status := exit.Incomplete
 		if len(s.Runs) == 0 {
@@ -319,9 +314,9 @@ func verdict(ctx context.Context, s pool.Summary) error {
 func unavailableText(err error) string {
 	var agent *run.UnavailableError
 	if errors.As(err, &agent) && agent.Key != "" {
-		return fmt.Sprintf("%s: %s; `ralph work KEY` tries an issue at once", report.Unavailable(agent.Agents), hint.AgentAdvice(report.Reason(agent.Reason)))
+		return fmt.Sprintf("%s: %s; `ralph work KEY` tries an issue at once", report.Unavailable(agent.Agents), report.Reason(agent.Reason))
 	}
-	return hint.AgentAdvice(err.Error())
+	return err.Error()
 }
 
 func countIf[T any](list []T, is func(T) bool) (n int) {
