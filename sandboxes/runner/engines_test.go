@@ -84,12 +84,3 @@ func TestNoticesOfContainers(t *testing.T) {
 		}
 	})
 }
-
-// described is sandbox.json.
-func described(t *testing.T, artefacts string) (d map[string]any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(read(t, artefacts, "sandbox.json")), &d); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
