@@ -19,7 +19,7 @@ type Config struct {
 	Remote  string           // name of the remote that holds the claims; empty: this repository
 	Prefix  string           // of the refs, such as "refs/ralph/claims/"
 	Left    string           // folder that all clones of this host share; empty: there is none
-	Now     func() time.Time // nil: this machine's clock
+	Now     func() time.Time // nil: this machine's clock; otherwise the time for which it is up goes by it, too
 }
 
 // Store is all claims of one repository.
@@ -61,7 +61,7 @@ func New(c Config) (*Store, error) {
 	}
 	s := &Store{objects: c.Objects, prefix: c.Prefix, remote: c.Remote, left: c.Left, self: me, now: time.Now, up: uptime, alive: proc.Alive}
 	if c.Now != nil {
-		s.now = c.Now
+		s.now, s.up = c.Now, func() time.Duration { return uptime() + time.Until(c.Now()) }
 	}
 	_ = s.noteBoot() // as said
 	if c.Remote == "" {
