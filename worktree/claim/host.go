@@ -38,9 +38,9 @@ func Self() (Process, error) {
 	return Process{Host: name + "-" + git.Digest(append([]string{name}, machine()...)...), PID: pid, Started: started}, nil
 }
 
-// uptime is a clock that all processes of this host share and nobody sets.
+// uptime is a clock that all processes of this host share, that nobody sets, and that stands still while the machine sleeps.
 func uptime() time.Duration {
 	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // always nil
+	_ = unix.ClockGettime(awake, &t) // always nil
 	return time.Duration(t.Nano())
 }

@@ -10,3 +10,6 @@ func machine() []string {
 	}
 	return []string{id}
 }
+
+// awake is the clock of uptime. CLOCK_MONOTONIC goes on while the machine sleeps here.
+const awake = unix.CLOCK_UPTIME_RAW

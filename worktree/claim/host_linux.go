@@ -3,6 +3,8 @@ package claim
 import (
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // initialPIDs is the kernel's fixed name of the machine's own PID namespace.
@@ -23,3 +25,6 @@ func machine() []string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return append(parts, space, strings.TrimSpace(string(boot)))
 }
+
+// awake is the clock of uptime.
+const awake = unix.CLOCK_MONOTONIC
