@@ -319,7 +319,7 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 	}
 }
 
-// left reports that issues may be left to try: of named ones none is, once all were tried. s.mu is held.
+// left reports whether issues may be left to try. Of named ones none is once all were tried. s.mu is held.
 func (s *sweep) left() bool {
 	return len(s.keys) == 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
 }

@@ -18,8 +18,8 @@ type UnavailableError struct {
 	Cause   error           // why the sandbox did not open; nil for anything else
 }
 
-// AllParked is why none of the agents can be used: they are all among those that wait, the first that is expected back first. It is nil
-// if one can, or if the time of none is known: then a run finds out.
+// AllParked is why no agent of the list can be used; nil if one can. waiting has those that cannot, the first that is expected back
+// first. If no time is known it is nil, too: a run finds out.
 func AllParked(list []agents.Choice, waiting []journal.Parked) error {
 	if len(waiting) < len(list) || waiting[0].Until.IsZero() {
 		return nil

@@ -57,7 +57,7 @@ func (p *Printer) Configure(color string, quiet, verbose bool) {
 	p.color, p.ErrColor = on(IsTerminal(p.stdout)), on(p.Terminal)
 }
 
-// Into makes everything on standard error, but questions, records of a log that programs read. Nothing else is printed meanwhile.
+// Into makes everything on standard error, but questions, records of a log that programs read. Call it before others print.
 func (p *Printer) Into(log *slog.Logger) { p.log, p.ErrColor, p.Terminal = log, false, false }
 
 // IsTerminal reports whether what is read or written is a person at a terminal.
