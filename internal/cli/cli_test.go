@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -241,4 +242,20 @@ func TestSignals(t *testing.T) { //nolint:paralleltest // signals are the whole 
 	if !errors.Is(context.Cause(ctx), exit.ErrKilled) {
 		t.Errorf("cause %v", context.Cause(ctx))
 	}
+}
+
+// What nohup starts goes on when its terminal ends; a service reads its configuration again all the same.
+func TestNohup(t *testing.T) { //nolint:paralleltest // signals are the whole process's
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	_, _, hangup, stop := watchSignals(t.Context())
+	defer stop()
+	if !signal.Ignored(syscall.SIGHUP) {
+		t.Error("the end of the terminal is a request to stop")
+	}
+	again := hangup()
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	<-again
 }

@@ -12,11 +12,15 @@ import (
 )
 
 // watchSignals turns SIGINT, SIGTERM and SIGHUP into the two requests to stop: the first closes interrupt, the second
-// ends ctx. The third is left to the system, which ends ralph where it stands. For SIGHUP see Hangup of compose.Host.
+// ends ctx. The third is left to the system, which ends ralph where it stands. For SIGHUP see Hangup of compose.Host; where
+// nohup has it ignored, it stays so, so that the sweep outlasts the terminal.
 func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan struct{}, hangup func() <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	asked, done := make(chan struct{}), make(chan struct{})
 	reload := make(chan struct{}, 1)
 	var reloads atomic.Bool
@@ -48,6 +52,7 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 	})
 	hangup = func() <-chan struct{} {
 		reloads.Store(true)
+		signal.Notify(signals, syscall.SIGHUP) // nohup is no reason to read nothing again
 		return reload
 	}
 	return ctx, asked, hangup, func() {
