@@ -242,7 +242,8 @@ func (m model) foot() []string {
 	}
 	switch {
 	case m.ask != nil:
-		out = append(out, m.paint.ask.Render(cut("  "+m.ask.text+" y/n", m.columns())))
+		const answers = " y/n" // stays, however narrow it is: who is asked must know how to answer
+		out = append(out, m.paint.ask.Render(cut(cut("  "+m.ask.text, m.columns()-len(answers))+answers, m.columns())))
 	case m.note != "":
 		out = append(out, cut("  "+m.note, m.columns()))
 	}

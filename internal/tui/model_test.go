@@ -204,6 +204,9 @@ func TestKeys(t *testing.T) {
 
 	v.keys("s")
 	v.shows("Stop bb? Its work is kept. y/n", true)
+	v.send(tea.WindowSizeMsg{Width: 20, Height: 24})
+	v.shows("  Stop bb? Its… y/n", true)
+	v.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	v.keys("n")
 	v.keys("s", "y")
 	v.shows("bb is asked to end", true)
