@@ -54,7 +54,7 @@ func pictures() map[string]struct {
 		"dashboard-charts":       {"/p/shop/charts", browsertest.Look{Width: 1180, Height: 820}},
 		"dashboard-charts-dark":  {"/p/shop/charts", browsertest.Look{Width: 1180, Height: 820, Dark: true}},
 		"dashboard-charts-phone": {"/p/shop/charts", browsertest.Look{Width: 360, Height: 740}},
-		"dashboard-diff":         {"/p/shop/runs/r-396/diff?at=f1-a25", browsertest.Look{Width: 1180, Height: 640}},
+		"dashboard-diff":         {"/p/shop/runs/r-396/diff?at=f1-a25#comment", browsertest.Look{Width: 1180, Height: 640}},
 	}
 }
 
@@ -173,8 +173,12 @@ func testWithoutScripts(t *testing.T, browser browsertest.Browser) {
 	url := site(t, f, live)
 	p := browser.Page(t, browsertest.Look{Width: 1000, Height: 800, NoScript: true})
 	p.Go(url + "/p/shop/runs/r-396/diff")
-	p.Do(chromedp.Click(chromedp.CSS(`#f1-a25 a`)), chromedp.WaitVisible(chromedp.CSS("#comment")),
-		chromedp.SendKeys(chromedp.CSS("#comment"), "Compare <what> it takes off"), chromedp.Click(chromedp.CSS(".comment button")))
+	p.Do(chromedp.Click(chromedp.CSS(`#f1-a25 a`)), chromedp.WaitVisible(chromedp.CSS("#comment")))
+	p.Until("document.activeElement.id === 'comment'")
+	if y := browsertest.Eval[float64](p, "document.getElementById('f1-a25').getBoundingClientRect().top"); y < 0 {
+		t.Errorf("the line is %v above what is in sight", y)
+	}
+	p.Do(chromedp.KeyEvent("Compare <what> it takes off"), chromedp.Click(chromedp.CSS(".comment button")))
 	f.wait(1)
 	p.Until("location.pathname === '/p/shop' && document.readyState === 'complete'")
 	if asked := f.Asked(); len(asked) != 1 || asked[0] != `fix shop 396 In "cart/merge.go", line 25: Compare <what> it takes off` {
