@@ -367,7 +367,7 @@ func (p *project) status() Status {
 	}
 	s.Problem = cmp.Or(s.Problem, p.problem)
 	switch {
-	case draining || p.leaving:
+	case draining || p.leaving || p.ended:
 		s.State = Draining
 	case p.parts == nil && p.wrong != "":
 		s.State = Broken

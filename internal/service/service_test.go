@@ -211,6 +211,11 @@ func TestRemovedProject(t *testing.T) {
 	w.Until(t, "p", journal.EventStarted, 1)
 	s.Apply(t.Context(), projects([]*servicetest.Project{other}), 0)
 	until(t, s, "p", in(service.Draining))
+	s.Apply(t.Context(), projects([]*servicetest.Project{other, p}), 0)
+	if st, err := s.Status("p"); err != nil || st.State != service.Draining { // it comes back when its runs have ended
+		t.Errorf("named again while a run is on: %s, %v", st.State, err)
+	}
+	s.Apply(t.Context(), projects([]*servicetest.Project{other}), 0)
 	p.Go()
 	servicetest.Eventually(t, func() bool { _, err := s.Status("p"); return errors.Is(err, service.ErrNoProject) })
 	w.Until(t, "p", journal.EventEnded, 1)
