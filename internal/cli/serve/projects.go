@@ -157,7 +157,9 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 			return unread
 		}
 		o.UI.Warn(unread.Error())
-		for _, p := range known {
+	}
+	for _, p := range known { // such as one that was removed, whose runs are still on
+		if !slices.Contains(names(list), p.Name) {
 			list = append(list, config.Project{Name: p.Name, Repo: p.Repo})
 		}
 	}
