@@ -99,21 +99,25 @@ func New(c Config) (*Pages, error) {
 // Register adds the pages to a server. Its other handlers are more specific than these.
 func (p *Pages) Register(mux *http.ServeMux) {
 	for pattern, show := range map[string]func(http.ResponseWriter, *http.Request) error{
-		"GET /{$}":                             p.overview,
-		"GET /p/{project}":                     p.board,
-		"GET /p/{project}/runs":                p.runs,
-		"GET /p/{project}/runs/{run}":          p.run,
-		"GET /p/{project}/runs/{run}/log":      p.log,
-		"GET /p/{project}/runs/{run}/diff":     p.diff,
-		"GET /p/{project}/charts":              p.charts,
-		"POST /p/{project}/pause":              p.act(p.pause),
-		"POST /p/{project}/resume":             p.act(p.resume),
-		"POST /p/{project}/issues/{key}/stop":  p.act(p.stop),
-		"POST /p/{project}/issues/{key}/retry": p.act(p.retry),
-		"POST /p/{project}/issues/{key}/fresh": p.act(p.fresh),
-		"POST /p/{project}/issues/{key}/fix":   p.act(p.fix),
+		"GET /{$}":                         p.overview,
+		"GET /p/{project}":                 p.board,
+		"GET /p/{project}/runs":            p.runs,
+		"GET /p/{project}/runs/{run}":      p.run,
+		"GET /p/{project}/runs/{run}/log":  p.log,
+		"GET /p/{project}/runs/{run}/diff": p.diff,
+		"GET /p/{project}/charts":          p.charts,
 	} {
 		mux.HandleFunc(pattern, p.page(show))
+	}
+	for path, do := range map[string]func(*http.Request) error{
+		"pause": p.pause, "resume": p.resume,
+		"issues/{key}/stop": p.stop, "issues/{key}/retry": p.retry, "issues/{key}/fresh": p.fresh, "issues/{key}/fix": p.fix,
+	} {
+		mux.HandleFunc("POST /p/{project}/"+path, p.page(p.act(do)))
+		// The answer to a refused form stands at this address, to which a browser comes back.
+		mux.HandleFunc("GET /p/{project}/"+path, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, projectPath(r.PathValue("project")), http.StatusSeeOther)
+		})
 	}
 	for _, a := range p.assets {
 		mux.HandleFunc("GET "+a.path, func(w http.ResponseWriter, _ *http.Request) {

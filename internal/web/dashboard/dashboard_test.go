@@ -179,6 +179,12 @@ func TestForms(t *testing.T) {
 	if res.status != http.StatusConflict || !strings.Contains(res.body, "the issue is &lt;b&gt;closed&lt;/b&gt; (and 1 more)") {
 		t.Errorf("what is refused: %d\n%s", res.status, res.body)
 	}
+	// A browser that opens the address of such an answer again is led to the board.
+	for _, path := range []string{"/pause", "/resume", "/issues/397/stop", "/issues/397/retry", "/issues/397/fresh", "/issues/397/fix"} {
+		if status, body := get(t, site+"/p/shop"+path); status != http.StatusSeeOther || !strings.Contains(body, `href="/p/shop"`) {
+			t.Errorf("%s: %d\n%s", path, status, body)
+		}
+	}
 }
 
 func TestLocal(t *testing.T) {
