@@ -15,9 +15,9 @@ func byTLS(r *http.Request) bool {
 	return r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")
 }
 
-// wantsPage reports a browser that goes to a page, and not a program.
+// wantsPage reports a browser that goes to a page, or sends a form of one, and not a program.
 func wantsPage(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/v1/")
+	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/v1/")
 }
 
 // register adds the pages, what they hear, and the login.
@@ -43,6 +43,7 @@ func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, l login) {
 		http.SetCookie(w, sessionOf(r, value))
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	})
+	mux.HandleFunc("GET /logout", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusSeeOther) })
 	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
 		if l.end(r) != nil {
 			http.Error(w, "you are still logged in; try again soon", http.StatusServiceUnavailable)
@@ -58,7 +59,8 @@ func open(path string) bool {
 	return path == "/healthz" || path == "/readyz" || path == "/login" || dashboard.Public(path)
 }
 
-// toLogin sends a browser to the login, and from there to where it wanted to go.
+// toLogin sends a browser to the login, and from there to where it wanted to go. A form is not carried out then: its address
+// leads back to the page that it is of.
 func toLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 }

@@ -58,6 +58,16 @@ func TestLogin(t *testing.T) {
 	if res := s.do("GET", "/p/shop?state=ready", "Accept: text/html"); res.Request.URL.Path != "/login" || res.Request.URL.Query().Get("next") != "/p/shop?state=ready" {
 		t.Errorf("a page leads to %s", res.Request.URL)
 	}
+	// Whose login has ended meanwhile sees that at the next button, and the page again after the login.
+	for path, page := range map[string]string{"/p/shop/pause": "/p/shop", "/p/shop/issues/task-1/stop": "/p/shop", "/logout": "/"} {
+		login := "/login?next=" + url.QueryEscape(path)
+		if res := s.send(path, nil, "Accept: text/html"); res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != login {
+			t.Errorf("%s leads to %s %s", path, res.Status, res.Header.Get("Location"))
+		}
+		if res := s.do("GET", path, "Authorization: Bearer "+token); res.StatusCode != http.StatusOK || res.Request.URL.Path != page {
+			t.Errorf("%s leads back to %s: %s", path, res.Request.URL, res.Status)
+		}
+	}
 	login, err := io.ReadAll(s.do("GET", "/login").Body)
 	if err != nil || !bytes.Contains(login, []byte(`type="password"`)) || bytes.Contains(login, []byte(`name="form"`)) || bytes.Contains(login, []byte("shop")) {
 		t.Errorf("who has not logged in sees %s, %v", login, err)
