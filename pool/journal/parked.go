@@ -23,6 +23,16 @@ type Parked struct {
 // Choice is the agent and the model.
 func (p Parked) Choice() agents.Choice { return agents.Choice{Agent: p.Agent, Model: p.Model} }
 
+// Waits reports that the agent is unavailable now, unless that is for a person to end.
+func (p Parked) Waits(now time.Time) bool { return waits(p.At, p.Until, now) }
+
+// clockError is how far the clocks of machines may be apart.
+const clockError = time.Minute
+
+// waits reports that a wait that has begun at a time is on. One that begins in the future was measured by a clock that has been set
+// since: it might take years, so it is over.
+func waits(at, until, now time.Time) bool { return until.After(now) && !at.After(now.Add(clockError)) }
+
 // parked is the list after the run's iterations. What is over when the run's facts are complete is left out.
 func (r Record) parked() []Parked {
 	list := slices.Clone(r.Earlier.Parked)
@@ -64,7 +74,7 @@ func choice(it loop.Iteration) agents.Choice {
 func ParkedIn(records []Record, host string, now time.Time) []Parked {
 	latest := map[agents.Choice]Parked{}
 	note := func(p Parked) {
-		if old, ok := latest[p.Choice()]; !ok || p.At.After(old.At) {
+		if old, ok := latest[p.Choice()]; !p.At.After(now.Add(clockError)) && (!ok || p.At.After(old.At)) {
 			latest[p.Choice()] = p
 		}
 	}
@@ -83,7 +93,7 @@ func ParkedIn(records []Record, host string, now time.Time) []Parked {
 	}
 	var list []Parked
 	for _, p := range latest {
-		if p.Until.After(now) {
+		if p.Waits(now) {
 			list = append(list, p)
 		}
 	}

@@ -62,6 +62,7 @@ func TestEachAgentHasItsOwnWait(t *testing.T) {
 		"limited after that":          {[]journal.Record{ran(journal.Tally{}, journal.AgentUnavailable, did("a", 3, 60)), other}, 6, []string{"a"}},
 		"two, the first to come back": {[]journal.Record{ran(limited, journal.AgentUnavailable, did("b", 5, 30))}, 6, []string{"b", "a"}},
 		"a login waits for a person":  {[]journal.Record{ran(journal.Tally{}, journal.AgentUnavailable, noLogin)}, 1, nil},
+		"the clock was set back":      {[]journal.Record{ran(journal.Tally{}, journal.AgentUnavailable, did("a", 30, 60)), ran(journal.Tally{}, journal.AgentUnavailable, did("b", 0, 60))}, 1, []string{"b"}},
 		"another machine":             {[]journal.Record{elsewhere}, 1, nil},
 	}
 	for name, tt := range tests {
@@ -83,7 +84,7 @@ func TestWaits(t *testing.T) {
 	t.Parallel()
 	a, b := agents.Choice{Agent: "a"}, agents.Choice{Agent: "b"}
 	both := ran(journal.Tally{}, journal.AgentUnavailable, did("a", 0, 60), did("b", 1, 30)).Tally()
-	failed := journal.Tally{Outcome: journal.Failed, RetryAt: parkedAt.Add(time.Hour)}
+	failed := journal.Tally{Outcome: journal.Failed, At: parkedAt, RetryAt: parkedAt.Add(time.Hour)}
 	tests := []struct {
 		tally journal.Tally
 		now   int
@@ -94,6 +95,8 @@ func TestWaits(t *testing.T) {
 		{both, 2, []agents.Choice{a, {Agent: "a", Model: "m"}}, false},
 		{both.Restart(journal.Asked{ID: "1"}), 2, []agents.Choice{a, b}, false},
 		{failed, 2, []agents.Choice{a}, true}, {failed, 60, []agents.Choice{a}, false},
+		// The clock has been set back by an hour since: nobody waits for that hour.
+		{both, -60, []agents.Choice{a}, false}, {failed, -60, []agents.Choice{a}, false}, {failed, -1, []agents.Choice{a}, true},
 	}
 	for i, tt := range tests {
 		if got := tt.tally.Waits(parkedAt.Add(time.Duration(tt.now)*time.Minute), tt.chain); got != tt.want {

@@ -119,11 +119,11 @@ func (t Tally) Restart(a Asked) Tally {
 // Waits reports that it is too early for a run by the first of these agents that can: an agent that was unavailable keeps
 // only itself waiting.
 func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
-	if !t.RetryAt.After(now) || t.Outcome != AgentUnavailable {
-		return t.RetryAt.After(now)
+	if on := waits(t.At, t.RetryAt, now); !on || t.Outcome != AgentUnavailable {
+		return on
 	}
 	return !slices.ContainsFunc(chain, func(c agents.Choice) bool {
-		return !slices.ContainsFunc(t.Parked, func(p Parked) bool { return p.Choice() == c && p.Until.After(now) })
+		return !slices.ContainsFunc(t.Parked, func(p Parked) bool { return p.Choice() == c && p.Waits(now) })
 	})
 }
 

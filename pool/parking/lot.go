@@ -108,4 +108,4 @@ func (l *Lot) first(list []agents.Choice, over map[agents.Choice]bool, now time.
 	})
 }
 
-func waits(p journal.Parked, now time.Time) bool { return p.Until.IsZero() || p.Until.After(now) }
+func waits(p journal.Parked, now time.Time) bool { return p.Until.IsZero() || p.Waits(now) }
