@@ -119,6 +119,26 @@ func TestSleepTakesNoClaim(t *testing.T) {
 	}
 }
 
+// A ralph of another version on this host may not write the host's own clock. It is not dead for that.
+func TestClaimWithoutHostClockGoesByTheUsualOne(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	mute := *s.store
+	mute.up = func() time.Duration { return -ttl }
+	claimed(t, &mute, "r1")
+	other := *s.store
+	other.self.PID++
+	other.alive = func(int, string) bool { return true }
+	next := Holder{Owner: "you", Run: "r2"}
+	if _, err := other.Claim(t.Context(), "k", next, ttl); !errors.Is(err, ErrTaken) {
+		t.Errorf("while it is valid: %v", err)
+	}
+	other.now = func() time.Time { return time.Now().Add(ttl + 2*clockMargin) }
+	if _, err := other.Claim(t.Context(), "k", next, ttl); err != nil {
+		t.Errorf("once it has expired: %v", err)
+	}
+}
+
 func TestRemoteUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, true)

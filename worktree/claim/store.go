@@ -145,8 +145,13 @@ func (s *Store) gone(h Holder) bool {
 		return false
 	}
 	if !left(h) && s.ofThisMachine(h) {
-		// After the machine's sleep, or a clock that was set, its ralph has had no time to renew.
-		return !s.alive(h.PID, h.Started) || s.up() > h.Until || h.Until > s.up()+2*MaxTTL
+		if !s.alive(h.PID, h.Started) {
+			return true
+		}
+		if h.Until > 0 { // without it, as in the claim of another version, nothing says that its ralph hangs before Expires does
+			// After the machine's sleep, or a clock that was set, its ralph has had no time to renew.
+			return s.up() > h.Until || h.Until > s.up()+2*MaxTTL
+		}
 	}
 	now := s.now()
 	return now.After(h.Expires.Add(clockMargin)) || h.Expires.After(now.Add(2*MaxTTL)) // no clock that is about right wrote that
