@@ -168,6 +168,9 @@ func TestServeInFleet(t *testing.T) {
 	defer end()
 	m := newMachine(t)
 	database := "--database=" + server.Database(t)
+	if got := m.run(t, nil, "fleet", "status", database); got.status != 2 || !strings.Contains(got.stderr, "prepare it with: ralph fleet migrate") {
+		t.Errorf("before it is prepared: status %d: %s", got.status, got.stderr)
+	}
 	if got := m.run(t, nil, "fleet", "migrate", database); got.status != 0 {
 		t.Fatalf("status %d: %s", got.status, got.stderr)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
@@ -18,8 +19,11 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
-// ErrNotMigrated is returned when ralph's tables are missing, older or newer.
-var ErrNotMigrated = errors.New("the database is not prepared for this ralph")
+// ErrNotMigrated is returned when the tables are missing or older, and ErrNewer when they are newer.
+var (
+	ErrNotMigrated = errors.New("the database is not prepared for this ralph")
+	ErrNewer       = errors.New("the database is prepared for a newer ralph")
+)
 
 // schemaVersion is raised with every change of schema.
 const schemaVersion = 7
@@ -129,37 +133,46 @@ func (d *Database) hide(err error) error {
 }
 
 // Migrate makes or updates the tables, River's and ralph's, and returns what it did, in lines for people. Machines that are at
-// work need not stop.
+// work need not stop, and several may call it at once: one after the other does it.
 func (d *Database) Migrate(ctx context.Context) (done []string, err error) {
+	defer func() { err = d.hide(err) }()
+	lent, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	turn := lent.Hijack() // its end is the end of the lock, also when this process is killed
+	defer turn.Close(context.WithoutCancel(ctx))
+	if _, err := turn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended('ralph schema', 0))"); err != nil {
+		return nil, err
+	}
 	m, err := d.migrator()
 	if err != nil {
 		return nil, err
 	}
+	found, known, err := d.versions(ctx, m)
+	if err == nil {
+		err = d.compare(found, known)
+	}
+	if !errors.Is(err, ErrNotMigrated) {
+		return nil, err
+	}
 	result, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	if err != nil {
-		return nil, d.hide(fmt.Errorf("make the queue's tables: %w", err))
+		return nil, fmt.Errorf("make the queue's tables: %w", err)
 	}
 	for _, v := range result.Versions {
 		done = append(done, fmt.Sprintf("queue: version %d, %s", v.Version, v.Name))
 	}
+	if found.tables == schemaVersion {
+		return done, nil
+	}
 	err = d.tx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph schema', 0))"); err != nil {
-			return err
-		}
-		version, err := versionOf(ctx, tx)
-		if err != nil || version == schemaVersion {
-			return err
-		}
-		if version > schemaVersion {
-			return fmt.Errorf("%w: its tables are of version %d, and this ralph knows %d", ErrNotMigrated, version, schemaVersion)
-		}
-		if _, err := tx.Exec(ctx, schema+postgres.Schema); err != nil {
-			return err
-		}
-		done = append(done, fmt.Sprintf("ralph: version %d", schemaVersion))
-		_, err = tx.Exec(ctx, fmt.Sprintf("DELETE FROM ralph_schema; INSERT INTO ralph_schema VALUES (%d)", schemaVersion))
+		_, err := tx.Exec(ctx, schema+postgres.Schema+fmt.Sprintf("DELETE FROM ralph_schema; INSERT INTO ralph_schema VALUES (%d)", schemaVersion))
 		return err
 	})
+	if err == nil {
+		done = append(done, fmt.Sprintf("ralph: version %d", schemaVersion))
+	}
 	return done, err
 }
 
@@ -167,7 +180,7 @@ func (d *Database) migrator() (*rivermigrate.Migrator[pgx.Tx], error) {
 	return rivermigrate.New(riverpgxv5.New(d.pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// Check fails with ErrNotMigrated unless Migrate has been called for these versions of River and ralph.
+// Check fails with ErrNotMigrated or ErrNewer unless Migrate has been called for these versions of River and ralph.
 func (d *Database) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -175,30 +188,59 @@ func (d *Database) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	state, err := m.Validate(ctx, nil)
+	found, known, err := d.versions(ctx, m)
 	if err != nil {
 		return d.hide(err)
 	}
-	version, err := versionOf(ctx, d.pool)
-	if err == nil && (version != schemaVersion || !state.OK) {
-		err = ErrNotMigrated
-	}
-	return d.hide(err)
+	return d.compare(found, known)
 }
 
-// querier is a pool or a transaction.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+// versions are those of ralph's tables and of River's; 0: there are none.
+type versions struct{ tables, queue int }
+
+func (d *Database) versions(ctx context.Context, m *rivermigrate.Migrator[pgx.Tx]) (found, known versions, err error) {
+	known.tables = schemaVersion
+	for _, v := range m.AllVersions() {
+		known.queue = max(known.queue, v.Version)
+	}
+	for table, to := range map[string]*int{"ralph_schema": &found.tables, "river_migration": &found.queue} {
+		var there bool
+		if err = d.pool.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", table).Scan(&there); err == nil && there {
+			err = d.pool.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+table).Scan(to)
+		}
+		if err != nil {
+			return found, known, fmt.Errorf("read the version of its tables: %w", err)
+		}
+	}
+	return found, known, nil
 }
 
-// versionOf is the version of ralph's tables; 0: there are none.
-func versionOf(ctx context.Context, q querier) (version int, err error) {
-	var there bool
-	if err := q.QueryRow(ctx, "SELECT to_regclass('ralph_schema') IS NOT NULL").Scan(&there); err != nil || !there {
-		return 0, err
+// compare is nil for a database that this ralph can work with.
+func (d *Database) compare(found, known versions) error {
+	if found == known {
+		return nil
 	}
-	err = q.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM ralph_schema").Scan(&version)
-	return version, err
+	reason := ErrNotMigrated
+	if found.tables > known.tables || found.queue > known.queue {
+		reason = ErrNewer
+	}
+	at := d.pool.Config().ConnConfig
+	return fmt.Errorf("%w: ralph's tables in %s at %s are of version %d and the queue's of %d (0: none), and this ralph knows %d and %d",
+		reason, at.Database, at.Host, found.tables, found.queue, known.tables, known.queue)
+}
+
+// Remedy says what a person can do about what PostgreSQL refuses; empty: the error has to say it.
+func Remedy(err error) string {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return map[string]string{
+		"25006": "it takes no writes, such as a standby; name the primary, or all servers and target_session_attrs=read-write",
+		"3D000": "make it with: createdb --owner USER NAME",
+		"42501": "use the role that owns the database and ralph's tables: createdb --owner USER NAME",
+		"53300": "it gives no more connections; each machine needs 8 (max_connections, and CONNECTION LIMIT of role and database)",
+	}[e.Code]
 }
 
 // tx runs do in one transaction.

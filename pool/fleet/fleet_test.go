@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,14 +67,70 @@ func TestMigrate(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := d.exec(t.Context(), "UPDATE ralph_schema SET version = 99"); err != nil {
-		t.Fatal(err)
+}
+
+// A newer database is left alone, and the error names both versions and the database.
+func TestMigrateLeavesANewerDatabase(t *testing.T) {
+	t.Parallel()
+	for _, newer := range []string{"UPDATE ralph_schema SET version = 99", "INSERT INTO river_migration (line, version) VALUES ('main', 99)"} {
+		d := migrated(t)
+		if _, err := d.exec(t.Context(), newer); err != nil {
+			t.Fatal(err)
+		}
+		name := d.pool.Config().ConnConfig.Database
+		err := d.Check(t.Context())
+		if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", newer, err)
+		}
+		if done, err := d.Migrate(t.Context()); !errors.Is(err, ErrNewer) || len(done) > 0 {
+			t.Errorf("%s: done %q, %v", newer, done, err)
+		}
 	}
-	if err := d.Check(t.Context()); !errors.Is(err, ErrNotMigrated) {
-		t.Errorf("a newer database: %v", err)
+}
+
+func TestMigrateByAllAtOnce(t *testing.T) {
+	t.Parallel()
+	where := server.Database(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			d, err := Open(t.Context(), where)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer d.Close()
+			if _, err := d.Migrate(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := d.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	if _, err := d.Migrate(t.Context()); !errors.Is(err, ErrNotMigrated) {
-		t.Errorf("a newer database is migrated: %v", err)
+	all.Wait()
+}
+
+// What PostgreSQL refuses says what to do.
+func TestRemedy(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	for sql, want := range map[string]string{
+		"SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; UPDATE ralph_schema SET version = version": "standby",
+		"SET ROLE pg_monitor; DELETE FROM ralph_schema":                                                   "owns",
+	} {
+		conn, err := d.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := conn.Hijack()
+		for _, s := range strings.Split(sql, "; ") {
+			_, err = one.Exec(t.Context(), s)
+		}
+		if err == nil || !strings.Contains(Remedy(d.hide(err)), want) {
+			t.Errorf("%s: %v; %s", sql, err, Remedy(err))
+		}
+		_ = one.Close(t.Context())
 	}
 }
 

@@ -53,7 +53,7 @@ func (o *Member) Flags(cmd *cobra.Command) {
 func OpenProject(ctx context.Context, a *compose.App, p *compose.Parts, o Member) (*fleet.Database, string, error) {
 	d, err := Open(ctx, a, o.Options)
 	if err == nil && d != nil {
-		if err = MigrateHint(d.Check(ctx)); err != nil {
+		if err = Hint(d.Check(ctx)); err != nil {
 			d.Close()
 			d = nil
 		}
@@ -88,7 +88,7 @@ func Open(ctx context.Context, a *compose.App, o Options) (*fleet.Database, erro
 	}
 	d, err := fleet.Open(ctx, where)
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: "is it running, and reachable? try: psql with the same address"}
+		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: cmp.Or(fleet.Remedy(err), "is it running, and reachable? try: psql with the same address")}
 	}
 	return d, nil
 }
@@ -140,7 +140,7 @@ func migrateFleet(ctx context.Context, a *compose.App, o Options) error {
 	if err == nil && len(done) == 0 {
 		a.UI.Printf("The database is up to date.\n")
 	}
-	return err
+	return Hint(err)
 }
 
 func showFleet(ctx context.Context, a *compose.App, o Options) error {
@@ -149,12 +149,12 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 		return err
 	}
 	defer d.Close()
-	if err := MigrateHint(d.Check(ctx)); err != nil {
+	if err := Hint(d.Check(ctx)); err != nil {
 		return err
 	}
 	look, err := d.Look(ctx)
 	if err != nil {
-		return err
+		return Hint(err)
 	}
 	machines := [][]string{{"MACHINE", "PID", "ROLES", "SINCE", "PROJECTS"}}
 	names := map[string]string{}
@@ -194,10 +194,17 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 	return nil
 }
 
-// MigrateHint says what to do about a database that is not prepared.
-func MigrateHint(err error) error {
-	if errors.Is(err, fleet.ErrNotMigrated) {
-		return &exit.Error{Status: exit.Usage, Err: err, Hint: "prepare it with: ralph fleet migrate"}
+// Hint says what to do about an error of the database, where that is known.
+func Hint(err error) error {
+	hint := fleet.Remedy(err)
+	switch {
+	case errors.Is(err, fleet.ErrNewer):
+		hint = "put the newer ralph in place; `ralph version` says which this is"
+	case errors.Is(err, fleet.ErrNotMigrated):
+		hint = "prepare it with: ralph fleet migrate"
+	}
+	if hint != "" {
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: hint}
 	}
 	return err
 }
