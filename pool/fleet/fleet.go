@@ -203,11 +203,7 @@ func (f *Fleet) beat(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && !isAway(err) {
-			f.c.Log.Warn("machine not announced", "error", f.db.hide(err))
-			continue
-		}
-		f.outage.note(err)
+		f.outage.note(f.db.hide(err))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
@@ -384,6 +385,51 @@ func TestOutageIsTwoLines(t *testing.T) {
 	f.Stop()
 	if len(log.got) > 0 {
 		t.Errorf("one more line: %s", <-log.got)
+	}
+}
+
+// A database that answers and takes no writes is away, too: a standby, or one that somebody has emptied.
+func TestDatabaseWithoutWritesIsAway(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ breaks, repairs string }{
+		{"ALTER DATABASE %s SET default_transaction_read_only = on", "SET default_transaction_read_only = off; ALTER DATABASE %s RESET ALL"},
+		{"ALTER TABLE ralph_machine RENAME TO away", "ALTER TABLE away RENAME TO ralph_machine"},
+	} {
+		d := migrated(t)
+		log := lines{slog.NewTextHandler(io.Discard, nil), make(chan string, 1000)}
+		f, err := Start(t.Context(), Config{Database: d, Work: true, TTL: time.Second, Log: slog.New(log)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			sql, want string
+			away      bool
+		}{{c.breaks, "the database is away; what is being worked goes on", true}, {c.repairs, "the database is back", false}} {
+			if strings.Contains(step.sql, "%s") {
+				step.sql = fmt.Sprintf(step.sql, d.pool.Config().ConnConfig.Database)
+			}
+			own, err := pgx.ConnectConfig(t.Context(), d.pool.Config().ConnConfig) // those of the pool are ended by this
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, sql := range strings.Split(step.sql+"; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()", "; ") {
+				if _, err := own.Exec(t.Context(), sql); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = own.Close(t.Context())
+			for got := ""; got != step.want; {
+				select {
+				case got = <-log.got:
+				case <-time.After(time.Minute): // only a failing test takes that long
+					t.Fatalf("not logged: %s", step.want)
+				}
+			}
+			if away := f.Away() != nil; away != step.away {
+				t.Errorf("%s: away is %t", step.sql, away)
+			}
+		}
+		f.Stop()
 	}
 }
 

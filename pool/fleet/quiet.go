@@ -18,10 +18,10 @@ type outage struct {
 	ended time.Time  // guarded by mu; the last one; zero: there was none
 }
 
-// pingTime bounds the ping that tells whether the database is there.
+// pingTime bounds the statement that tells whether the database is there.
 const pingTime = 5 * time.Second
 
-// away reports whether the database does not answer.
+// away reports whether the database takes no writes: it does not answer, is a standby, or has lost its tables.
 func (f *Fleet) away(ctx context.Context) bool {
 	f.outage.mu.Lock()
 	defer f.outage.mu.Unlock()
@@ -30,8 +30,8 @@ func (f *Fleet) away(ctx context.Context) bool {
 	}
 	ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
 	defer cancel()
-	if err := f.db.pool.Ping(ping); err != nil {
-		f.outage.begin(f.db.hide(err))
+	if _, err := f.db.exec(ping, "UPDATE ralph_machine SET name = name WHERE id = $1", f.id); err != nil {
+		f.outage.begin(err)
 	}
 	return f.outage.is
 }
@@ -66,7 +66,7 @@ func (o *outage) justOver() bool {
 // ErrAway is the error of Away.
 var ErrAway = errors.New("the database is away; nothing new is begun until it is back")
 
-// Away is ErrAway while the database does not answer, else nil.
+// Away is ErrAway while the database does not answer or takes no writes, else nil.
 func (f *Fleet) Away() error {
 	if f.outage.known() {
 		return ErrAway
