@@ -84,6 +84,7 @@ type served struct {
 	mu       sync.Mutex
 	rest     time.Time // guarded by mu; nothing is started here before
 	failures int       // guarded by mu; of this machine in a row
+	why      error     // guarded by mu; the last of them; nil: there is none
 }
 
 func newServed(p Project) *served {

@@ -226,12 +226,12 @@ func TestBlocked(t *testing.T) {
 		t.Errorf("another account: %s, %v", got, err)
 	}
 	s, now := &served{}, time.Now()
-	s.fails(now)
+	s.fails(now, errors.New("no disk"))
 	if got := s.resting(now); got != restMin {
 		t.Errorf("rests %s", got)
 	}
 	for range 20 {
-		s.fails(now)
+		s.fails(now, errors.New("no disk"))
 	}
 	if got := s.resting(now); got != restMax {
 		t.Errorf("rests %s", got)

@@ -74,6 +74,17 @@ func (f *Fleet) Away() error {
 	return nil
 }
 
+// Held is why this machine begins nothing of the project for now; nil: it does.
+func (f *Fleet) Held(project string) error {
+	if err := f.Away(); err != nil {
+		return err
+	}
+	if s := f.project(project); s != nil {
+		return s.trouble(time.Now())
+	}
+	return nil
+}
+
 // known reports an outage that has been logged.
 func (o *outage) known() bool {
 	o.mu.Lock()

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -153,19 +154,21 @@ func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result,
 	}
 	until := r.Record.Verdict.RetryAt
 	switch {
-	case r.Unavailable == nil:
+	case r.Unavailable == nil && err == nil:
 		s.works()
+	case r.Unavailable == nil:
+		f.c.Log.Warn("issue not worked", "project", s.Name, "issue", key, "error", err)
+		if ctx.Err() == nil && !errors.Is(err, errSlotLost) && !errors.Is(err, tracker.ErrNotFound) { // such as a disk that takes no writes
+			s.fails(time.Now(), err)
+		}
 	case r.Record.Verdict.Outcome == journal.AgentUnavailable && until.After(time.Now()):
 		if err := f.db.block(ctx, s.Account, time.Until(until)); err != nil {
 			f.c.Log.Warn("the other machines do not know of the account's limit", "account", s.Account, "error", err)
-			s.fails(time.Now())
+			s.fails(time.Now(), r.Unavailable)
 		}
 	default:
-		s.fails(time.Now())
+		s.fails(time.Now(), r.Unavailable)
 		f.c.Log.Warn("this machine rests", "project", s.Name, "issue", key, "error", r.Unavailable)
-	}
-	if err != nil && r.Unavailable == nil {
-		f.c.Log.Warn("issue not worked", "project", s.Name, "issue", key, "error", err)
 	}
 }
 
@@ -178,16 +181,26 @@ func (s *served) resting(now time.Time) time.Duration {
 	return s.rest.Sub(now)
 }
 
+// trouble is why this machine could not work the project, until it can, or has not tried for a while; nil: nothing is known.
+func (s *served) trouble(now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == nil || now.After(s.rest.Add(restMax)) {
+		return nil
+	}
+	return fmt.Errorf("this machine leaves the issues to others for now: %w", s.why)
+}
+
 func (s *served) works() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failures = 0
+	s.failures, s.why = 0, nil
 }
 
-func (s *served) fails(now time.Time) {
+func (s *served) fails(now time.Time, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failures = min(s.failures+1, 10)
+	s.why, s.failures = why, min(s.failures+1, 10)
 	s.rest = now.Add(min(restMin<<(s.failures-1), restMax))
 }
 

@@ -2,12 +2,15 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/riverqueue/river"
 
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // A row that a machine has taken and cannot work any more, because its slots are full or it is draining, is worked again.
@@ -47,5 +50,34 @@ func TestRowComesBack(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A machine that fails to work an issue leaves the project to the others for a while, and says why.
+func TestMachineThatCannotWorkRests(t *testing.T) {
+	t.Parallel()
+	f, err := Start(t.Context(), Config{Database: migrated(t), TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Stop()
+	s := newServed(Project{Name: "p", Claims: held{}, Parallel: 1, Poll: time.Hour})
+	if err := f.add(s); err != nil {
+		t.Fatal(err)
+	}
+	f.ended(t.Context(), s, "gone", pool.Result{}, tracker.ErrNotFound)
+	if s.resting(time.Now()) > 0 || f.Held("p") != nil {
+		t.Errorf("an issue that is gone: %v", f.Held("p"))
+	}
+	f.ended(t.Context(), s, "k", pool.Result{}, errors.New("read-only file system"))
+	if err := f.Held("p"); s.resting(time.Now()) <= 0 || err == nil || !strings.Contains(err.Error(), "read-only file system") {
+		t.Errorf("rests %s, held by %v", s.resting(time.Now()), err)
+	}
+	if err := s.trouble(time.Now().Add(restMin + restMax + time.Second)); err != nil {
+		t.Errorf("long after the last try: %v", err)
+	}
+	f.ended(t.Context(), s, "k", pool.Result{}, nil)
+	if err := f.Held("p"); err != nil {
+		t.Errorf("it works again: %v", err)
 	}
 }

@@ -113,7 +113,7 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 		}
 		return err
 	}
-	parts.Held = j.Away
+	parts.Held = func() error { return j.Held(name) }
 	parts.Wake, parts.Pause = func() { j.Wake(name) }, j.Pause(name)
 	if served {
 		parts.Elsewhere = func(ctx context.Context) ([]journal.Record, error) { return j.Elsewhere(ctx, name) }
