@@ -178,7 +178,12 @@ func TestServeInFleet(t *testing.T) {
 	if err := os.WriteFile(file, []byte("projects: [{repo: nowhere}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	one, other, worker := serveInFleet(t, m, database, file), serveInFleet(t, m, database, file), serveInFleet(t, m, database, "--roles=worker", file)
+	worker := serveInFleet(t, m, database, "--roles=worker", file)
+	const idle = "No machine has the role planner: no new issue is begun.\n"
+	if got := m.run(t, nil, "fleet", "status", database); !strings.Contains(got.stdout, idle) {
+		t.Errorf("without a planner: %s%s", got.stdout, got.stderr)
+	}
+	one, other := serveInFleet(t, m, database, file), serveInFleet(t, m, database, file)
 	const token = "0123456789abcdef"
 	for path, want := range map[string]string{"/queue/": "<title>River</title>", "/queue/api/jobs": `"data"`} {
 		if got := one(t, "GET", path, "Authorization: Bearer "+token); got.status != http.StatusOK || !strings.Contains(got.body, want) {
@@ -208,6 +213,9 @@ func TestServeInFleet(t *testing.T) {
 		t.Errorf("after the log-out at the other machine: %+v", got)
 	}
 	got := m.run(t, nil, "fleet", "status", database)
+	if strings.Contains(got.stdout, idle) {
+		t.Errorf("with planners: %s", got.stdout)
+	}
 	for role, n := range map[string]int{"planner,worker,web": 2, " worker ": 1} {
 		if row := fmt.Sprintf(" %d ", os.Getpid()); strings.Count(got.stdout, role) != n || strings.Count(got.stdout, row) != 3 || strings.Count(got.stdout, "just now") != 3 {
 			t.Errorf("status %d, not %d with the roles %q:\n%s%s", got.status, n, role, got.stdout, got.stderr)

@@ -172,6 +172,9 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 	} else {
 		a.UI.Table(machines)
 	}
+	if role := missingRole(look.Machines); role != "" && len(look.Machines) > 0 {
+		a.UI.Printf("No machine has the role %s: no new issue is begun.\n", role)
+	}
 	if len(look.Paused) > 0 {
 		a.UI.Printf("Paused: %s.\n", screen.CleanLine(strings.Join(look.Paused, ", ")))
 	}
@@ -192,6 +195,16 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 	}
 	a.UI.Table(rows)
 	return nil
+}
+
+// missingRole is a role without which no issue is begun, and that no machine has; empty: there is none.
+func missingRole(machines []fleet.Machine) string {
+	for _, role := range []string{"planner", "worker"} {
+		if !slices.ContainsFunc(machines, func(m fleet.Machine) bool { return slices.Contains(m.Roles, role) }) {
+			return role
+		}
+	}
+	return ""
 }
 
 // Hint says what to do about an error of the database, where that is known.
