@@ -27,7 +27,7 @@ func (p Parked) Choice() agents.Choice { return agents.Choice{Agent: p.Agent, Mo
 func (p Parked) Waits(now time.Time) bool { return waits(p.At, p.Until, now) }
 
 // clockError is how far the clocks of machines may be apart.
-const clockError = time.Minute
+const clockError = 15 * time.Minute
 
 // waits reports that a wait that has begun at a time is on. One that begins in the future was measured by a clock that has been set
 // since: it might take years, so it is over.
