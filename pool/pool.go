@@ -150,7 +150,7 @@ func (p *Pool) Held() error {
 	p.mu.Unlock()
 	for _, s := range list {
 		s.mu.Lock()
-		err := cmp.Or(s.summary.Unavailable, s.away, s.short)
+		err := s.held
 		s.mu.Unlock()
 		if err != nil {
 			return err

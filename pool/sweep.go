@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -68,9 +66,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	defer p.enlist(s)()
 	defer p.disk.Watching(hard, func(*disk.ShortError) { p.signal() })()
 	before, err := p.recover(ctx, hard, "")
-	s.mu.Lock()
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
-	s.mu.Unlock()
 	if err == nil && s.summary.Unavailable == nil {
 		err = s.begin(ctx)
 	}
@@ -86,60 +82,125 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	return s.summary, err
 }
 
-// sweep is the state of one pass.
+// sweep is the state of one pass. One goroutine, that of the call of Sweep, owns it; runs hand it their results.
 type sweep struct {
-	pool *Pool
-	keys []string
-	hard context.Context //nolint:containedctx // lives exactly as long as the call of Sweep
-	wake chan struct{}   // a run has ended, a slot or disk space is free, or the backlog may have changed
-
-	listed time.Time // when the backlog was last listed; next's goroutine only
-	woken  int64     // what Pool.wakes was then; next's goroutine only
-	base   worktree.Base
-	wants  atomic.Bool // it waits for a slot, or has not listed the backlog yet
+	pool  *Pool
+	keys  []string
+	hard  context.Context //nolint:containedctx // lives exactly as long as the call of Sweep
+	wake  chan struct{}   // a run has ended, a slot or disk space is free, or the backlog may have changed
+	wants atomic.Bool     // it waits for a slot, or has not listed the backlog yet
 
 	mu      sync.Mutex
-	queue   []task            // guarded by mu, in order
-	waiting []backlog.Skipped // guarded by mu: issues that the last listing left out
-	tried   map[string]bool   // guarded by mu: started in this sweep
-	on      map[string]bool   // guarded by mu: those of tried that have not ended
-	held    bool              // guarded by mu: issues wait for other runs
-	running int               // guarded by mu
-	started int               // guarded by mu: runs that count towards Limit
-	short   error             // guarded by mu: the lack of disk space or budget, which has been reported
-	away    error             // guarded by mu: why tracker or remote cannot be used, while runs go on
-	pause   time.Duration     // guarded by mu: before they are tried again; longer each time, until a run has ended or none is wanted
-	again   time.Time         // guarded by mu: when that is
-	stale   bool              // guarded by mu: the backlog has to be listed again
-	capped  bool              // guarded by mu: issues wait for a cap
-	summary Summary           // guarded by mu
+	results []Result // guarded by mu: of runs that have ended, until they are taken
+	held    error    // guarded by mu: see Pool.Held
+
+	listed  time.Time // when the backlog was last listed
+	woken   int64     // what Pool.wakes was then
+	stale   bool      // it has to be listed again
+	base    worktree.Base
+	queue   []task            // in order
+	waiting []backlog.Skipped // issues that the last listing left out
+	ordered bool              // issues wait for other runs
+	capped  bool              // issues wait for a cap
+	tried   map[string]bool   // started in this sweep
+	on      map[string]bool   // those of tried that have not ended
+	running int
+	started int           // runs that count towards Limit
+	short   error         // the lack of disk space or budget, which has been reported
+	away    error         // why tracker or remote cannot be used, while runs go on
+	pause   time.Duration // before they are tried again; longer each time, until a run has ended or none is wanted
+	again   time.Time     // when that is
+	summary Summary
 }
 
+// run starts runs, lists the backlog when a worker has nothing to do, and waits until no run is on and none can be started.
 func (s *sweep) run(ctx context.Context) error {
-	var g errgroup.Group
-	var err error
-	for {
-		next, ok, e := s.next(ctx)
-		if !ok {
-			err = e
-			break
+	refresh := time.NewTicker(s.pool.c.Refresh)
+	defer refresh.Stop()
+	var failed error
+	for ended := ctx.Done(); ; {
+		s.takeResults()
+		s.show()
+		stopped := failed != nil || ctx.Err() != nil || s.pool.isDraining()
+		over := stopped || s.summary.Unavailable != nil || s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
+		idle, empty := s.running == 0, len(s.queue) == 0
+		stale := s.stale || s.listed.IsZero() || s.woken != s.pool.wakes.Load()
+		if !over && (!empty || s.capped) && s.noRoom(ctx, idle) {
+			over, empty = idle, true
 		}
-		g.Go(func() error { // always nil: a failing issue never stops another
-			defer s.pool.freeSlot()
-			s.ended(s.pool.work(ctx, s.hard, next, s.keys, s.base))
-			return nil
-		})
+		switch {
+		case !over && !empty && s.takeSlot():
+			s.start(ctx)
+			continue
+		case !over && empty && stale && s.pool.hasSlot():
+			failed = s.list(ctx)
+			continue
+		}
+		s.wants.Store(!over && (!empty || stale))
+		if idle && (over || empty && !stale) {
+			break // the summary has the reason
+		}
+		select {
+		case <-s.wake:
+		case <-refresh.C: // new issues start as soon as a worker is free
+			if !stopped {
+				s.pool.obeyAll(ctx, s.keys)
+				s.stale = s.stale || s.left() && !time.Now().Before(s.again)
+			}
+		case <-ended:
+			ended = nil
+		}
 	}
-	s.wants.Store(false)
-	_ = g.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, w := range s.waiting {
 		if !s.tried[w.Issue.Key] {
 			s.summary.Skipped = append(s.summary.Skipped, w)
 		}
 	}
-	return err
+	return failed
+}
+
+// start starts the first run of the queue. A run that fails never stops another.
+func (s *sweep) start(ctx context.Context) {
+	next := s.queue[0]
+	s.queue, s.running, s.started = s.queue[1:], s.running+1, s.started+1
+	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
+	go func() {
+		defer s.pool.freeSlot()
+		r := s.pool.work(ctx, s.hard, next, s.keys, s.base)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.results = append(s.results, r)
+	}()
+}
+
+// takeSlot takes a slot if one is free, unless a run has ended whose result may forbid the next.
+func (s *sweep) takeSlot() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.results) == 0 && s.pool.takeSlot()
+}
+
+func (s *sweep) takeResults() {
+	s.mu.Lock()
+	list := s.results
+	s.results = nil
+	s.mu.Unlock()
+	for _, r := range list {
+		s.ended(r)
+	}
+}
+
+// tell says why no run is started for now.
+func (s *sweep) tell(why error) {
+	s.show()
+	s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + why.Error()})
+}
+
+// show is for Pool.Held.
+func (s *sweep) show() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = cmp.Or(s.summary.Unavailable, s.away, s.short)
 }
 
 // begin obeys commands, and loads which agents earlier runs on this host found unavailable. If none is available the sweep is
@@ -157,67 +218,17 @@ func (s *sweep) begin(ctx context.Context) error {
 	w.runner.Lot().Load(list, w.runner.Spaces().Missing())
 	waiting := w.runner.Lot().Waiting(w.choices, time.Now())
 	if err := report.AllParked(w.choices, waiting); err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.summary.Parked, s.summary.ParkedUntil, s.summary.Unavailable = waiting, waiting[0].Until, err
 	}
 	return nil
 }
 
-// next waits until an issue can be started; it returns false when the sweep is over.
-func (s *sweep) next(ctx context.Context) (task, bool, error) {
-	refresh := time.NewTicker(s.pool.c.Refresh)
-	defer refresh.Stop()
-	for ctx.Err() == nil && !s.pool.isDraining() {
-		s.mu.Lock()
-		over := s.summary.Unavailable != nil || s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
-		idle := s.running == 0
-		empty, stale := len(s.queue) == 0, s.stale || s.listed.IsZero() || s.woken != s.pool.wakes.Load()
-		if !over && (!empty || s.capped) && s.noRoom(ctx, idle) {
-			over = idle
-			empty = true
-		}
-		if !over && !empty && s.pool.takeSlot() {
-			next := s.queue[0]
-			s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
-			s.queue, s.running, s.started = s.queue[1:], s.running+1, s.started+1
-			s.mu.Unlock()
-			return next, true, nil
-		}
-		s.mu.Unlock()
-		switch {
-		case over && idle:
-			return task{}, false, nil // the summary has the reason
-		case !over && empty && stale && s.pool.hasSlot():
-			if err := s.list(ctx); err != nil {
-				return task{}, false, err
-			}
-			continue
-		case empty && idle && !stale:
-			return task{}, false, nil
-		}
-		s.wants.Store(!over && (!empty || stale))
-		select {
-		case <-s.wake:
-		case <-refresh.C: // new issues start as soon as a worker is free
-			s.pool.obeyAll(ctx, s.keys)
-			s.mu.Lock()
-			s.stale = s.stale || s.left() && !time.Now().Before(s.again)
-			s.mu.Unlock()
-		case <-ctx.Done():
-		}
-	}
-	return task{}, false, nil
-}
-
 // list lists the backlog and queues the issues that were not tried yet.
 func (s *sweep) list(ctx context.Context) error {
-	s.mu.Lock()
 	first := s.listed.IsZero()
 	s.stale = false
 	q := backlog.Query{Keys: s.keys, On: maps.Clone(s.on), Over: maps.Clone(s.tried)}
 	maps.DeleteFunc(q.Over, func(key string, _ bool) bool { return q.On[key] })
-	s.mu.Unlock()
 	if woken := s.pool.wakes.Load(); !first && woken != s.woken {
 		s.pool.obeyAll(ctx, s.keys)
 	}
@@ -229,16 +240,12 @@ func (s *sweep) list(ctx context.Context) error {
 	case ctx.Err() != nil, unknown && !first:
 		return nil // the sweep was stopped, or a named issue left the backlog while it was worked
 	case publish.Unreachable(err):
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.isAway(err)
 		return nil
 	default:
 		return err
 	}
 	s.pool.handOver(ctx, plan.HandOver)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.queue, s.away = nil, nil
 	known := maps.Clone(s.tried)
 	add := func(t task) {
@@ -254,7 +261,7 @@ func (s *sweep) list(ctx context.Context) error {
 		add(task{issue: i})
 	}
 	s.waiting, s.summary.Cycles = slices.Concat(plan.Skipped, plan.After), plan.Cycles
-	s.held = len(plan.After) > 0 || slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipOpen })
+	s.ordered = len(plan.After) > 0 || slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipOpen })
 	s.capped = slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipCap })
 	if len(s.queue) > 0 {
 		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.pool.runner.Spaces().Usable())
@@ -275,17 +282,18 @@ func (s *sweep) list(ctx context.Context) error {
 }
 
 // isAway notes that tracker or remote cannot be used. That ends a sweep only when nothing is running: runs may take hours, and
-// an outage seconds. While they go on it is tried again, with pauses of up to 15 minutes. s.mu is held.
+// an outage seconds. While they go on it is tried again, with pauses of up to 15 minutes.
 func (s *sweep) isAway(err error) {
 	if s.running == 0 {
 		s.summary.Unavailable = err
 		return
 	}
-	if s.away == nil {
-		s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + err.Error()})
-	}
+	known := s.away != nil
 	s.away, s.queue, s.pause = err, nil, min(max(2*s.pause, s.pool.c.Refresh), 15*time.Minute)
 	s.again = time.Now().Add(s.pause)
+	if !known {
+		s.tell(err)
+	}
 }
 
 // plan makes a plan. The first one of a sweep pins the base, and closes what people have merged before.
@@ -319,18 +327,16 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 	}
 }
 
-// left reports whether issues may be left to try. Of named ones none is once all were tried. s.mu is held.
+// left reports whether issues may be left to try. Of named ones none is once all were tried.
 func (s *sweep) left() bool {
 	return len(s.keys) == 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
 }
 
 // ended adds a result to the summary. The backlog is listed again: issues may have waited for this one.
 func (s *sweep) ended(r Result) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.running--
 	delete(s.on, r.Issue.Key)
-	s.stale = s.stale || s.left() && (r.Closed || r.Skip == nil || s.held || s.away != nil)
+	s.stale = s.stale || s.left() && (r.Closed || r.Skip == nil || s.ordered || s.away != nil)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	outage := r.Skip != nil && publish.Outage(r.Unavailable)
 	if r.Skip == nil {
@@ -350,7 +356,7 @@ func (s *sweep) ended(r Result) {
 	}
 }
 
-// leaveOut adds an issue that was not worked to the summary. One that has met an outage is tried again with the others. s.mu is held.
+// leaveOut adds an issue that was not worked to the summary. One that has met an outage is tried again with the others.
 func (s *sweep) leaveOut(r Result, not backlog.Skipped, outage bool) {
 	e := journal.Event{Kind: journal.EventSkipped, Key: r.Issue.Key, Title: r.Issue.Title, Skip: r.Skip}
 	switch {
@@ -371,7 +377,7 @@ func (s *sweep) leaveOut(r Result, not backlog.Skipped, outage bool) {
 }
 
 // noRoom reports that disk space or caps do not allow another run. Running ones may free some. When none is running the sweep is
-// over: only a person can make room. s.mu is held.
+// over: only a person can make room.
 func (s *sweep) noRoom(ctx context.Context, idle bool) bool {
 	short := s.pool.runner.Admission().Full(ctx)
 	if full := s.pool.disk.Short(); full != nil {
@@ -385,7 +391,7 @@ func (s *sweep) noRoom(ctx context.Context, idle bool) bool {
 		s.summary.Unavailable = short
 	case s.short == nil:
 		s.short = short
-		s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + short.Error()})
+		s.tell(short)
 	}
 	return true
 }
