@@ -186,3 +186,16 @@ func TestRateLimitTooLong(t *testing.T) {
 		t.Errorf("List = %v, want *UnavailableError until in an hour", err)
 	}
 }
+
+// A server that sends its answers to a login page is said so, and is no project that has moved.
+func TestLoginPage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.server.Inject(func(gitlabtest.Call) *gitlabtest.Fault {
+		return &gitlabtest.Fault{Status: 302, Header: map[string]string{"Location": r.server.URL + "/users/sign_in"}}
+	})
+	_, err := r.List(t.Context(), tracker.Query{})
+	if refused, ok := errors.AsType[*tracker.RefusedError](err); !ok || !strings.Contains(refused.Error(), "leads out of the API") || transport.Elsewhere(err) {
+		t.Errorf("%v", err)
+	}
+}

@@ -101,7 +101,7 @@ func New(cfg Config) (*Tracker, error) {
 		return nil, errors.New("GitLab: apps cannot log in; want a token")
 	}
 	cfg.BaseURL = strings.TrimRight(cmp.Or(cfg.BaseURL, "https://"+project.Host), "/")
-	stack, err := transport.New(cfg.HTTP.With(cfg.Settings, cfg.BaseURL))
+	stack, err := transport.New(cfg.HTTP.With(cfg.Settings, cfg.BaseURL+"/api/v4/"))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ const (
 	Invisible      Reason = "not found, or the token may not see it"
 	SwitchedOff    Reason = "it was deleted, or is switched off for this project"
 	Moved          Reason = "the project has moved"
+	Diverted       Reason = "the answer leads out of the API"
 	Archived       Reason = "the project is archived"
 	Invalid        Reason = "the forge does not accept it"
 	Blocked        Reason = "the project is blocked"
@@ -252,6 +254,15 @@ func broken(r *http.Request, err error) error {
 	default:
 		f.Detail = "the connection broke (" + oneLine(err.Error()) + ")"
 	}
+	return f
+}
+
+// diverted judges an answer that leads to an address which is none of the API's, or to itself. A query may hold secrets.
+func diverted(r *http.Request, to *url.URL) error {
+	f := failure(r)
+	f.Reason, f.Action, f.Uncertain = Diverted, Stop, false
+	f.Detail = string(Diverted) + ", to " + oneLine(to.Scheme+"://"+to.Host+to.EscapedPath())
+	f.Hint = "check the forge's address, and whether a login page or a proxy stands before it"
 	return f
 }
 

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -152,18 +151,24 @@ func loopback(host string) bool {
 func (s *Stack) RoundTrip(r *http.Request) (*http.Response, error) { return s.top.RoundTrip(r) }
 
 // Client returns a client that uses the stack. Redirects from the API to the API are not followed, unless the caller says so with
-// [Follow]: they lead to another issue or project, of which ralph must take nothing for its own. Other reads are, such as of logs.
+// [Follow]: they lead to another issue or project, of which ralph must take nothing for its own. Out of the API only logs are
+// followed ([LastBytes]): whatever else leads there, such as to a login page, has no answer for ralph.
 func (s *Stack) Client() *http.Client {
 	return &http.Client{Transport: s, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) > 3 {
-			return errors.New("stop after 3 redirects")
-		}
-		api := sameHost(s.home, r.URL) && strings.HasPrefix(r.URL.Path, s.home.Path)
-		if m := via[0].Method; m != http.MethodGet && m != http.MethodHead || api && !intentOf(r.Context()).follow {
+		of, from, read := intentOf(r.Context()), via[len(via)-1], via[0].Method == http.MethodGet || via[0].Method == http.MethodHead
+		switch inside := s.inside(r.URL) && r.URL.Path != from.URL.Path; {
+		case inside && (!read || !of.follow):
 			return http.ErrUseLastResponse
+		case len(via) > 3, !inside && (!read || of.tail == 0):
+			return diverted(from, r.URL)
 		}
 		return nil
 	}}
+}
+
+// inside reports whether an address is the API's.
+func (s *Stack) inside(u *url.URL) bool {
+	return sameHost(s.home, u) && strings.HasPrefix(u.Path, strings.TrimSuffix(s.home.Path, "/")+"/")
 }
 
 // Clock is the clock of the stack.

@@ -26,7 +26,7 @@ func TestTokenGoesHomeOnly(t *testing.T) {
 	g := newRig(t, Config{Source: fixed(secret)}, func(_ int, w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/log", http.StatusFound)
 	})
-	if _, body, err := g.get("/log"); err != nil || body != `"there"` {
+	if _, body, err := g.do(LastBytes(t.Context(), 100), http.MethodGet, "/log", ""); err != nil || body != `"there"` {
 		t.Fatalf("answer %q, %v", body, err)
 	}
 	if got := g.seen[0].Header.Get("Authorization"); got != "Bearer "+secret {
@@ -64,6 +64,41 @@ func TestMovedReadIsFollowedOnRequest(t *testing.T) {
 	}
 	if status, body, err := g.do(Follow(t.Context()), http.MethodGet, "/old", ""); err != nil || status != 200 || body != `"there"` {
 		t.Errorf("asked to follow: %d %q, %v", status, body, err)
+	}
+}
+
+// An answer that leads out of the API says so at once: it is no project that has moved, and a page is no answer.
+func TestDivertedAnswer(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/moved":
+			http.Redirect(w, r, "/api/projects/7", http.StatusFound)
+		case "/api/itself":
+			http.Redirect(w, r, "/api/itself?again=1", http.StatusFound)
+		case "/apis/new", "/users/sign_in":
+			say(w, 200, "<html>")
+		case "/api/near":
+			http.Redirect(w, r, "/apis/new", http.StatusFound)
+		default:
+			http.Redirect(w, r, "/users/sign_in?ticket=secret", http.StatusTemporaryRedirect)
+		}
+	})
+	g.home.Path = "/api/"
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		for path, want := range map[string]string{"/api/x": "/users/sign_in; check the forge's address", "/api/near": "/apis/new; check", "/api/itself": "/api/itself; check"} {
+			for name, ctx := range map[string]context.Context{"": t.Context(), "followed": Follow(t.Context())} {
+				before := g.count()
+				_, _, err := g.do(ctx, method, path, "")
+				f, ok := errors.AsType[*Failure](err)
+				if !ok || f.Reason != Diverted || f.Action != Stop || f.Uncertain || !strings.Contains(f.Error(), want) || g.count() != before+1 {
+					t.Errorf("%s %s %s: %v after %d requests", method, path, name, err, g.count()-before)
+				}
+			}
+		}
+		if status, _, err := g.do(t.Context(), method, "/api/moved", ""); err != nil || status != http.StatusFound {
+			t.Errorf("%s moved: %d, %v", method, status, err)
+		}
 	}
 }
 
