@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	gh "github.com/google/go-github/v62/github"
 
@@ -71,7 +72,8 @@ type Tracker struct {
 	elsewhere elsewhere
 
 	mu   sync.Mutex
-	read progress // guarded by mu
+	read progress  // guarded by mu
+	on   time.Time // when the project was last seen to have its issues switched on; guarded by mu
 }
 
 var (

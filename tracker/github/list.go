@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	gh "github.com/google/go-github/v62/github"
 	"golang.org/x/sync/errgroup"
@@ -47,7 +48,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 		}
 	}
 	if len(found) == 0 {
-		return l, nil
+		return l, t.switchedOn(ctx)
 	}
 	slices.SortFunc(found, func(a, b *issue) int {
 		return cmp.Or(a.GetCreatedAt().Compare(b.GetCreatedAt().Time), a.GetNumber()-b.GetNumber())
@@ -126,6 +127,25 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	out.Taken = taken[i.GetNumber()]
 	out.Comments, err = t.Comments(ctx, i.GetNumber())
 	return out, t.Below(ctx, key, err)
+}
+
+// switchedOn fails where nothing is listed because the project has no issues any more: GitHub lists none then. It asks every five
+// minutes at most.
+func (t *Tracker) switchedOn(ctx context.Context) error {
+	now := t.Stack.Clock().Now()
+	t.mu.Lock()
+	known := now.Sub(t.on).Abs() < 5*time.Minute
+	t.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := t.Here(ctx); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.on = now
+	return nil
 }
 
 // issue reads the issue itself, or ErrNotFound.

@@ -60,7 +60,7 @@ func turns(t *testing.T, h Harness) {
 		Deleted:     {gone, fine, gone, fine, ""},
 		Renamed:     {none, none, none, none, "git remote set-url"},
 		Hidden:      {none, none, none, none, "check the project's name and the token's access"},
-		NoIssues:    {none, "", none, none, "switch them on"}, // a forge may list none
+		NoIssues:    {none, none, none, none, "switch them on"},
 		Revoked:     {none, none, none, none, "use a valid one"},
 		Archived:    {fine, fine, none, none, ""}, // some forges say no more than that it is forbidden
 		Demoted:     {fine, fine, none, none, "give it write permission"},
@@ -82,7 +82,7 @@ func turns(t *testing.T, h Harness) {
 			check := func(what string, err error, should string) {
 				t.Helper()
 				got := classOf(err)
-				if got != should && should != "" {
+				if got != should {
 					t.Errorf("%s: %v\n is %q, want %q", what, err, got, should)
 				}
 				if got == none && !strings.Contains(err.Error(), want.fix) {
