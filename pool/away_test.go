@@ -274,6 +274,33 @@ func TestPushesRefused(t *testing.T) {
 	}
 }
 
+// A merge that a refused push has left on its way says so whenever it is asked for, and ends when pushes are taken again.
+func TestMergeWhilePushesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, at := range []journal.Stage{journal.StageVerify, journal.StageReport} {
+		t.Run(string(at), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			faults := f.byHTTP(f.withRemote())
+			f.issue("a")
+			f.one()
+			f.onStage(at, func(journal.Record) { faults.Store(pushes) })
+			p := f.pool()
+			for n := range 3 {
+				if r, err := p.Merge(t.Context(), "a"); r.Unavailable == nil || !errors.Is(err, worktree.ErrRemote) {
+					t.Errorf("merge %d does not say that the remote refuses: %+v, %v", n, r, err)
+				}
+			}
+			f.onStage(at, nil)
+			faults.Store(0)
+			if r, err := p.Merge(t.Context(), "a"); err != nil || !strings.Contains(f.text("a"), "state: closed") {
+				t.Errorf("in the end: %+v, %v\n%s", r, err, f.text("a"))
+			}
+			f.clean()
+		})
+	}
+}
+
 // Requests into a branch that the remote does not have, as after its default branch got another name, are noticed before an agent
 // is paid.
 func TestNoBranchForRequests(t *testing.T) {

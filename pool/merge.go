@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -20,11 +21,14 @@ func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
 // leftMerge continues an unfinished merge of the issue. Without a skip there was none.
 func (w *Worker) leftMerge(soft, ctx context.Context, issue tracker.Issue) (Result, error) {
 	left, err := w.recover(soft, ctx, issue.Key)
+	if err = cmp.Or(err, left.Unavailable); left.Unavailable != nil {
+		return Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}, err
+	}
 	n := len(left.Finished)
 	if err == nil && len(left.Broken) == 0 && (n == 0 || left.Finished[n-1].Settings.Publish != journal.PublishMerge) {
 		return Result{}, nil
 	}
-	r := Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}
+	r := Result{Issue: issue, Finished: left.Finished, Skip: &journal.Skip{Code: journal.SkipRecovered}}
 	if len(left.Broken) > 0 {
 		r.Skip = &left.Broken[0].Skip
 		err = errors.New(r.Skip.Detail)

@@ -26,7 +26,7 @@ type Recovered struct {
 	Finished    []journal.Record  // runs that had only their last stages left, and have ended now
 	Interrupted []journal.Record  // runs that were cut off, and have ended so; the next sweep continues their work
 	Broken      []backlog.Skipped // runs that could not be recovered now
-	Unavailable error             // why a run could not be claimed or published, if other runs would fail in the same way
+	Unavailable error             // why a run could not be claimed, published or reported, if other runs would fail in the same way
 }
 
 // Recover continues every run of this host whose process has died: it kills the processes that are left, imports the
@@ -69,7 +69,7 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		if res.cut != nil {
 			r.Interrupted = append(r.Interrupted, *res.cut)
 		}
-		if res.away != nil || res.unpublished && publish.Unreachable(err) {
+		if res.away != nil || publish.Unreachable(err) {
 			r.Unavailable = cmp.Or(res.away, err)
 		}
 		if ctx.Err() == nil { // otherwise every call fails
@@ -91,11 +91,10 @@ func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
 
 // settled is the result of settle.
 type settled struct {
-	finished    *journal.Record // the run, if it has ended now by its own verdict
-	cut         *journal.Record // the run, if it has ended now without one
-	concluded   bool            // the issue needs no new run now
-	unpublished bool            // its commits are not published yet
-	away        error           // why nothing of this could be done, for any run
+	finished  *journal.Record // the run, if it has ended now by its own verdict
+	cut       *journal.Record // the run, if it has ended now without one
+	concluded bool            // the issue needs no new run now
+	away      error           // why nothing of this could be done, for any run
 }
 
 // recoverRun claims the issue of a dead run and settles the run.
@@ -214,7 +213,7 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs, Soft: soft,
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
-	out := settled{concluded: own || res.Record.Verdict.Final, unpublished: res.Deferred != nil && res.Record.Published == ""}
+	out := settled{concluded: own || res.Record.Verdict.Final}
 	switch cut := !out.concluded || !res.Record.Verdict.Final && res.Record.Verdict.Outcome == journal.Interrupted; {
 	case res.Deferred != nil:
 	case cut:
