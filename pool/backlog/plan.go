@@ -76,13 +76,21 @@ type FollowUp struct {
 // UnknownKeyError is a key from the caller that is no issue of the backlog. It is a tracker.ErrNotFound.
 type UnknownKeyError struct {
 	Key     string
-	Nearest string // a similar key; may be empty
+	Nearest string // a similar key, or this one where the issue is gone; may be empty
 }
 
 // Unwrap makes errors.Is(err, tracker.ErrNotFound) true.
 func (*UnknownKeyError) Unwrap() error { return tracker.ErrNotFound }
 
-func (e *UnknownKeyError) Error() string { return fmt.Sprintf("no issue %q in the backlog", e.Key) }
+func (e *UnknownKeyError) Error() string {
+	if e.Gone() {
+		return fmt.Sprintf("issue %q is not in the backlog any more", e.Key)
+	}
+	return fmt.Sprintf("no issue %q in the backlog", e.Key)
+}
+
+// Gone reports that there was such an issue.
+func (e *UnknownKeyError) Gone() bool { return e.Key != "" && e.Nearest == e.Key }
 
 // Plan lists the backlog and plans.
 func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {

@@ -27,9 +27,17 @@ func (p *Parts) Issue(ctx context.Context, typed string) (tracker.Issue, error) 
 	return issue, exit.Classified(p.Nearest(ctx, &backlog.UnknownKeyError{Key: typed}))
 }
 
-// Nearest completes the error of a key that is no issue by the key that is meant, which may be of a closed issue.
+// Nearest completes the error of a key that is no issue by the key that is meant, which may be of a closed issue. One that has runs
+// on record is of an issue that is gone.
 func (p *Parts) Nearest(ctx context.Context, err error) error {
-	if unknown, ok := errors.AsType[*backlog.UnknownKeyError](err); ok && unknown.Nearest == "" {
+	unknown, ok := errors.AsType[*backlog.UnknownKeyError](err)
+	if !ok {
+		return err
+	}
+	key := KeyOfFile(unknown.Key)
+	if runs, _ := p.Journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue, Latest: true}); len(runs) > 0 {
+		unknown.Nearest = unknown.Key
+	} else if unknown.Nearest == "" {
 		list, _ := p.Backlog.List(ctx, tracker.Query{}) // only for a hint
 		unknown.Nearest = p.withClosed(ctx, list).Nearest(unknown.Key)
 	}

@@ -131,10 +131,12 @@ func IsAway(err error) bool {
 	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
 }
 
-// Classified marks the errors that are the command line's fault.
+// Classified marks the errors that are the command line's fault. An issue that has gone is not.
 func Classified(err error) error {
 	var unknown *backlog.UnknownKeyError
 	switch {
+	case errors.As(err, &unknown) && unknown.Gone():
+		return &Error{Status: Incomplete, Err: err, Hint: "`ralph show KEY` has its runs, `ralph diff KEY` what they have left"}
 	case errors.As(err, &unknown) && unknown.Nearest != "":
 		return Usagef("%w; did you mean %s?", err, unknown.Nearest)
 	case errors.As(err, &unknown):
