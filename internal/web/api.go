@@ -280,10 +280,10 @@ func newRunBody(r journal.Record) runBody {
 		Machine: service.Elsewhere(r), Doing: r.Doing,
 		Attempt: r.Attempt, Agent: r.Agent, Model: r.Model, Sandbox: r.Sandbox, Branch: r.Branch, Base: r.Base, Commits: r.Commits,
 		Published: r.Published, RequestURL: r.Request.URL, Iterations: len(r.Facts.Iterations), Usage: newUsageBody(r.Facts.Usage),
-		Warnings: append([]sandboxes.Notice{}, r.Warnings...), Started: r.Started, Ended: timeOf(r.Ended), Seconds: time.Since(r.Started).Seconds(),
+		Warnings: append([]sandboxes.Notice{}, r.Warnings...), Started: r.Started, Ended: timeOf(r.Ended), Seconds: r.Took(time.Now()).Seconds(),
 	}
 	if b.Ended != nil {
-		b.Seconds = r.Ended.Sub(r.Started).Seconds()
+		b.Seconds = r.Took(r.Ended).Seconds()
 	}
 	return b
 }

@@ -129,7 +129,7 @@ func (m *Metrics) enter(project, run string, next staged) {
 	id := project + "/" + run
 	was, on := m.on[id]
 	if on && !next.since.IsZero() {
-		m.stages.WithLabelValues(project, string(was.stage)).Observe(next.since.Sub(was.since).Seconds())
+		m.stages.WithLabelValues(project, string(was.stage)).Observe(max(0, next.since.Sub(was.since).Seconds()))
 	}
 	if next.stage == "" {
 		delete(m.on, id)
@@ -187,7 +187,7 @@ func (c present) Collect(out chan<- prometheus.Metric) {
 		if q := c.service.Queue(p.Name); q != nil {
 			ready(float64(q.Ready), p.Name)
 			if !q.Oldest.IsZero() {
-				age(time.Since(q.Oldest).Seconds(), p.Name)
+				age(max(0, time.Since(q.Oldest).Seconds()), p.Name)
 			}
 		}
 	}

@@ -398,6 +398,9 @@ func TestMetrics(t *testing.T) {
 		metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: run, Usage: &u})
 		metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: run, Outcome: journal.Succeeded})
 	}
+	at := time.Now() // and of a clock that is set back meanwhile
+	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageWork, Time: at})
+	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageVerify, Time: at.Add(-time.Hour)})
 	metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: "refused", Usage: &agents.Usage{}})
 	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed, Free: true}) // all its requests were
 	if err := s.service.Pause("shop", true); err != nil {
@@ -423,6 +426,7 @@ func TestMetrics(t *testing.T) {
 		`ralph_tracker_requests_remaining{limit="core",project="shop"} 4711`,
 		`ralph_runs_without_cost_total{project="books"} 2`, `ralph_runs_without_cost_total{project="shop"} 1`,
 		`ralph_spend_usd_total{project="books"} 6`, `ralph_tokens_estimated_total{project="books"} 8`,
+		`ralph_stage_seconds_sum{project="films",stage="work"} 0`,
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in\n%s", want, text)

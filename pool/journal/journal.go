@@ -122,6 +122,9 @@ type Record struct {
 // Differs reports that the issue is not what the run works from.
 func (r Run) Differs(i tracker.Issue) bool { return r.Hash != "" && r.Hash != i.Hash() }
 
+// Took is how long the run had been on at a time, such as its end. A clock that was set back meanwhile makes it nothing.
+func (r Run) Took(until time.Time) time.Duration { return max(0, until.Sub(r.Started)) }
+
 // Run is what does not change while a run goes on.
 type Run struct {
 	ID      string `json:"run"`

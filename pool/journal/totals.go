@@ -58,7 +58,7 @@ func Sum(records []Record) []Total {
 			t.Unknown++
 		}
 		if !r.Ended.IsZero() {
-			t.Seconds += r.Ended.Sub(r.Started).Seconds()
+			t.Seconds += r.Took(r.Ended).Seconds()
 		}
 	}
 	out := make([]Total, 0, len(sums))

@@ -32,3 +32,15 @@ func TestSumOfRunsOfAgents(t *testing.T) {
 		t.Errorf("a merge that has cost nothing: %+v", list)
 	}
 }
+
+// A clock that is set back during a run takes no time away from the other runs.
+func TestSumAfterAClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	var ahead, good journal.Record
+	ahead.Started, ahead.Ended = time.Unix(7200, 0), time.Unix(3600, 0)
+	good.Started, good.Ended = time.Unix(3600, 0), time.Unix(3610, 0)
+	list := journal.Sum([]journal.Record{ahead, good})
+	if len(list) != 1 || list[0].Runs != 2 || list[0].Seconds != 10 {
+		t.Errorf("%+v", list)
+	}
+}

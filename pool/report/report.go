@@ -192,7 +192,7 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 		}
 		b.WriteString("\n")
 	}
-	took := in.Now.Sub(r.Started).Round(time.Second)
+	took := r.Took(in.Now).Round(time.Second)
 	if r.Settings.Attended {
 		fmt.Fprintf(b, "- A person asked for it: no agent worked, %s", took)
 	} else {

@@ -57,7 +57,7 @@ func change(in Request) string {
 	if r.Settings.Weaker != "" {
 		fmt.Fprintf(&b, " (%s)", r.Settings.Weaker)
 	}
-	fmt.Fprintf(&b, ": %s, %s", plural.Of(len(f.Iterations), "iteration"), in.Now.Sub(r.Started).Round(time.Second))
+	fmt.Fprintf(&b, ": %s, %s", plural.Of(len(f.Iterations), "iteration"), r.Took(in.Now).Round(time.Second))
 	if f.Usage != (agents.Usage{}) {
 		fmt.Fprintf(&b, "; %s", ledger.Spend{Usage: f.Usage}.Text())
 	}

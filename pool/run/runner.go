@@ -290,7 +290,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 		if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.Cut == "" {
 			x.emit(journal.Event{
 				Kind: journal.EventStarted, Branch: x.run.Branch, Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
-				Elapsed: time.Since(x.run.Started).Seconds(),
+				Elapsed: x.run.Took(time.Now()).Seconds(),
 			})
 		}
 		if ctx.Err() != nil && !stage.name.Before(journal.StageVerify) {
@@ -304,7 +304,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 		if err := x.save(ctx, s); err != nil && !stage.name.Before(journal.StagePublish) {
 			return x.deferRun(ctx, s, &deferral{err, true}) // what cannot be undone needs a record
 		}
-		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: time.Since(x.run.Started).Seconds()})
+		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: x.run.Took(time.Now()).Seconds()})
 		next, err := x.do(ctx, stage, s)
 		next.Facts.At, next.Facts.Usage = time.Now(), x.used(stage.name, next.Facts.Usage)
 		if !stage.name.Before(journal.StageVerify) { // earlier stages have no verdict
@@ -382,14 +382,14 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	usage, reason := s.Facts.Usage, s.Verdict.Reason
 	e := x.stamp(journal.Event{
 		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
-		Usage: &usage, Free: s.Facts.Free, Elapsed: s.Ended.Sub(x.run.Started).Seconds(), Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox, Text: s.Published,
+		Usage: &usage, Free: s.Facts.Free, Elapsed: x.run.Took(s.Ended).Seconds(), Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox, Text: s.Published,
 		Merged: journal.Record{Run: x.run, State: s}.Merged(), URL: x.run.URL, Request: s.Request.URL,
 	})
 	x.c.Ending(e)
 	_ = x.save(ctx, s) // the stage before is stored, and repeats nothing
 	x.deliver(e)
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String())), "commits", s.Commits,
-		"elapsed", s.Ended.Sub(x.run.Started).Round(time.Millisecond).String())
+		"elapsed", x.run.Took(s.Ended).Round(time.Millisecond).String())
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
 		x.log.Warn("old runs not pruned", "error", err)
 	}

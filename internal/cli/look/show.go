@@ -93,9 +93,9 @@ func showRun(a *compose.App, s RunState, name string) {
 	for _, text := range s.lastWords() {
 		line("stderr", "%s", text)
 	}
-	took := time.Since(s.Started)
+	took := s.Took(time.Now())
 	if !s.Ended.IsZero() {
-		took = s.Ended.Sub(s.Started)
+		took = s.Took(s.Ended)
 	}
 	line("time", "%s (%s), took %s", s.Started.Local().Format(time.DateTime), screen.Ago(s.Started, time.Now()), screen.Age(took))
 	workers := report.Workers(s.Record)

@@ -273,11 +273,11 @@ func (s RunState) row(work journal.Record) []string {
 	if !work.Ended.IsZero() {
 		s.Started, s.Ended, s.Facts.Usage = work.Started, work.Ended, work.Facts.Usage
 	}
-	took := screen.Age(time.Since(s.Started))
+	took := screen.Age(s.Took(time.Now()))
 	state := s.State
 	switch {
 	case !s.Ended.IsZero():
-		took = screen.Age(s.Ended.Sub(s.Started))
+		took = screen.Age(s.Took(s.Ended))
 	case state == "running":
 		_, short, _ := phase(s.Record)
 		state = fmt.Sprintf("running (%s)", short)

@@ -2,7 +2,6 @@ package screen
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -52,9 +51,7 @@ func Shorten(s string, n int) string {
 
 // Age is a duration for people: one or two units, none smaller than a second unless all is.
 func Age(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "-" + Age(-max(d, -math.MaxInt64)) // the least duration has no positive
+	switch d = max(0, d); { // a clock may have been set back
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
 	case d < time.Minute:
