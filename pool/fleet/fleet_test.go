@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
@@ -456,5 +458,43 @@ func TestErrorsOfConnectionsAreLogged(t *testing.T) {
 	again.Error("Producer: fetch error", "err", "unexpected EOF")
 	if out.String() != text {
 		t.Errorf("after an outage:\n%s", out.String()[len(text):])
+	}
+}
+
+// Who asks whether the database is away does not wait for it, even while a ping waits.
+func TestAwayWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.New(t.Context(), "postgres://ralph@"+silent.Addr().String()+"/ralph?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	f := &Fleet{db: &Database{pool: pool}, outage: outage{log: slog.New(slog.DiscardHandler)}}
+	pinged := make(chan bool)
+	go func() { pinged <- f.away(t.Context()) }()
+	conn, err := silent.Accept() // it is at it
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan error)
+	go func() { asked <- f.Away() }()
+	select {
+	case err := <-asked:
+		if err != nil {
+			t.Errorf("before it is known: %v", err)
+		}
+	case <-time.After(pingTime / 2):
+		t.Error("Away waits for the ping")
+		<-asked
+	}
+	if err := errors.Join(conn.Close(), silent.Close()); err != nil {
+		t.Error(err)
+	}
+	if !<-pinged || !errors.Is(f.Away(), ErrAway) {
+		t.Errorf("after the ping: %v", f.Away())
 	}
 }

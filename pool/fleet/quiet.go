@@ -13,44 +13,39 @@ import (
 type outage struct {
 	log *slog.Logger
 
-	mu    sync.Mutex // held during a ping, too
-	is    bool       // guarded by mu
-	ended time.Time  // guarded by mu; the last one; zero: there was none
+	ping  sync.Mutex // held during a ping: the others wait for its answer
+	mu    sync.Mutex
+	is    bool      // guarded by mu
+	ended time.Time // guarded by mu; the last one; zero: there was none
 }
 
 // pingTime bounds the statement that tells whether the database is there.
 const pingTime = 5 * time.Second
 
-// away reports whether the database takes no writes: it does not answer, is a standby, or has lost its tables.
+// away asks the database whether it takes writes, unless it is known not to: it does not answer, is a standby, or has lost its tables.
 func (f *Fleet) away(ctx context.Context) bool {
-	f.outage.mu.Lock()
-	defer f.outage.mu.Unlock()
-	if f.outage.is {
+	f.outage.ping.Lock()
+	defer f.outage.ping.Unlock()
+	if f.outage.known() {
 		return true
 	}
 	ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
 	defer cancel()
 	if _, err := f.db.exec(ping, "UPDATE ralph_machine SET name = name WHERE id = $1", f.id); err != nil {
-		f.outage.begin(err)
+		f.outage.note(err)
 	}
-	return f.outage.is
-}
-
-// begin notes that the database is away. o.mu is held.
-func (o *outage) begin(err error) {
-	if !o.is {
-		o.is = true
-		o.log.Error("the database is away; what is being worked goes on", "error", err)
-	}
+	return f.outage.known()
 }
 
 // note notes whether the database answers.
 func (o *outage) note(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err != nil {
-		o.begin(err)
-	} else if o.is {
+	switch {
+	case err != nil && !o.is:
+		o.is = true
+		o.log.Error("the database is away; what is being worked goes on", "error", err)
+	case err == nil && o.is:
 		o.is, o.ended = false, time.Now()
 		o.log.Info("the database is back")
 	}
@@ -66,7 +61,7 @@ func (o *outage) justOver() bool {
 // ErrAway is the error of Away.
 var ErrAway = errors.New("the database is away; nothing new is begun until it is back")
 
-// Away is ErrAway while the database does not answer or takes no writes, else nil.
+// Away is ErrAway while the database is known not to answer or to take no writes, else nil. It waits for nothing.
 func (f *Fleet) Away() error {
 	if f.outage.known() {
 		return ErrAway
