@@ -73,6 +73,26 @@ func TestDeathBeforeTheMergeWithoutAWorktree(t *testing.T) {
 	f.clean()
 }
 
+// The numbers of a run's events grow also where another process goes on with it.
+func TestNumbersOfEventsGrow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.one()
+	f.pretend("a", journal.StageReport, func(*journal.Record) {})
+	f.sweep(t.Context())
+	last, n := uint64(0), 0
+	if err := journal.ReadEvents(f.runs("a")[0].Dir, func(e journal.Event) error {
+		if n++; e.Seq <= last {
+			t.Errorf("event %d (%s) comes after %d", e.Seq, e.Kind, last)
+		}
+		last = e.Seq
+		return nil
+	}); err != nil || n < 5 {
+		t.Errorf("%d events, %v", n, err)
+	}
+}
+
 // What the gate has not seen on the present base is never merged.
 func TestNothingUngatedIsMerged(t *testing.T) {
 	t.Parallel()

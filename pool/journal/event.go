@@ -47,7 +47,7 @@ const (
 
 // Event is one thing that happened. It is flat, for JSON lines.
 type Event struct {
-	Seq       uint64        `json:"seq"`            // counts the events of one pool in one process; concurrent ones may come in another order
+	Seq       uint64        `json:"seq"`            // grows with each event of a run, whichever process it goes on in; those of runs at the same time may come in another order
 	PID       int           `json:"pid,omitempty"`  // of that process
 	Pool      string        `json:"pool,omitempty"` // namespace of the pool
 	Time      time.Time     `json:"time"`

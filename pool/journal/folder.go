@@ -25,6 +25,7 @@ type Folder struct {
 
 	mu     sync.Mutex
 	events *os.File // guarded by mu
+	last   uint64   // guarded by mu; the highest number of an event
 	latest string   // guarded by mu; the file that Create has opened last
 	from   int64    // guarded by mu; how long it was
 }
@@ -41,7 +42,21 @@ func OpenFolder(dir string) (*Folder, error) {
 	if err := endLine(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("run folder: %w", err), f.Close())
 	}
-	return &Folder{dir: dir, events: f}, nil
+	folder := &Folder{dir: dir, events: f}
+	if err := ReadEvents(dir, func(e Event) error { folder.last = max(folder.last, e.Seq); return nil }); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return folder, nil
+}
+
+// Last is the highest number of an event in the folder, also of those that an earlier process has written.
+func (f *Folder) Last() uint64 {
+	if f == nil {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
 }
 
 // endLine ends a line that a crash has cut: the next event would be lost with it.
@@ -65,6 +80,7 @@ func (f *Folder) Append(e Event) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.last = max(f.last, e.Seq)
 	if e.Begins() {
 		e.Log, e.LogFrom = f.latest, f.from
 		f.latest, f.from = "", 0 // another command has another file, or none if that cannot be made

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
@@ -21,7 +22,15 @@ func (x *execution) stamp(e journal.Event) journal.Event {
 	return x.r.Stamp(e)
 }
 
+// oneByOne keeps the events of a run in the order of their numbers.
+type oneByOne struct{ mu sync.Mutex }
+
 func (x *execution) deliver(e journal.Event) {
+	x.events.mu.Lock()
+	defer x.events.mu.Unlock()
+	if last := x.folder.Last(); e.Seq <= last { // another was faster, or a process that has died
+		e.Seq = x.r.number(last)
+	}
 	if err := x.folder.Append(e); err != nil {
 		x.log.Debug("event not written", "error", err)
 	}
@@ -38,11 +47,21 @@ func (x *execution) deliver(e journal.Event) {
 
 // Stamp numbers and redacts an event.
 func (r *Runner) Stamp(e journal.Event) journal.Event {
-	e.Seq, e.PID, e.Pool = r.seq.Add(1), os.Getpid(), r.c.Name
+	e.Seq, e.PID, e.Pool = r.number(0), os.Getpid(), r.c.Name
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
 	return report.RedactedEvent(e, r.c.Secrets)
+}
+
+// number is the next number of an event, and higher than another.
+func (r *Runner) number(than uint64) uint64 {
+	for {
+		now := r.seq.Load()
+		if next := max(now, than) + 1; r.seq.CompareAndSwap(now, next) {
+			return next
+		}
+	}
 }
 
 // stream opens a file of the run's folder for the raw output of one command.

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -48,5 +50,34 @@ func TestEventsAreRedacted(t *testing.T) {
 	}
 	if next := r.Stamp(journal.Event{Kind: journal.EventAgent}); e.Seq != 1 || next.Seq != 3 || e.Pool != "p" || e.Time.IsZero() {
 		t.Errorf("%+v, then %+v", e, next)
+	}
+}
+
+// Events of a run that come from several goroutines are passed on in the order of their numbers.
+func TestEventsComeInOrder(t *testing.T) {
+	t.Parallel()
+	last := uint64(0)
+	r := &Runner{c: Config{Secrets: redact.New(), Emit: func(e journal.Event) {
+		if e.Seq <= last {
+			t.Errorf("event %d comes after %d", e.Seq, last)
+		}
+		last = e.Seq
+	}}}
+	folder, err := journal.OpenFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &execution{r: r, c: &r.c, folder: folder, log: slog.New(slog.DiscardHandler)}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				x.emit(journal.Event{Kind: journal.EventAgent})
+			}
+		})
+	}
+	all.Wait()
+	if err := folder.Close(); err != nil || last < 1600 {
+		t.Errorf("the last is %d; %v", last, err)
 	}
 }

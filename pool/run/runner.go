@@ -201,8 +201,7 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 		x.ending.Soon = task.Soft.Done()
 		defer context.AfterFunc(task.Soft, func() { x.stop.Stop(context.Cause(task.Soft)) })()
 	}
-	state := task.Record.State
-	var err error
+	state, err := task.Record.State, error(nil)
 	if x.folder, err = journal.OpenFolder(task.Record.Dir); err != nil {
 		x.result.Record = journal.Record{Run: x.run, State: x.deferRun(run, state, err)}
 		return x.result
@@ -231,6 +230,7 @@ type execution struct {
 	folder *journal.Folder
 	quiet  func() // stops the reports of progress, and waits for one that is being written
 	log    *slog.Logger
+	events oneByOne
 
 	earlier []journal.Record              // the ended runs
 	at      atomic.Pointer[journal.Event] // the latest event of a stage or iteration
