@@ -19,7 +19,13 @@ func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := p.Repo.Git().In(p.Top).Run(ctx, "", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "HEAD", "--")
+	g := p.Repo.Git().In(p.Top)
+	programs, err := g.Config(ctx)
+	if err != nil {
+		return
+	}
+	// Commits of an agent that were merged may have brought the attributes that ask for a filter, or its program.
+	out, err := g.With(programs.WithoutPrograms()...).Run(ctx, "", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "HEAD", "--")
 	if err != nil {
 		return
 	}
