@@ -36,6 +36,27 @@ func (m machine) own(t *testing.T, text string) {
 	}
 }
 
+// A link leads to the project's page on the dashboard of the user's service, whatever that calls the project.
+func TestLinksAreTheServices(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/fix.md", "---\ntitle: Fix it\nlabels: [no-human]\n---\nDo it.\n")
+	m.commit(t)
+	file := filepath.Join(m.root, "told")
+	m.own(t, fmt.Sprintf("dashboard-url: https://ralph.example\nnotify-on: [succeeded]\nnotify-command: [sh, -c, 'cat > %s']\n", file))
+	list := fmt.Sprintf("projects:\n  - {name: other, repo: %s}\n  - {name: shop, repo: %s}\n", m.root, m.repo)
+	if err := os.WriteFile(filepath.Join(m.home, ".config", "ralph", "serve.yaml"), []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.run(t, nil, "work", "--sandbox=none", "--commit-author=Ada <a@example.invalid>", "--agent-command="+committing); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), `"project_url":"https://ralph.example/p/shop"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 func TestWorkNotifies(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -23,6 +23,11 @@ type Project struct {
 	keys []*ast.MappingValueNode
 }
 
+// ServiceFile is where the user's service has its list of projects, unless another file is named.
+func ServiceFile(environ []string) string {
+	return filepath.Join(filepath.Dir(UserFile(environ)), "serve.yaml")
+}
+
 // ReadService reads the file of a service; choices are those of Sources. Its error is a Problems.
 func ReadService(path string, environ []string, choices map[string][]string) (Service, error) {
 	l := newLayer(FromService)

@@ -117,7 +117,7 @@ func (o *projectsOptions) path() string {
 	if o.file != "" {
 		return o.Expand(o.Host.Dir, o.file)
 	}
-	return filepath.Join(filepath.Dir(config.UserFile(o.Host.Env)), "serve.yaml")
+	return config.ServiceFile(o.Host.Env)
 }
 
 func (o *projectsOptions) read() ([]config.Project, error) {

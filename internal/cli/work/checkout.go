@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
@@ -50,4 +51,17 @@ func NoteUnpushed(ctx context.Context, a *compose.App, p *compose.Parts) {
 			a.UI.Note("%s is ahead of %s, and ralph does not push it; when it is right: git push", screen.CleanLine(name), screen.CleanLine(upstream))
 		}
 	}, "for-each-ref", "--format=%(refname:short) %(upstream:short) %(upstream:track,nobracket)", base.Ref)
+}
+
+// projectName is what the user's service calls the repository, so that links lead to its pages there; else the folder's name, as a
+// service of this repository alone calls it.
+func projectName(a *compose.App, p *compose.Parts) string {
+	if s, err := config.ReadService(config.ServiceFile(a.Host.Env), a.Host.Env, a.Choices()); err == nil { // there may be none
+		for _, listed := range s.Projects {
+			if at, err := filepath.EvalSymlinks(listed.Repo); err == nil && at == p.Top {
+				return listed.Name
+			}
+		}
+	}
+	return filepath.Base(p.Top)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -129,7 +128,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	}
 	c.Prompt, c.Copy, c.MaxIterations = sent, given(cmd, "copy", p.Copy), f.iterations
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
-	traces, err := progress.Tracer(a, p, filepath.Base(p.Top))
+	traces, err := progress.Tracer(a, p, projectName(a, p))
 	if err != nil {
 		return err
 	}

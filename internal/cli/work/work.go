@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -86,12 +85,12 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	if dry {
 		outbox = "" // nothing is sent
 	}
-	people, err := channels.New(a, p, filepath.Base(p.Top), outbox)
+	people, err := channels.New(a, p, projectName(a, p), outbox)
 	if err != nil {
 		return err
 	}
 	defer people.Close()
-	traces, err := progress.Tracer(a, p, filepath.Base(p.Top))
+	traces, err := progress.Tracer(a, p, projectName(a, p))
 	if err != nil {
 		return err
 	}
