@@ -200,6 +200,51 @@ func TestHeldFromTheBeginning(t *testing.T) {
 	}
 }
 
+// A run that meets an outage at its end while another is on is ended as soon as that is over, and others begin.
+func TestEndMeetsAnOutage(t *testing.T) {
+	t.Parallel()
+	for _, at := range []journal.Stage{journal.StagePublish, journal.StageReport} {
+		t.Run(string(at), func(t *testing.T) {
+			t.Parallel()
+			g := newGate(t)
+			faults := g.byHTTP(g.withRemote())
+			told := make(chan string, 100)
+			g.Config.Refresh = 20 * time.Millisecond
+			var once sync.Once
+			g.onStage(at, func(journal.Record) { once.Do(func() { faults.Store(-1) }) })
+			seen := g.onEvent
+			g.onEvent = func(e journal.Event) {
+				if seen(e); e.Kind == journal.EventDeferred {
+					told <- e.Text
+				}
+			}
+			g.issue("a")
+			g.issue("b")
+			p, swept := g.pool(), make(chan pool.Summary, 1)
+			go func() {
+				s, _ := p.Sweep(context.WithoutCancel(t.Context()))
+				swept <- s
+			}()
+			g.next(2)
+			g.goOn("a")
+			g.wait(told, 1, "deferred")
+			g.issue("c")
+			faults.Store(0)
+			if keys := g.wait(g.ended, 1, "ended"); keys[0] != "a" || !strings.Contains(g.text("a"), "**ralph: succeeded**") {
+				t.Errorf("after the outage: %v ended, and of a is told\n%s", keys, g.text("a"))
+			}
+			if keys := g.next(1); keys[0] != "c" {
+				t.Errorf("after the outage: %v started", keys)
+			}
+			g.goOn("b", "c")
+			if s := <-swept; s.Unavailable != nil || s.Count(journal.Succeeded) != 3 || len(s.Runs) != 3 || len(s.Skipped)+len(s.Broken) > 0 {
+				t.Errorf("%+v", s)
+			}
+			g.clean()
+		})
+	}
+}
+
 // before calls a hook before each claim.
 type before struct {
 	*worktree.Repo

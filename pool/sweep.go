@@ -91,7 +91,7 @@ type sweep struct {
 	wants atomic.Bool     // it waits for a slot, or has not listed the backlog yet
 
 	mu      sync.Mutex
-	results []Result // guarded by mu: of runs that have ended, until they are taken
+	results []func() // guarded by mu: they note what has become of runs, until they are called
 	held    error    // guarded by mu: see Pool.Held
 
 	listed  time.Time // when the backlog was last listed
@@ -104,6 +104,7 @@ type sweep struct {
 	capped  bool              // issues wait for a cap
 	tried   map[string]bool   // started in this sweep
 	on      map[string]bool   // those of tried that have not ended
+	unended []tracker.Issue   // their runs met an outage at their end
 	running int
 	started int           // runs that count towards Limit
 	short   error         // the lack of disk space or budget, which has been reported
@@ -156,6 +157,9 @@ func (s *sweep) run(ctx context.Context) error {
 			s.summary.Skipped = append(s.summary.Skipped, w)
 		}
 	}
+	if len(s.unended) > 0 {
+		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.away)
+	}
 	return failed
 }
 
@@ -166,10 +170,17 @@ func (s *sweep) start(ctx context.Context) {
 	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
 	go func() {
 		defer s.pool.freeSlot()
-		r := s.pool.work(ctx, s.hard, next, s.keys, s.base)
+		var note func()
+		if next.left {
+			r, err := s.pool.recover(ctx, s.hard, next.issue.Key)
+			note = func() { s.resumed(next.issue, r, err) }
+		} else {
+			r := s.pool.work(ctx, s.hard, next, s.keys, s.base)
+			note = func() { s.ended(r) }
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.results = append(s.results, r)
+		s.results = append(s.results, note)
 	}()
 }
 
@@ -185,22 +196,9 @@ func (s *sweep) takeResults() {
 	list := s.results
 	s.results = nil
 	s.mu.Unlock()
-	for _, r := range list {
-		s.ended(r)
+	for _, note := range list {
+		note()
 	}
-}
-
-// tell says why no run is started for now.
-func (s *sweep) tell(why error) {
-	s.show()
-	s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + why.Error()})
-}
-
-// show is for Pool.Held.
-func (s *sweep) show() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = cmp.Or(s.summary.Unavailable, s.away, s.short)
 }
 
 // begin obeys commands, and loads which agents earlier runs on this host found unavailable. If none is available the sweep is
@@ -253,6 +251,14 @@ func (s *sweep) list(ctx context.Context) error {
 			known[t.issue.Key], s.queue = true, append(s.queue, t)
 		}
 	}
+	for _, i := range s.unended { // before any agent is paid whose run would end in the same way
+		if !s.on[i.Key] {
+			s.queue = append(s.queue, task{issue: i, left: true})
+		}
+	}
+	if len(s.unended) > 0 {
+		plan.FollowUp, plan.Work = nil, nil
+	}
 	slices.SortFunc(plan.FollowUp, func(a, b backlog.FollowUp) int { return tracker.Before(a.Issue, b.Issue) })
 	for _, f := range plan.FollowUp {
 		add(task{issue: f.Issue, follow: &f.FollowUp})
@@ -279,21 +285,6 @@ func (s *sweep) list(ctx context.Context) error {
 		s.pool.c.Run.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
 	}
 	return nil
-}
-
-// isAway notes that tracker or remote cannot be used. That ends a sweep only when nothing is running: runs may take hours, and
-// an outage seconds. While they go on it is tried again, with pauses of up to 15 minutes.
-func (s *sweep) isAway(err error) {
-	if s.running == 0 {
-		s.summary.Unavailable = err
-		return
-	}
-	known := s.away != nil
-	s.away, s.queue, s.pause = err, nil, min(max(2*s.pause, s.pool.c.Refresh), 15*time.Minute)
-	s.again = time.Now().Add(s.pause)
-	if !known {
-		s.tell(err)
-	}
 }
 
 // plan makes a plan. The first one of a sweep pins the base, and closes what people have merged before.
@@ -329,7 +320,7 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 
 // left reports whether issues may be left to try. Of named ones none is once all were tried.
 func (s *sweep) left() bool {
-	return len(s.keys) == 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
+	return len(s.keys) == 0 || len(s.unended) > 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
 }
 
 // ended adds a result to the summary. The backlog is listed again: issues may have waited for this one.
@@ -338,9 +329,14 @@ func (s *sweep) ended(r Result) {
 	delete(s.on, r.Issue.Key)
 	s.stale = s.stale || s.left() && (r.Closed || r.Skip == nil || s.ordered || s.away != nil)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
-	outage := r.Skip != nil && publish.Outage(r.Unavailable)
+	outage := publish.Outage(r.Unavailable)
+	if outage && r.Skip == nil {
+		s.unended = append(s.unended, r.Issue)
+	}
 	if r.Skip == nil {
-		s.pause = 0
+		if !outage {
+			s.pause = 0
+		}
 		s.summary.Runs = append(slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool { return b.Key == r.Record.Key }), r.Record)
 	} else {
 		s.started--

@@ -222,6 +222,7 @@ type task struct {
 	issue  tracker.Issue
 	follow *tracker.FollowUp
 	merge  bool              // publish the commits on the branch; see Merge
+	left   bool              // end the run that has met an outage at its end
 	there  map[string]string // branches on the remote, before the claim; nil: not known
 }
 
