@@ -40,9 +40,7 @@ func (s *sweep) show() {
 
 // resumed notes what has become of a run that had met an outage at its end. A longer one has it tried again.
 func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
-	s.running--
 	s.started--
-	delete(s.on, issue.Key)
 	is := func(i tracker.Issue) bool { return i.Key == issue.Key }
 	ended := slices.Concat(r.Finished, r.Interrupted)
 	s.summary.Runs = slices.DeleteFunc(s.summary.Runs, func(b journal.Record) bool {

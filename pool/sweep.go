@@ -170,7 +170,16 @@ func (s *sweep) start(ctx context.Context) {
 	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
 	go func() {
 		defer s.pool.freeSlot()
-		var note func()
+		note := func() {}
+		defer func() { // also when the goroutine is ended
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.results = append(s.results, func() {
+				s.running--
+				delete(s.on, next.issue.Key)
+				note()
+			})
+		}()
 		if next.left {
 			r, err := s.pool.recover(ctx, s.hard, next.issue.Key)
 			note = func() { s.resumed(next.issue, r, err) }
@@ -178,9 +187,6 @@ func (s *sweep) start(ctx context.Context) {
 			r := s.pool.work(ctx, s.hard, next, s.keys, s.base)
 			note = func() { s.ended(r) }
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.results = append(s.results, note)
 	}()
 }
 
@@ -325,8 +331,6 @@ func (s *sweep) left() bool {
 
 // ended adds a result to the summary. The backlog is listed again: issues may have waited for this one.
 func (s *sweep) ended(r Result) {
-	s.running--
-	delete(s.on, r.Issue.Key)
 	s.stale = s.stale || s.left() && (r.Closed || r.Skip == nil || s.ordered || s.away != nil)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
 	outage := publish.Outage(r.Unavailable)
