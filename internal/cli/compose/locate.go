@@ -20,7 +20,7 @@ import (
 func (a *App) locate(ctx context.Context) (worktree.Location, error) {
 	place, err := worktree.Locate(ctx, a.Dir())
 	if err == nil {
-		return place, hidden(ctx, place.Top)
+		return place, hidden(ctx, place)
 	}
 	hint := ""
 	if a.Repo == "" && errors.Is(err, git.ErrNoRepository) {
@@ -32,12 +32,15 @@ func (a *App) locate(ctx context.Context) (worktree.Location, error) {
 var errLeftOut = errors.New("this sparse checkout leaves it out")
 
 // hidden is the error of a checkout that leaves ralph's files out: without them the gate would not run.
-func hidden(ctx context.Context, top string) error {
-	if _, err := os.Lstat(filepath.Join(top, config.File)); !errors.Is(err, fs.ErrNotExist) {
+func hidden(ctx context.Context, at worktree.Location) error {
+	if _, err := os.Lstat(filepath.Join(at.Top, config.File)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if _, err := os.Lstat(filepath.Join(at.GitDir, "info", "sparse-checkout")); errors.Is(err, fs.ErrNotExist) {
+		return nil // it leaves nothing out
+	}
 	var file string
-	err := git.New(top).Lines(ctx, func(line []byte) {
+	err := git.New(at.Top).Lines(ctx, func(line []byte) {
 		if name, out := bytes.CutPrefix(line, []byte("S ")); out && file == "" {
 			file = string(name)
 		}
