@@ -10,6 +10,13 @@ type Reaper interface {
 	Reap(ctx context.Context, run string) error
 }
 
+// Starter is implemented by providers whose sandboxes need a process that takes a while to start.
+type Starter interface {
+	// Start starts the process for the next sandbox of a run, while the caller makes what its [Spec] shows. The process knows
+	// nothing of the Spec. done ends it unless Open has taken it.
+	Start(run string) (done func())
+}
+
 // Layerer is implemented by providers that can show a worktree over a lower folder; see Spec.Lower.
 type Layerer interface {
 	// Layers tries it for worktrees on the file system of a host folder, in which it makes temporary files. The error says why

@@ -18,14 +18,11 @@ import (
 
 // needed are the capabilities, over the sandbox's own namespaces only, with which the init process builds the sandbox. It
 // keeps none.
-func needed(overlay bool) []uintptr {
-	caps := []uintptr{
+func needed() []uintptr {
+	return []uintptr{
 		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE, unix.CAP_SETUID, unix.CAP_SETGID,
+		unix.CAP_DAC_OVERRIDE, // overlayfs works in a folder that is closed to all
 	}
-	if overlay {
-		caps = append(caps, unix.CAP_DAC_OVERRIDE) // overlayfs works in a folder that is closed to all
-	}
-	return caps
 }
 
 // dropPrivileges gives up every capability for good, makes gaining any by a program's file impossible, and filters system

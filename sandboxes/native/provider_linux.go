@@ -22,6 +22,8 @@ import (
 const allNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
+var _ sandboxes.Starter = (*Provider)(nil)
+
 // Provider is the provider "native".
 type Provider struct {
 	show    []string
@@ -29,6 +31,7 @@ type Provider struct {
 	places  func() cgroup.Places // looked for once
 	mappers mappers
 	layers  layers
+	started sync.Map // by run, the *supervisor.Client of a sandbox that is not open yet
 }
 
 // New returns the provider. It looks at nothing and makes nothing before it is used.
@@ -69,6 +72,30 @@ func (p *Provider) Check(ctx context.Context) error {
 	return box.Close(context.WithoutCancel(ctx)) // or a Check that is stopped now leaves it
 }
 
+// Start starts the init process of a run's next sandbox.
+func (p *Provider) Start(run string) (done func()) {
+	c, err := p.first(run)
+	if err != nil {
+		return func() {} // Open says why
+	}
+	if other, taken := p.started.Swap(run, c); taken {
+		_ = other.(*supervisor.Client).Kill(context.Background())
+	}
+	return func() {
+		if p.started.CompareAndDelete(run, c) {
+			_ = c.Kill(context.Background()) // only the end of ctx is an error
+		}
+	}
+}
+
+// first is the init process of a run's next sandbox, which waits for its plan.
+func (p *Provider) first(run string) (*supervisor.Client, error) {
+	if c, ok := p.started.LoadAndDelete(run); ok {
+		return c.(*supervisor.Client), nil
+	}
+	return supervisor.Start(supervisor.Process{Role: role, Run: run, Namespaces: allNamespaces, Caps: needed(), Dies: true})
+}
+
 // Open makes a sandbox.
 func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	if ctx.Err() != nil {
@@ -105,7 +132,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 		return nil, diagnose(err)
 	}
 	defer closeFiles(given)
-	c, err := supervisor.Start(supervisor.Process{Role: role, Run: out.Run, Namespaces: allNamespaces, Caps: needed(out.HomeLayer || len(out.Lower) > 0), Dies: true})
+	c, err := p.first(out.Run)
 	if err != nil {
 		return nil, diagnose(err)
 	}
@@ -145,6 +172,7 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("reap sandbox native: the run has no id")
 	}
+	p.started.Delete(run) // or Open takes one that is no more
 	if err := killFirsts(ctx, run); err != nil {
 		return fmt.Errorf("reap sandbox native: %w", err)
 	}
