@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/history"
@@ -155,20 +157,27 @@ func (t *Tree) makePrivate(ctx context.Context) error {
 	if err := (private.Files{From: t.repo.at, Config: config, Spec: rec.Spec, At: rec.At, Given: t.given()}).Write(dir); err != nil {
 		return err
 	}
-	laid, err := t.lay(ctx, config)
-	if err == nil && !laid {
-		err = t.checkOut(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	// After the checkout: in a partial clone that is when the files are fetched.
 	partial := config.Get("extensions.partialclone") != ""
-	h := t.repo.history()
-	if err := h.Make(ctx, rec.History, partial); err != nil {
-		return err
+	both, ctx := errgroup.WithContext(ctx)
+	if partial {
+		both.SetLimit(1) // first the checkout, which fetches the files
 	}
-	if err := h.Give(ctx, t.givenDir(), rec.History, partial, rec.At); err != nil {
+	both.Go(func() error {
+		laid, err := t.lay(ctx, config)
+		if err == nil && !laid {
+			err = t.checkOut(ctx)
+		}
+		return err
+	})
+	both.Go(func() error {
+		h := t.repo.history()
+		err := h.Make(ctx, rec.History, partial)
+		if err == nil {
+			err = h.Give(ctx, t.givenDir(), rec.History, partial, rec.At)
+		}
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return err
 	}
 	return private.WriteGitFile(t.Dir(), dir)
