@@ -67,6 +67,9 @@ func (x *execution) open(ctx context.Context) error {
 		return err
 	}
 	x.run.Base = x.base.Name
+	if !x.run.Settings.Attended { // else nothing runs here
+		defer x.r.spaces.Begin(x.run.ID)()
+	}
 	if err := x.makeTree(ctx); err != nil {
 		return err
 	}

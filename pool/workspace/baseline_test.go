@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -170,5 +171,42 @@ func TestRefusalsOfSetupAndGate(t *testing.T) {
 				t.Errorf("%q, %v", got.Refused, err)
 			}
 		})
+	}
+}
+
+// starter is a provider that notes what it starts before there are files for it.
+type starter struct {
+	sandboxes.Provider
+	repo *worktree.Repo
+	told *[]string
+}
+
+func (s starter) note(what, run string) {
+	trees, err := s.repo.Trees(context.Background())
+	*s.told = append(*s.told, fmt.Sprint(what, " ", run, " ", len(trees), " ", err))
+}
+
+func (s starter) Start(run string) (done func()) {
+	s.note("start", run)
+	return func() { s.note("done", run) }
+}
+
+func (s starter) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	s.note("open", spec.Run)
+	return s.Provider.Open(ctx, spec)
+}
+
+// The sandbox of a checkout starts before the files are there, under the name with which it opens.
+func TestSandboxStartsAhead(t *testing.T) {
+	t.Parallel()
+	repo, base := committed(t, worktree.Options{}, "a")
+	var told []string
+	config := &Config{Repo: repo, Sandboxes: starter{sandboxes.NewNone(sandboxes.NoneConfig{}), repo, &told}, Log: slog.New(slog.DiscardHandler)}
+	_, err := config.Check(t.Context(), Checkout{
+		Run: "ahead", Name: "base", Key: "a", Base: base, From: base.Commit, Checks: journal.Checks{Gate: []loop.Command{{Line: "true"}}},
+	})
+	want := []string{"start ahead-base 0 <nil>", "open ahead-base 1 <nil>", "done ahead-base 0 <nil>"}
+	if err != nil || !slices.Equal(told, want) {
+		t.Errorf("%q, %v, want %q", told, err, want)
 	}
 }

@@ -108,6 +108,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 	if err := c.reapLeft(ctx, id); err != nil {
 		return nil, err
 	}
+	defer c.Begin(id)()
 	tree, err := c.Repo.Add(ctx, worktree.Spec{
 		Run: id, Of: o.Run, Key: o.Key, Base: o.Base, From: o.From, Detached: true, Private: c.Private(), Layers: c.Layers(),
 	})

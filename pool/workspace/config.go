@@ -73,6 +73,14 @@ func (c *Config) New(run string, tree *worktree.Tree, facts []string, refused fu
 	return w
 }
 
+// Begin starts what the sandbox of a run needs while its files are made. done ends what has not become a part of it.
+func (c *Config) Begin(run string) (done func()) {
+	if s, ok := sandboxes.As[sandboxes.Starter](c.Sandboxes); ok {
+		return s.Start(run)
+	}
+	return func() {}
+}
+
 // share makes the workspace count what it uses with the run that it is part of, and keep that run's budget.
 func (w *Workspace) share(run string) {
 	w.c.mu.Lock()

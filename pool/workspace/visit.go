@@ -48,6 +48,7 @@ func (c *Config) Visit(ctx context.Context, v Visit, look func(context.Context, 
 	if err := c.reapLeft(ctx, id); err != nil {
 		return err
 	}
+	defer c.Begin(id)()
 	tree, err := c.Repo.Add(ctx, worktree.Spec{
 		Run: id, Of: v.Run, Key: v.Key, Base: v.Base, From: v.From, Detached: true, Private: c.Private(), Layers: c.Layers(),
 	})
