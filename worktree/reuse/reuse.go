@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	idle = 100 * time.Millisecond // how long a process waits for more work
+	idle = 300 * time.Millisecond // how long a process waits for more work: most of a run without what takes long
 	life = 10 * time.Second       // how old it may get with it: git reads configuration and format of the refs once
 )
 
