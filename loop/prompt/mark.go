@@ -3,6 +3,7 @@ package prompt
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
@@ -20,26 +21,31 @@ const keyExpr = `\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`
 var (
 	keyName   = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	keyMark   = pattern.Lazy(keyExpr)
-	anyMark   = pattern.Lazy("!`[^`]+`|" + keyExpr)
+	markHere  = pattern.Lazy("^(?:!`[^`]+`|" + keyExpr + ")")
 	argInText = pattern.Lazy(`\bRALPH_ARG_([A-Za-z0-9_]+)`)
 )
 
 // marks finds everything in the template that is replaced, in order. It looks at the template only, never at a value.
 func (p Prompt) marks() []mark {
 	var marks []mark
-	for _, at := range anyMark().FindAllStringIndex(p.Template, -1) {
-		text := p.Template[at[0]:at[1]]
-		if text[0] == '!' {
+	for end := 0; ; {
+		// The expression alone would be tried at every byte.
+		skip := strings.IndexAny(p.Template[end:], "!{")
+		if skip < 0 {
+			return marks
+		}
+		start := end + skip
+		text := markHere().FindString(p.Template[start:])
+		end = start + max(len(text), 1)
+		switch {
+		case text == "", text[0] == '{' && start > 0 && p.Template[start-1] == '$': // ${{ … }} belongs to workflow files
+		case text[0] == '!':
 			command := text[2 : len(text)-1]
-			marks = append(marks, mark{start: at[0], end: at[1], command: true, text: command, keys: commandKeys(command)})
-			continue
+			marks = append(marks, mark{start: start, end: end, command: true, text: command, keys: commandKeys(command)})
+		default:
+			marks = append(marks, mark{start: start, end: end, keys: keyMark().FindStringSubmatch(text)[1:2]})
 		}
-		if at[0] > 0 && p.Template[at[0]-1] == '$' {
-			continue // ${{ … }} belongs to workflow files
-		}
-		marks = append(marks, mark{start: at[0], end: at[1], keys: keyMark().FindStringSubmatch(text)[1:2]})
 	}
-	return marks
 }
 
 // commandKeys are the keys a command uses, as {{KEY}} or as $RALPH_ARG_KEY.
