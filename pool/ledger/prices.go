@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"maps"
 	"strings"
+	"sync"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/pattern"
@@ -59,7 +60,9 @@ type Prices struct {
 }
 
 // Builtin returns the prices that are part of the program.
-func Builtin() Prices {
+func Builtin() Prices { return decoded() }
+
+var decoded = sync.OnceValue(func() Prices {
 	var file struct {
 		Date     string           `json:"date"`
 		Families map[string]Price `json:"families"` // what their models have alike, by how names begin
@@ -80,7 +83,7 @@ func Builtin() Prices {
 		file.Models[name] = price
 	}
 	return Prices{Models: file.Models, date: file.Date}
-}
+})
 
 // Date is the day, as 2006-01-02, on which the built-in prices were true; "" when there are none.
 func (p Prices) Date() string { return p.date }
