@@ -19,8 +19,14 @@ import (
 // zero value is empty. It is safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
-	records map[string][]byte                  // guarded by mu; by run
+	records map[string]kept                    // guarded by mu; by run
 	spend   map[spender]map[int64]agents.Usage // guarded by mu; by day
+}
+
+// kept is a record, and the fields of it that queries ask for: most records match none, and need not be decoded.
+type kept struct {
+	asked journal.Record
+	text  []byte
 }
 
 // spender is a run of a pool.
@@ -40,9 +46,12 @@ func (m *Memory) Save(ctx context.Context, r journal.Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.records == nil {
-		m.records = map[string][]byte{}
+		m.records = map[string]kept{}
 	}
-	m.records[r.ID] = text
+	m.records[r.ID] = kept{journal.Record{
+		Run:   journal.Run{ID: r.ID, Pool: r.Pool, Key: r.Key, Kind: r.Kind, Started: r.Started},
+		State: journal.State{Ended: r.Ended},
+	}, text}
 	m.note(spender{r.Pool, r.ID}, r.Facts.Seen(), time.Now())
 	return nil
 }
@@ -103,14 +112,15 @@ func (m *Memory) Find(ctx context.Context, q journal.Query) ([]journal.Record, e
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []journal.Record
-	for run, text := range m.records {
+	for run, k := range m.records {
+		if !matches(k.asked, q) {
+			continue
+		}
 		var r journal.Record
-		if err := json.Unmarshal(text, &r); err != nil {
+		if err := json.Unmarshal(k.text, &r); err != nil {
 			return nil, fmt.Errorf("read journal: run %s: %w", run, err)
 		}
-		if matches(r, q) {
-			out = append(out, r)
-		}
+		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b journal.Record) int {
 		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID))
