@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/gittest"
 )
 
 // repository is a git repository of a test, at its checkout.
@@ -13,11 +15,11 @@ type repository string
 
 // gitEnv makes git the same for everybody: no configuration of the host, a fixed person.
 func gitEnv() []string {
-	return []string{
-		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
+	return append(gittest.Quiet(),
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.invalid",
 		"GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.invalid",
-	}
+	)
 }
 
 // newRepository makes a repository with one commit on main.
