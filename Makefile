@@ -80,7 +80,8 @@ GO_TEST = $(GOTESTSUM) --format pkgname-and-test-fails --format-icons text --hid
 MEMORY ?=
 ONDISK := /pool/workspace$$
 # GOGC is for the compilers, where it is set.
-TEST_FLAGS = -trimpath -shuffle=on -timeout 60m -exec 'env -u GOGC $(IN_MEMORY)' $(TESTFLAGS)
+# Vet has been here before: see test.
+TEST_FLAGS = -vet=off -trimpath -shuffle=on -timeout 60m -exec 'env -u GOGC $(IN_MEMORY)' $(TESTFLAGS)
 tests-packages: IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
 # A program with the race detector waits for a second before it exits, unless it is told not to.
 export GORACE ?= atexit_sleep_ms=0
