@@ -242,7 +242,7 @@ func (s *sweep) list(ctx context.Context) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil, unknown && !first:
-		return nil // the sweep was stopped, or a named issue left the backlog while it was worked
+		return nil //nolint:nilerr // the sweep was stopped, or a named issue left the backlog while it was worked
 	case publish.Unreachable(err):
 		s.isAway(err)
 		return nil

@@ -62,7 +62,9 @@ type Prices struct {
 // Builtin returns the prices that are part of the program.
 func Builtin() Prices { return decoded() }
 
-var decoded = sync.OnceValue(func() Prices {
+var decoded = sync.OnceValue(decode) //nolint:gochecknoglobals // each meter of a run needs it; nothing writes to the result
+
+func decode() Prices {
 	var file struct {
 		Date     string           `json:"date"`
 		Families map[string]Price `json:"families"` // what their models have alike, by how names begin
@@ -83,7 +85,7 @@ var decoded = sync.OnceValue(func() Prices {
 		file.Models[name] = price
 	}
 	return Prices{Models: file.Models, date: file.Date}
-})
+}
 
 // Date is the day, as 2006-01-02, on which the built-in prices were true; "" when there are none.
 func (p Prices) Date() string { return p.date }
