@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lookup finds the program that Run starts: a path as it is, a plain name in the absolute folders of env's PATH.
+// Lookup finds the program that a name means: a path as it is, a plain name in the absolute folders of env's PATH. Relative
+// ones would let a repository choose the program.
 func Lookup(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !exists(name, dir) && (dir == "" || isDir(dir)) {

@@ -68,7 +68,7 @@ func start(s *Spec) (*child, error) {
 	c.files.CloseEnds()
 	if err != nil {
 		c.files.Abandon()
-		return fail(explain(err, path, s, env))
+		return fail(Explain(err, path, s.Dir))
 	}
 	c.tree.root = pid
 	if s.Memory > 0 {
@@ -141,17 +141,16 @@ func LastWins(env []string) []string {
 	return out
 }
 
-// explain says in words why the system would not start the program.
-func explain(err error, path string, s *Spec, env []string) error {
+// Explain says in words why the system would not start the program at path in dir.
+func Explain(err error, path, dir string) error {
 	switch {
 	case errors.Is(err, unix.E2BIG):
-		return fmt.Errorf("%w: arguments and environment have %d bytes, the longest one %d; "+
-			"long text belongs on its standard input", err, total(s.Argv)+total(env), longest(s.Argv, env))
+		return fmt.Errorf("%w; long text belongs on its standard input", err)
 	case errors.Is(err, unix.EAGAIN):
-		return fmt.Errorf("no more processes may be started (see: ulimit -u): %w", err)
-	case s.Dir != "" && !isDir(s.Dir):
-		return fmt.Errorf("its folder %s: %w", s.Dir, err)
-	case errors.Is(err, fs.ErrNotExist) && exists(path, s.Dir):
+		return fmt.Errorf("no more processes may be started (by the sandbox's limit, or see: ulimit -u): %w", err)
+	case dir != "" && !isDir(dir):
+		return fmt.Errorf("its folder %s: %w", dir, err)
+	case errors.Is(err, fs.ErrNotExist) && exists(path, dir):
 		return fmt.Errorf("%s: its interpreter (the first line) is missing: %w", path, err)
 	case errors.Is(err, unix.ENOEXEC):
 		return fmt.Errorf("%s is not a program for this machine, nor a script with a #! line: %w", path, err)
@@ -162,22 +161,4 @@ func explain(err error, path string, s *Spec, env []string) error {
 func isDir(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir()
-}
-
-func total(list []string) int {
-	n := 0
-	for _, s := range list {
-		n += len(s) + 1
-	}
-	return n
-}
-
-func longest(lists ...[]string) int {
-	n := 0
-	for _, list := range lists {
-		for _, s := range list {
-			n = max(n, len(s))
-		}
-	}
-	return n
 }

@@ -27,7 +27,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	switch {
 	case ctx.Err() != nil:
 		return sandboxes.Exit{}, context.Cause(ctx)
-	case len(cmd.Argv) == 0:
+	case len(cmd.Argv) == 0 || cmd.Argv[0] == "":
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: "a command", Err: errors.New("no program is named")}
 	}
 	text, err := json.Marshal(b.command(cmd))

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/seccomp"
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
@@ -53,7 +54,7 @@ func (o *order) become() error {
 	if err := os.Chdir(o.Dir); err != nil {
 		return fmt.Errorf("its folder: %w", err)
 	}
-	path, err := supervisor.Lookup(o.Argv[0], o.Env)
+	path, err := proc.Lookup(o.Argv[0], o.Dir, o.Env)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (o *order) become() error {
 	if _, statErr := os.Stat(path); errors.Is(err, unix.EACCES) && statErr == nil {
 		return fmt.Errorf("%s: it is not executable, or in no folder that the sandbox shows: %w", path, err)
 	}
-	return supervisor.Explain(err, path, o.Dir)
+	return proc.Explain(err, path, o.Dir)
 }
 
 // limit sets the limits that the command and all it starts inherit.

@@ -1,5 +1,5 @@
-// Package supervisor runs the commands of one sandbox. The providers native and landlock use it, and what runs in a
-// container uses [Lookup].
+// Package supervisor runs the commands of one sandbox. The providers native and landlock use it, and parts of it run in a
+// container, too.
 //
 // A [Client], on the host's side, starts this program again as the sandbox's supervisor, gives it a plan, and asks it to
 // run commands. In that process, [Run] and [Serve] start them, reap all processes of the sandbox, and kill everything

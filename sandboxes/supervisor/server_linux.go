@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/internal/proc"
 )
 
 // conversationFD is the supervisor's end of the sockets.
@@ -183,7 +185,7 @@ func (s *server) start(id uint64, cmd *Command) (c *running, err error) {
 	if s.Start != nil {
 		err = s.Start(cmd)
 	} else {
-		cmd.Path, err = Lookup(cmd.Argv[0], cmd.Env)
+		cmd.Path, err = proc.Lookup(cmd.Argv[0], cmd.Dir, cmd.Env)
 	}
 	if err != nil {
 		return nil, err
@@ -199,7 +201,7 @@ func (s *server) start(id uint64, cmd *Command) (c *running, err error) {
 	lent := s.Score.Lend(func() { pid, _, err = syscall.StartProcess(cmd.Path, cmd.Argv, &attr) })
 	runtime.KeepAlive(cmd.Files) // their numbers were in use until here
 	if err != nil {
-		return nil, Explain(err, cmd.Path, cmd.Dir)
+		return nil, proc.Explain(err, cmd.Path, cmd.Dir)
 	}
 	c.root = pid
 	if s.Limit > 0 {

@@ -166,7 +166,7 @@ func (h *helper) start(c Command, pipes *proc.Pipes) error {
 	if len(argv) == 0 {
 		return errors.New("no program is named")
 	}
-	path, err := supervisor.Lookup(argv[0], env)
+	path, err := proc.Lookup(argv[0], string(c.Dir), env)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ralph-pool/ralph/sandboxes/supervisor"
+	"github.com/ralph-pool/ralph/internal/proc"
 )
 
 // refusalOf explains why a command could not be started.
@@ -37,7 +37,7 @@ func refusalOf(err error, c Command) Refusal {
 // only with an error.
 func enter(argv []string) error {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
-	path, err := supervisor.Lookup(argv[0], os.Environ())
+	path, err := proc.Lookup(argv[0], "", os.Environ())
 	if err != nil {
 		return &entryError{fmt.Errorf("%s: %w", argv[0], err)}
 	}
