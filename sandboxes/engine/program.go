@@ -1,6 +1,6 @@
 // Package engine is the common part of providers that drive another program by its command line: calling it and reading
-// its errors ([Program]), and ending the client of a command ([Client]). Packages container and sbx use it. Everything is
-// safe for concurrent use.
+// its errors ([Program]), and ending the client of a command ([Client]). Packages container and sbx use it, and package
+// supervisor for its own commands. Everything is safe for concurrent use.
 package engine
 
 import (

@@ -25,7 +25,7 @@ const (
 	helloLimit = 15 * time.Second
 	// openLimit is how long a sandbox may take to open. It usually takes hundredths of a second.
 	openLimit = 30 * time.Second
-	// answerLimit is how long the supervisor may take to end a command before it is killed itself.
+	// answerLimit is how long the supervisor may need to take a message, or to end, before it is killed.
 	answerLimit = 30 * time.Second
 )
 
@@ -57,16 +57,20 @@ type Client struct {
 	heard    chan struct{} // closed when it will say no more
 	patient  bool          // it is given time to end by itself
 	hello    time.Duration // how long it may take to serve its role
-	commands Commands
+	common   Commands
+	commands sandboxes.Commands
 
 	mu      sync.Mutex
-	closed  bool                   // guarded by mu
-	next    uint64                 // guarded by mu
-	waiting map[uint64]chan event  // guarded by mu
-	broken  error                  // guarded by mu; why this side has killed the supervisor
-	killed  map[string]int         // guarded by mu; processes killed by a limit, by its cause
-	running sync.WaitGroup         // Execs; mu is held to add
-	idle    func() <-chan struct{} // waits for running, once
+	over    bool                // guarded by mu; it will say no more
+	next    uint64              // guarded by mu
+	waiting map[uint64]*pending // guarded by mu
+	killed  map[string]int      // guarded by mu; processes killed by a limit, by its cause
+}
+
+// pending is a command whose end is not known yet.
+type pending struct {
+	end   event
+	ended chan error // gets why there will be no end, or nil once there is one
 }
 
 // Start starts a supervisor, which waits for its plan.
@@ -94,16 +98,8 @@ func Start(p Process) (*Client, error) {
 
 	c := &Client{
 		conn: conn, stderr: proc.NewTail(4 << 10), gone: make(chan struct{}), heard: make(chan struct{}), patient: !p.Dies, hello: helloLimit,
-		waiting: make(map[uint64]chan event), killed: make(map[string]int),
+		waiting: make(map[uint64]*pending), killed: make(map[string]int),
 	}
-	c.idle = sync.OnceValue(func() <-chan struct{} {
-		idle := make(chan struct{})
-		go func() {
-			c.running.Wait()
-			close(idle)
-		}()
-		return idle
-	})
 	started := make(chan error, 1)
 	go c.guard(stderr, started, func() (*os.Process, error) { return p.start(null, null, stderrIn, theirs) })
 	if err := <-started; err != nil {
@@ -173,7 +169,7 @@ func (c *Client) Open(ctx context.Context, plan any, files []*os.File, commands 
 	if err := c.expect(ctx, kindReady); err != nil {
 		return err
 	}
-	c.commands = commands
+	c.common = commands
 	go c.listen()
 	return nil
 }
@@ -230,30 +226,25 @@ func (c *Client) Kill(ctx context.Context) error {
 // Close ends the supervisor with everything it has started, and waits for the Execs to return. When ctx ends first it can
 // be called again.
 func (c *Client) Close(ctx context.Context) error {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	if c.patient {
-		_ = c.conn.CloseWrite() // it kills what it has started, and ends
-		t := time.NewTimer(answerLimit)
-		defer t.Stop()
-		select {
-		case <-c.gone:
-		case <-t.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+	_, err := c.commands.Close(ctx, func(ctx context.Context) error {
+		if c.patient {
+			_ = c.conn.CloseWrite() // it kills what it has started, and ends
+			t := time.NewTimer(answerLimit)
+			defer t.Stop()
+			select {
+			case <-c.gone:
+			case <-t.C:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
 		}
-	}
-	if err := c.Kill(ctx); err != nil {
-		return err
-	}
-	select {
-	case <-c.idle():
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	<-c.heard
-	return nil
+		if err := c.Kill(ctx); err != nil {
+			return err
+		}
+		<-c.heard
+		return nil
+	})
+	return err
 }
 
 // Notices says how many processes the limits have killed. oom is the kernel's own count for memory; where it has one,

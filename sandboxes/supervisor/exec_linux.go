@@ -15,10 +15,8 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
-
-// defaultGrace is the time from asking a command to end to killing it.
-const defaultGrace = 10 * time.Second
 
 // ErrEnded is returned by Exec when the supervisor has ended although nobody has closed it.
 var ErrEnded = errors.New("the sandbox has ended by itself: its first process was killed, perhaps for lack of memory")
@@ -30,32 +28,29 @@ func (c *Client) listen() {
 	for {
 		e, err := c.hear(buf)
 		if err != nil {
-			if !c.isClosed() {
-				_ = c.process.Kill()
-			}
-			return
+			break
 		}
 		c.mu.Lock()
-		answer := c.waiting[e.ID]
-		if e.Kind == kindKilled {
+		switch p := c.waiting[e.ID]; {
+		case e.Kind == kindKilled:
 			c.killed[e.Cause]++
-		}
-		if e.Kind == kindExited || e.Kind == kindRefused {
+		case p != nil && (e.Kind == kindExited || e.Kind == kindRefused):
 			delete(c.waiting, e.ID)
-		} else {
-			answer = nil
+			p.end = e
+			p.ended <- nil // has room for one
 		}
 		c.mu.Unlock()
-		if answer != nil {
-			answer <- e // has room for one
-		}
 	}
-}
-
-func (c *Client) isClosed() bool {
+	if !c.commands.Closed() {
+		_ = c.process.Kill()
+	}
+	<-c.gone
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.closed
+	c.over = true
+	for _, p := range c.waiting {
+		p.ended <- ErrEnded
+	}
 }
 
 // Exec runs one command, with the contract of [sandboxes.Sandbox].
@@ -63,17 +58,17 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	if ctx.Err() != nil {
 		return sandboxes.Exit{}, context.Cause(ctx)
 	}
-	id, answer, err := c.enter()
+	end, err := c.commands.Begin(func(error) {}) // it ends with the supervisor
 	if err != nil {
 		return sandboxes.Exit{}, err
 	}
-	defer c.leave(id)
+	defer end()
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: "a process", Err: errors.New("no program is named")}
 	}
 	pipes, err := proc.OpenPipes(cmd.Stdin, cmd.Stdout, cmd.Stderr)
-	if err == nil && c.commands.Own {
-		if err = pipes.Chown(c.commands.UID, c.commands.GID); err != nil {
+	if err == nil && c.common.Own {
+		if err = pipes.Chown(c.common.UID, c.common.GID); err != nil {
 			pipes.CloseEnds()
 			pipes.Abandon()
 		}
@@ -81,58 +76,73 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	if err != nil {
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: err}
 	}
-	ends := pipes.Ends()
-	err = c.send(c.request(id, cmd), ends[:]...)
+	ends, id, p := pipes.Ends(), uint64(0), (*pending)(nil)
+	if id, p, err = c.wait(); err == nil {
+		defer c.forget(id)
+		err = c.send(c.request(id, cmd), ends[:]...)
+	}
 	pipes.CloseEnds()
 	if err != nil {
 		pipes.Abandon()
 		return sandboxes.Exit{}, c.because(err)
 	}
 	pipes.Start()
-	e, err := c.await(ctx, &cmd, id, answer, pipes)
+	fed, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	go func() {
+		select {
+		case err := <-pipes.Failed():
+			fail(fmt.Errorf("read the input of %s: %w", cmd.Argv[0], err))
+		case <-fed.Done():
+		}
+	}()
+	err = engine.Client{
+		Ended:     p.ended,
+		Terminate: func() { _ = c.send(request{ID: id, Op: opSignal}) },
+		Kill:      func() { _ = c.send(request{ID: id, Op: opKill}) }, // when it fails, the sandbox has ended
+		GiveUp:    func() { c.breakUp(fmt.Errorf("its first process has not ended a command for %s", engine.EndLimit)) },
+	}.Steer(fed, cmd)
+	if fed.Err() != nil {
+		err = context.Cause(fed)
+	}
 	pipes.Finish()
-	if ctx.Err() != nil {
-		return sandboxes.Exit{}, context.Cause(ctx) // an abort counts before an exit
-	}
 	switch {
-	case c.isClosed():
-		return sandboxes.Exit{}, sandboxes.ErrClosed
-	case err != nil:
+	case ctx.Err() != nil:
+		return sandboxes.Exit{}, context.Cause(ctx) // an abort counts before an exit
+	case c.commands.Closed() || err != nil:
 		return sandboxes.Exit{}, c.because(err)
-	case e.Kind == kindRefused:
-		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: refusalOf(e)}
+	case p.end.Kind == kindRefused:
+		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: refusalOf(p.end)}
 	}
-	return exitOf(e), nil
+	return exitOf(p.end), nil
 }
 
-// enter makes room for a command's answer.
-func (c *Client) enter() (uint64, chan event, error) {
+// wait makes room for the end of a command.
+func (c *Client) wait() (uint64, *pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return 0, nil, sandboxes.ErrClosed
+	if c.over {
+		return 0, nil, ErrEnded
 	}
 	c.next++
-	answer := make(chan event, 1)
-	c.waiting[c.next] = answer
-	c.running.Add(1)
-	return c.next, answer, nil
+	p := &pending{ended: make(chan error, 1)}
+	c.waiting[c.next] = p
+	return c.next, p, nil
 }
 
-func (c *Client) leave(id uint64) {
+func (c *Client) forget(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, id)
-	c.running.Done()
 }
 
 // request describes a command to the supervisor.
 func (c *Client) request(id uint64, cmd sandboxes.Command) request {
-	r := request{ID: id, Op: opExec, Argv: cmd.Argv, Dir: c.commands.Dir, Env: c.commands.Env}
+	r := request{ID: id, Op: opExec, Argv: cmd.Argv, Dir: c.common.Dir, Env: c.common.Env}
 	if cmd.Dir != "" {
 		r.Dir = cmd.Dir
 		if !filepath.IsAbs(r.Dir) {
-			r.Dir = filepath.Join(c.commands.Dir, r.Dir)
+			r.Dir = filepath.Join(c.common.Dir, r.Dir)
 		}
 		r.Env = append(slices.Clip(r.Env), "PWD="+r.Dir)
 	}
@@ -150,70 +160,19 @@ func (c *Client) send(r request, files ...*os.File) error {
 	return err
 }
 
-// await returns the answer, or why there is none. The command has then been killed with all it started, or the whole
-// sandbox.
-func (c *Client) await(ctx context.Context, cmd *sandboxes.Command, id uint64, answer <-chan event, pipes *proc.Pipes) (e event, err error) {
-	interrupt, done, failed := cmd.Interrupt, ctx.Done(), pipes.Failed()
-	var grace, patience <-chan time.Time
-	kill := func() {
-		interrupt, done, failed, grace = nil, nil, nil, nil
-		patience = time.After(answerLimit)
-		_ = c.send(request{ID: id, Op: opKill}) // when it fails, the sandbox has ended
-	}
-	for {
-		select {
-		case e = <-answer:
-			return e, err
-		case <-c.heard:
-			select {
-			case e = <-answer: // it came before the end
-				return e, err
-			default:
-			}
-			if err == nil {
-				err = ErrEnded
-			}
-			<-c.gone
-			return e, err
-		case <-done:
-			err = context.Cause(ctx)
-			kill()
-		case cause := <-failed:
-			err = fmt.Errorf("read the input of %s: %w", cmd.Argv[0], cause)
-			kill()
-		case <-interrupt:
-			interrupt = nil
-			_ = c.send(request{ID: id, Op: opSignal})
-			d := cmd.Grace
-			if d <= 0 {
-				d = defaultGrace
-			}
-			grace = time.After(d)
-		case <-grace:
-			kill()
-		case <-patience:
-			c.breakUp(fmt.Errorf("its first process has not ended a command for %s", answerLimit))
-		}
-	}
-}
-
 // breakUp kills a supervisor that does not do its work.
 func (c *Client) breakUp(why error) {
-	c.mu.Lock()
-	c.broken = errors.Join(c.broken, why)
-	c.mu.Unlock()
+	c.commands.Break(fmt.Errorf("the sandbox was killed: %w", why))
 	_ = c.process.Kill()
 }
 
 // because prefers the reason that is known here.
 func (c *Client) because(err error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+	if c.commands.Closed() {
 		return sandboxes.ErrClosed
 	}
-	if c.broken != nil {
-		return fmt.Errorf("the sandbox was killed: %w", c.broken)
+	if why := c.commands.Broken(); why != nil {
+		return why
 	}
 	select {
 	case <-c.heard:
