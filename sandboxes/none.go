@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
@@ -127,18 +125,7 @@ func (s *noneSandbox) Exec(ctx context.Context, cmd Command) (Exit, error) {
 		s.cut.Store(true)
 		return Exit{}, err
 	}
-	return exitOf(exit), nil
-}
-
-func exitOf(e proc.Exit) Exit {
-	exit := Exit{Code: e.Code}
-	if e.Signal != 0 {
-		exit.Signal = unix.SignalName(e.Signal)
-		if exit.Signal == "" { // real-time signals have no name
-			exit.Signal = fmt.Sprintf("SIG%d", int(e.Signal))
-		}
-	}
-	return exit
+	return ExitOf(exit.Code, exit.Signal), nil
 }
 
 // Close kills the running commands and waits for their Execs. If it had to, or if a command was cut short before, it looks for

@@ -9,12 +9,17 @@
 package sandboxes
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrUnsupported is wrapped by Open when the provider cannot meet the spec. The error names the part that it cannot meet.
@@ -216,6 +221,15 @@ type Exit struct {
 	Code int
 	// Signal is the name of the signal that ended it, such as "SIGKILL"; empty when it exited by itself.
 	Signal string
+}
+
+// ExitOf is the Exit of a process that has exited with a code, or was ended by a signal; zero or less: by none.
+func ExitOf(code int, signal syscall.Signal) Exit {
+	if signal <= 0 {
+		return Exit{Code: code}
+	}
+	// Real-time signals have no name.
+	return Exit{Code: 128 + int(signal), Signal: cmp.Or(unix.SignalName(signal), fmt.Sprintf("SIG%d", int(signal)))}
 }
 
 // OK reports a regular exit with status 0.

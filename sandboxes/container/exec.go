@@ -63,7 +63,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: refusal{*s.refused}}
 	case err == nil:
 		b.note(int64(s.report.Killed))
-		return sandboxes.Exit{Code: s.report.Code, Signal: s.report.Signal}, nil
+		return s.report.Exit, nil
 	case b.commands.Closed():
 		return sandboxes.Exit{}, sandboxes.ErrClosed
 	}

@@ -2,7 +2,10 @@ package supervisor
 
 import (
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 func FuzzDecodeEvent(f *testing.F) {
@@ -20,7 +23,7 @@ func FuzzDecodeEvent(f *testing.F) {
 		if len(e.Error) > maxEvent {
 			t.Errorf("%d bytes of error are kept", len(e.Error))
 		}
-		_ = exitOf(e)
+		_ = sandboxes.ExitOf(e.Code, syscall.Signal(e.Signal))
 	})
 }
 

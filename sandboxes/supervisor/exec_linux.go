@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -114,7 +115,7 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	case p.end.Kind == kindRefused:
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: refusalOf(p.end)}
 	}
-	return exitOf(p.end), nil
+	return sandboxes.ExitOf(p.end.Code, syscall.Signal(p.end.Signal)), nil
 }
 
 // wait makes room for the end of a command.
@@ -203,15 +204,3 @@ type startCause struct {
 
 func (e *startCause) Error() string { return e.text }
 func (e *startCause) Unwrap() error { return e.kind }
-
-func exitOf(e event) sandboxes.Exit {
-	exit := sandboxes.Exit{Code: e.Code}
-	if e.Signal != 0 {
-		exit.Code = 128 + e.Signal
-		exit.Signal = unix.SignalName(unix.Signal(e.Signal))
-		if exit.Signal == "" { // real-time signals have no name
-			exit.Signal = fmt.Sprintf("SIG%d", e.Signal)
-		}
-	}
-	return exit
-}

@@ -277,7 +277,7 @@ func (s *server) reapOne() bool {
 		}
 		c.exit = event{ID: c.id, Kind: kindExited, Code: status.ExitStatus()}
 		if status.Signaled() {
-			c.exit.Code, c.exit.Signal = 128+int(status.Signal()), int(status.Signal())
+			c.exit.Signal = int(status.Signal())
 		}
 		close(c.ended)
 	}

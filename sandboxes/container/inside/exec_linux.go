@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
@@ -210,7 +211,7 @@ func (h *helper) wait() Report {
 		h.mu.Lock()
 		if pid == h.root {
 			h.root = 0
-			end = reportOf(ws)
+			end = Report{Exit: sandboxes.ExitOf(ws.ExitStatus(), ws.Signal())}
 		}
 		over := h.root == 0
 		h.mu.Unlock()
@@ -229,17 +230,6 @@ func detach(pid int, sig unix.Signal) {
 	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(sig), 0, 0); errno != 0 {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
-}
-
-func reportOf(ws unix.WaitStatus) Report {
-	if !ws.Signaled() {
-		return Report{Code: ws.ExitStatus()}
-	}
-	r := Report{Code: 128 + int(ws.Signal()), Signal: unix.SignalName(ws.Signal())}
-	if r.Signal == "" {
-		r.Signal = "SIG" + strconv.Itoa(int(ws.Signal()))
-	}
-	return r
 }
 
 // killedForMemory is how many processes of this container the kernel has killed at the memory limit. It is 0 where the kernel

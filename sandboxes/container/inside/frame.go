@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // Kinds of frames between ralph and the helper that runs a command. Each frame is its kind, the length of its payload
@@ -57,8 +59,7 @@ const (
 
 // Report is how a command ended.
 type Report struct {
-	Code   int    `json:"code"`
-	Signal string `json:"signal,omitempty"`
+	Exit sandboxes.Exit `json:"exit"`
 	// Killed is how many processes were killed at the container's memory limit, since it started.
 	Killed int `json:"killed,omitempty"`
 }
