@@ -2,24 +2,20 @@ package sandboxes
 
 import (
 	"io"
-	"reflect"
 	"sync"
+
+	"github.com/ralph-pool/ralph/internal/proc"
 )
 
 // Tee returns the command with its output going to out and errs too, which must not fail. A failing writer of the
 // command's own is not called again, and one that takes both outputs is still called by one goroutine at a time.
 func Tee(cmd Command, out, errs io.Writer) Command {
 	first, second := new(sync.Mutex), new(sync.Mutex)
-	if same(cmd.Stdout, cmd.Stderr) {
+	if proc.Same(cmd.Stdout, cmd.Stderr) {
 		second = first
 	}
 	cmd.Stdout, cmd.Stderr = &tee{log: out, mu: first, to: cmd.Stdout}, &tee{log: errs, mu: second, to: cmd.Stderr}
 	return cmd
-}
-
-// same reports whether both are one writer.
-func same(a, b io.Writer) bool {
-	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }
 
 type tee struct {

@@ -81,7 +81,7 @@ func TestSame(t *testing.T) {
 		"one":          {io.Discard, io.Discard, true},
 		"uncomparable": {uncomparable{}, uncomparable{}, false},
 	} {
-		if got := same(c.a, c.b); got != c.want {
+		if got := Same(c.a, c.b); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}

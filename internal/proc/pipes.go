@@ -57,7 +57,7 @@ func OpenPipes(stdin io.Reader, stdout, stderr io.Writer) (_ *Pipes, err error) 
 	for i, w := range p.writers {
 		switch {
 		case w == nil:
-		case i == 1 && same(stdout, w):
+		case i == 1 && Same(stdout, w):
 			p.ends[2] = p.ends[1]
 		default:
 			if p.outputs[i], p.ends[i+1], err = os.Pipe(); err != nil {
@@ -68,8 +68,8 @@ func OpenPipes(stdin io.Reader, stdout, stderr io.Writer) (_ *Pipes, err error) 
 	return p, nil
 }
 
-// same reports whether both are one writer.
-func same(a, b io.Writer) bool {
+// Same reports whether both are one writer.
+func Same(a, b io.Writer) bool {
 	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }
 

@@ -65,15 +65,15 @@ func (p Program) Call(ctx context.Context, args ...string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s %s has not answered for %s", p.Name, args[0], limit))
 	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	out := limited{over: func() { stop(nil) }}
+	var text bytes.Buffer
+	out := &proc.Limit{To: &text, Room: outputLimit, Full: make(chan struct{})}
 	errs := proc.NewTail(4 << 10)
 	// No mark: the monitor of a container, and the daemon of sbx, descend from a call and have to outlive it.
 	exit, err := proc.Run(ctx, proc.Spec{
-		Argv: p.Argv(args...), Dir: "/", Env: p.Env, Stdin: p.stdin, Stdout: both(&out, p.copies[0]), Stderr: both(errs, p.copies[1]),
+		Argv: p.Argv(args...), Dir: "/", Env: p.Env, Stdin: p.stdin, Stdout: both(out, p.copies[0]), Stderr: both(errs, p.copies[1]),
+		Interrupt: out.Full, Grace: time.Millisecond,
 	})
-	if out.full {
+	if out.Dropped > 0 {
 		return "", fmt.Errorf("%s %s has printed more than %d bytes", p.Name, args[0], outputLimit)
 	}
 	if err != nil {
@@ -84,26 +84,9 @@ func (p Program) Call(ctx context.Context, args ...string) (string, error) {
 		if verb == "image" {
 			verb += " " + args[1]
 		}
-		return out.String(), &CallError{Command: p.Name + " " + verb, Code: exit.Code, Message: LastLine(errs.String())}
+		return text.String(), &CallError{Command: p.Name + " " + verb, Code: exit.Code, Message: LastLine(errs.String())}
 	}
-	return out.String(), nil
-}
-
-// limited keeps what is written up to the limit, and then calls over.
-type limited struct {
-	kept bytes.Buffer
-	full bool
-	over func()
-}
-
-func (l *limited) String() string { return l.kept.String() }
-
-func (l *limited) Write(b []byte) (int, error) {
-	if l.full = l.full || l.kept.Len()+len(b) > outputLimit; l.full {
-		l.over()
-		return len(b), nil
-	}
-	return l.kept.Write(b)
+	return text.String(), nil
 }
 
 func both(a, b io.Writer) io.Writer {

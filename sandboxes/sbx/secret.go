@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
@@ -74,21 +74,9 @@ func (p *Provider) Login(ctx context.Context, service string, out io.Writer) err
 	if err := checkService(service); err != nil {
 		return err
 	}
-	both := &shared{to: out}
+	both := &proc.Merged{To: out}
 	_, err := p.program().Limit(oauthLimit).Copy(both, both).Call(ctx, "secret", "set", service, "--oauth")
 	return err
-}
-
-// shared is a writer that two goroutines write to.
-type shared struct {
-	mu sync.Mutex
-	to io.Writer // guarded by mu
-}
-
-func (s *shared) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.to.Write(b)
 }
 
 // SetSecret gives sbx the secret of a service, for all sandboxes or for the scope that flags of sbx name.
