@@ -23,21 +23,13 @@ type gitFile struct {
 	Content  []byte `json:"content"`
 }
 
-// SaveGitFile saves the worktree's .git file in a folder that no command can write to.
+// SaveGitFile saves the worktree's .git file, which Spec.Check has seen, in a folder that no command can write to.
 func SaveGitFile(folder, worktree string) error {
-	path := filepath.Join(worktree, ".git")
-	info, err := os.Lstat(path)
+	content, err := os.ReadFile(filepath.Join(worktree, ".git"))
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a file: the worktree is not a linked one", path)
-	}
-	f := gitFile{Worktree: worktree}
-	if f.Content, err = os.ReadFile(path); err != nil {
-		return err
-	}
-	text, err := json.Marshal(f)
+	text, err := json.Marshal(gitFile{worktree, content})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 
@@ -69,18 +68,9 @@ func (n *None) Open(ctx context.Context, spec Spec) (Sandbox, error) {
 	if spec.RequireIsolation {
 		return nil, Fixable(fmt.Errorf("sandbox none does not isolate: %w", ErrUnsupported), Fix{Setting: SetProvider})
 	}
-	if spec.Run == "" {
-		return nil, errors.New("open sandbox none: the run has no id")
-	}
-	if !filepath.IsAbs(spec.Worktree) {
-		return nil, fmt.Errorf("open sandbox none: worktree %q is not an absolute path", spec.Worktree)
-	}
-	info, err := os.Stat(spec.Worktree)
-	if err != nil {
+	// The rest of the spec is for others.
+	if err := (Spec{Run: spec.Run, Worktree: spec.Worktree}).Check(); err != nil {
 		return nil, fmt.Errorf("open sandbox none: %w", err)
-	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("open sandbox none: %s is not a folder", spec.Worktree)
 	}
 	return &noneSandbox{
 		run: spec.Run, dir: spec.Worktree, env: slices.Concat(n.env, []string{"PWD=" + spec.Worktree}, spec.Env),

@@ -71,12 +71,12 @@ func TestNoneRefusesToOpen(t *testing.T) {
 		{"no run", sandboxes.Spec{Worktree: dir}, "open sandbox none: the run has no id"},
 		{
 			"relative", sandboxes.Spec{Run: "r", Worktree: "here"},
-			`open sandbox none: worktree "here" is not an absolute path`,
+			`open sandbox none: worktree "here" is not a clean absolute path`,
 		},
-		{"file", sandboxes.Spec{Run: "r", Worktree: file}, "open sandbox none: " + file + " is not a folder"},
+		{"file", sandboxes.Spec{Run: "r", Worktree: file}, "open sandbox none: worktree " + file + " is not a folder"},
 		{
 			"missing", sandboxes.Spec{Run: "r", Worktree: dir + "/gone"},
-			"open sandbox none: stat " + dir + "/gone: no such file or directory",
+			"open sandbox none: worktree: stat " + dir + "/gone: no such file or directory",
 		},
 	}
 	for _, tt := range tests {

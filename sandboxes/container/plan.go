@@ -121,32 +121,11 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 
 // checkSpec refuses a spec that no engine could meet.
 func (p *Provider) checkSpec(spec sandboxes.Spec) error {
-	if spec.Run == "" || strings.ContainsAny(spec.Run, "\n\x00") {
-		return fmt.Errorf("%q is not a run id", spec.Run)
+	if err := spec.Check(); err != nil {
+		return err
 	}
 	if spec.Name != "" && !nameFormat().MatchString(spec.Name) {
 		return fmt.Errorf("%q cannot be the name of a container", spec.Name)
-	}
-	for _, dir := range slices.Concat([]string{spec.Worktree, spec.GitDir, spec.Home}, spec.Objects) {
-		if dir == "" && spec.Worktree != "" {
-			continue
-		}
-		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
-			return fmt.Errorf("%q is not a clean absolute path", dir)
-		}
-		if info, err := os.Stat(dir); err != nil {
-			return err
-		} else if !info.IsDir() {
-			return fmt.Errorf("%s is not a folder", dir)
-		}
-	}
-	if spec.GitDir != "" {
-		git := filepath.Join(spec.Worktree, ".git")
-		if info, err := os.Lstat(git); err != nil {
-			return err
-		} else if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a file: the worktree is not a linked one", git)
-		}
 	}
 	if spec.Disk != nil {
 		if spec.GitDir+spec.Home != "" || len(spec.Objects)+len(spec.Mounts) > 0 {
@@ -165,11 +144,6 @@ func (p *Provider) checkSpec(spec sandboxes.Spec) error {
 		if p.config.Network != "none" {
 			return fmt.Errorf("with network %s the egress proxy is not the only egress: %w; leave the network at its default",
 				p.config.Network, sandboxes.ErrUnsupported)
-		}
-		if info, err := os.Stat(spec.Egress); err != nil {
-			return err
-		} else if info.Mode()&os.ModeSocket == 0 {
-			return fmt.Errorf("%s is not a socket", spec.Egress)
 		}
 	}
 	return nil

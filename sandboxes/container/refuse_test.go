@@ -133,9 +133,9 @@ func TestRefusesToOpen(t *testing.T) {
 		spec   sandboxes.Spec
 		want   string
 	}{
-		"no run":            {container.Config{}, sandboxes.Spec{Worktree: dir}, `"" is not a run id`},
-		"relative worktree": {container.Config{}, sandboxes.Spec{Run: "r", Worktree: "x"}, `"x" is not a clean absolute path`},
-		"no .git":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, GitDir: dir}, "lstat " + dir + "/.git: no such file or directory"},
+		"no run":            {container.Config{}, sandboxes.Spec{Worktree: dir}, "the run has no id"},
+		"relative worktree": {container.Config{}, sandboxes.Spec{Run: "r", Worktree: "x"}, `worktree "x" is not a clean absolute path`},
+		"no .git":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, GitDir: dir}, "worktree " + dir + " has no .git file: it is not a linked worktree"},
 		"helper":            {container.Config{Helper: container.Helper{Args: []string{"inside"}}}, good, "the helper has arguments and no path"},
 		"image is a flag":   {container.Config{Image: "--privileged"}, good, `image "--privileged" starts with a dash`},
 		"home with colon":   {container.Config{Home: "/a:b"}, good, `home "/a:b" inside is not a clean absolute path without ':' and ','`},
@@ -150,7 +150,7 @@ func TestRefusesToOpen(t *testing.T) {
 		"moved copy":        {container.Config{Workdir: "/w"}, sandboxes.Spec{Run: "r", Worktree: dir, Disk: &sandboxes.Disk{}}, `working folder "/w": copied files keep the path that they have outside`},
 		"disk and host":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Objects: []string{dir}, Disk: &sandboxes.Disk{}}, "with a disk of its own the sandbox is shown no host files: sandbox cannot do this"},
 		"disk and home":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Home: dir, Disk: &sandboxes.Disk{}}, "with a disk of its own the sandbox is shown no host files: sandbox cannot do this"},
-		"no home":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Home: dir + "/gone"}, "stat " + dir + "/gone: no such file or directory"},
+		"no home":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Home: dir + "/gone"}, "home: stat " + dir + "/gone: no such file or directory"},
 		"disk on ralph":     {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, Disk: &sandboxes.Disk{Folders: map[string]string{"/.ralph/x": "x"}}}, "/.ralph/x is ralph's own place inside"},
 		"env":               {container.Config{Env: []string{"SECRET"}}, good, `environment entry "SECRET" is not NAME=VALUE`},
 		"missing mount":     {engine, mount(dir+"/gone", "/x"), "mount " + dir + "/gone: it does not exist on the host"},

@@ -35,12 +35,12 @@ type plan struct {
 
 // newPlan checks a spec and makes its plan for this host.
 func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
-	if err := supervisor.CheckSpec(spec); err != nil {
+	if err := spec.Check(); err != nil {
 		return nil, err
 	}
 	l := spec.Limits.WithDefaults()
 	out := &plan{
-		Run: spec.Run, UID: os.Getuid(), GID: os.Getgid(), Worktree: filepath.Clean(spec.Worktree),
+		Run: spec.Run, UID: os.Getuid(), GID: os.Getgid(), Worktree: spec.Worktree,
 		Memory: l.Memory, PIDs: l.PIDs, Disk: l.Disk,
 	}
 	for _, path := range slices.Concat(supervisor.SystemPaths(), p.show, settings()) {
@@ -101,9 +101,6 @@ func (p *plan) addSpec(spec sandboxes.Spec) error {
 	}
 	if spec.GitDir != "" {
 		if err := p.addFolder("private repository", spec.GitDir, &p.Write); err != nil {
-			return err
-		}
-		if err := supervisor.CheckGitFile(spec.Worktree); err != nil {
 			return err
 		}
 	}

@@ -45,12 +45,12 @@ func (p *plan) addLower(spec sandboxes.Spec) error {
 			return err
 		}
 		p.Lower = append(p.Lower, lower.place)
-		p.Shown = append(p.Shown, shown{Host: filepath.Clean(lower.host), Inside: lower.place})
+		p.Shown = append(p.Shown, shown{Host: lower.host, Inside: lower.place})
 	}
 	if len(p.Lower) == 0 {
 		return nil
 	}
-	parent, name := filepath.Split(filepath.Clean(spec.Worktree))
+	parent, name := filepath.Split(spec.Worktree)
 	if name == workName || strings.ContainsAny(name, `\,:`) {
 		return fmt.Errorf("worktree %s: its name cannot be that of an upper folder", spec.Worktree)
 	}
@@ -70,7 +70,7 @@ func (p *plan) ownTree(who identity) error {
 	if len(p.Lower) == 0 || !who.root {
 		return nil
 	}
-	parent := filepath.Dir(filepath.Clean(p.Worktree))
+	parent := filepath.Dir(p.Worktree)
 	if uid, gid, err := owner(parent); err != nil || uid == who.hostUID && gid == who.hostGID {
 		return err
 	}

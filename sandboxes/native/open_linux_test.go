@@ -24,7 +24,7 @@ func TestRefusesToOpen(t *testing.T) {
 		want string
 	}{
 		"no run":   {sandboxes.Spec{Worktree: dir}, "the run has no id"},
-		"relative": {sandboxes.Spec{Run: "r", Worktree: "here"}, `worktree "here" is not an absolute path`},
+		"relative": {sandboxes.Spec{Run: "r", Worktree: "here"}, `worktree "here" is not a clean absolute path`},
 		"file":     {sandboxes.Spec{Run: "r", Worktree: file}, "worktree DIR/file is not a folder"},
 		"missing":  {sandboxes.Spec{Run: "r", Worktree: dir + "/gone"}, "worktree: stat DIR/gone: no such file or directory"},
 		"root":     {sandboxes.Spec{Run: "r", Worktree: "/"}, "worktree / is in a place that the sandbox needs for itself"},

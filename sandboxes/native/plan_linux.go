@@ -59,7 +59,7 @@ type shown struct {
 
 // newPlan checks a spec and makes its plan for this host.
 func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
-	if err := supervisor.CheckSpec(spec); err != nil {
+	if err := spec.Check(); err != nil {
 		return nil, err
 	}
 	l := spec.Limits.WithDefaults()
@@ -88,12 +88,9 @@ func (p *plan) addSpec(spec sandboxes.Spec) error {
 	if !filepath.IsAbs(p.Workdir) || supervisor.Reserved(p.Workdir) {
 		return fmt.Errorf("the worktree cannot be shown at %q", p.Workdir)
 	}
-	p.Shown = append(p.Shown, shown{Host: filepath.Clean(spec.Worktree), Inside: p.Workdir, Write: !spec.ReadOnly})
+	p.Shown = append(p.Shown, shown{Host: spec.Worktree, Inside: p.Workdir, Write: !spec.ReadOnly})
 	if spec.GitDir != "" {
 		if err := p.addFolder("private repository", spec.GitDir, true); err != nil {
-			return err
-		}
-		if err := supervisor.CheckGitFile(spec.Worktree); err != nil {
 			return err
 		}
 	}
@@ -111,7 +108,7 @@ func (p *plan) addSpec(spec sandboxes.Spec) error {
 		if _, err := supervisor.CheckFolder("home", spec.Home); err != nil {
 			return err
 		}
-		at := shown{Host: filepath.Clean(spec.Home), Inside: home, Write: true}
+		at := shown{Host: spec.Home, Inside: home, Write: true}
 		if !spec.FillHome {
 			at.Inside, at.Write, p.HomeLayer = layerPlace, false, true
 		}
@@ -129,7 +126,6 @@ func (p *plan) addFolder(name, path string, write bool) error {
 	if _, err := supervisor.CheckFolder(name, path); err != nil {
 		return err
 	}
-	path = filepath.Clean(path)
 	p.Shown = append(p.Shown, shown{Host: path, Inside: path, Write: write})
 	return nil
 }

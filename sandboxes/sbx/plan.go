@@ -41,9 +41,6 @@ type plan struct {
 
 // plan refuses a spec that sbx could not meet, before something is made.
 func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
-	if spec.Run == "" {
-		return nil, errors.New("the run has no id")
-	}
 	if spec.Egress != "" {
 		return nil, fmt.Errorf("ralph's egress proxy does not reach into a microVM: %w; sbx lets out what its policy allows", sandboxes.ErrUnsupported)
 	}
@@ -66,12 +63,16 @@ func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 		if m.Inside != m.Host {
 			return nil, fmt.Errorf("mount %s at %s: %w; sbx shows a folder only at its own path", m.Host, m.Inside, sandboxes.ErrUnsupported)
 		}
-		if _, _, err := m.Source(); err != nil {
+		_, info, err := m.Source()
+		if err != nil {
 			return nil, fmt.Errorf("mount %s: %w", m.Host, err)
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("%s is not a folder, and sbx shows only those", m.Host)
 		}
 	}
 	for _, dir := range pl.folders() {
-		if err := folder(dir); err != nil {
+		if err := shareable(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -89,18 +90,6 @@ func (pl *plan) folders() []string {
 		all = append(all, m.Host)
 	}
 	return all
-}
-
-func folder(dir string) error {
-	if err := shareable(dir); err != nil {
-		return err
-	}
-	if info, err := os.Stat(dir); err != nil {
-		return err
-	} else if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder, and sbx shows only those", dir)
-	}
-	return nil
 }
 
 // create is the command line that makes the microVM.

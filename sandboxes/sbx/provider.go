@@ -97,6 +97,9 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	if err := p.Reap(ctx, spec.Run); err != nil {
 		return nil, err
 	}
+	if err := spec.Check(); err != nil { // now the .git file is back in its place
+		return nil, err
+	}
 	if spec.Name != "" { // whose it is would be lost with a second one of that name
 		if taken, err := p.listed(ctx, spec.Name); err != nil {
 			return nil, err

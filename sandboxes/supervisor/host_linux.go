@@ -1,10 +1,7 @@
 package supervisor
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,53 +52,14 @@ func Path(host string, seen func(dir string) bool) string {
 	return strings.Join(dirs, ":")
 }
 
-// CheckSpec refuses a spec that cannot be met on any host.
-func CheckSpec(spec sandboxes.Spec) error {
-	if spec.Run == "" {
-		return errors.New("the run has no id")
-	}
-	if strings.ContainsRune(spec.Run, 0) {
-		return errors.New("the run's id contains a NUL byte")
-	}
-	if spec.Egress == "" {
-		return nil
-	}
-	info, err := os.Stat(spec.Egress)
-	if err != nil {
-		return fmt.Errorf("egress socket: %w", err)
-	}
-	if info.Mode()&fs.ModeSocket == 0 {
-		return fmt.Errorf("egress socket %s is not a socket", spec.Egress)
-	}
-	return nil
-}
-
-// CheckGitFile refuses a worktree whose .git is no file that could name the private repository.
-func CheckGitFile(worktree string) error {
-	if info, err := os.Lstat(filepath.Join(worktree, ".git")); err != nil || !info.Mode().IsRegular() {
-		return fmt.Errorf("worktree %s has no .git file: it is not a linked worktree", worktree)
-	}
-	return nil
-}
-
-// CheckFolder refuses a folder that does not exist, and those that no sandbox may show. name says what it is for. It
-// returns the path with all links followed.
+// CheckFolder refuses a folder that no sandbox may show. name says what it is for. It returns the path with all links
+// followed.
 func CheckFolder(name, path string) (string, error) {
-	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%s %q is not an absolute path", name, path)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	if !info.IsDir() {
-		return "", fmt.Errorf("%s %s is not a folder", name, path)
-	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	if Reserved(real) || Reserved(filepath.Clean(path)) {
+	if Reserved(real) || Reserved(path) {
 		return "", sandboxes.Fixable(fmt.Errorf("%s %s is in a place that the sandbox needs for itself", name, path),
 			sandboxes.Fix{Setting: sandboxes.SetPlace}, sandboxes.Fix{Setting: sandboxes.SetProvider})
 	}
