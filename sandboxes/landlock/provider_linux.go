@@ -10,7 +10,6 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
@@ -38,25 +37,7 @@ func New(c Config) *Provider {
 }
 
 // Check runs a command in a sandbox. The error is one line that says what is missing and how to fix it.
-func (p *Provider) Check(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	dir, remove, err := tempdir.Held("ralph-check-")
-	if err != nil {
-		return fmt.Errorf("check sandbox landlock: %w", err)
-	}
-	defer func() { _ = remove() }()
-	box, err := p.Open(ctx, sandboxes.Spec{Run: "check-" + dir, Worktree: dir})
-	if err != nil {
-		return err
-	}
-	exit, err := box.Exec(ctx, sandboxes.Command{Argv: []string{"true"}})
-	if err == nil && !exit.OK() {
-		err = fmt.Errorf("check sandbox landlock: true ended with %+v", exit)
-	}
-	return errors.Join(err, box.Close(context.WithoutCancel(ctx)))
-}
+func (p *Provider) Check(ctx context.Context) error { return supervisor.Try(ctx, p) }
 
 // Open makes a sandbox.
 func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {

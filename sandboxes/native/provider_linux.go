@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
-	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
@@ -55,22 +54,8 @@ func (p *Provider) Capabilities() sandboxes.Capabilities {
 	return c
 }
 
-// Check opens a sandbox and closes it again. The error is one line that says what is missing and how to fix it.
-func (p *Provider) Check(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	dir, remove, err := tempdir.Held("ralph-check-")
-	if err != nil {
-		return fmt.Errorf("check sandbox native: %w", err)
-	}
-	defer func() { _ = remove() }()
-	box, err := p.Open(ctx, sandboxes.Spec{Run: "check-" + dir, Worktree: dir})
-	if err != nil {
-		return err
-	}
-	return box.Close(context.WithoutCancel(ctx)) // or a Check that is stopped now leaves it
-}
+// Check runs a command in a sandbox. The error is one line that says what is missing and how to fix it.
+func (p *Provider) Check(ctx context.Context) error { return supervisor.Try(ctx, p) }
 
 // Start starts the init process of a run's next sandbox.
 func (p *Provider) Start(run string) (done func()) {

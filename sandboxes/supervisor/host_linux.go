@@ -1,11 +1,14 @@
 package supervisor
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -69,4 +72,25 @@ func CheckFolder(name, path string) (string, error) {
 // Reserved reports whether a clean path is the root or belongs to the kernel's file systems.
 func Reserved(path string) bool {
 	return path == "/" || sandboxes.Within(path, "/proc") || sandboxes.Within(path, "/sys") || sandboxes.Within(path, "/dev")
+}
+
+// Try runs a command in a sandbox of a provider.
+func Try(ctx context.Context, p sandboxes.Provider) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	dir, remove, err := tempdir.Held("ralph-check-")
+	if err != nil {
+		return fmt.Errorf("check sandbox %s: %w", p.Name(), err)
+	}
+	defer func() { _ = remove() }()
+	box, err := p.Open(ctx, sandboxes.Spec{Run: "check-" + dir, Worktree: dir})
+	if err != nil {
+		return err
+	}
+	exit, err := box.Exec(ctx, sandboxes.Command{Argv: []string{"true"}})
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("check sandbox %s: true ended with %+v", p.Name(), exit)
+	}
+	return errors.Join(err, box.Close(context.WithoutCancel(ctx))) // or a check that is stopped now leaves it
 }
