@@ -27,8 +27,7 @@
 //
 // For a sandbox provider whose Spec has an Egress socket:
 //
-//	f, err := egress.NewForwarder(ctx, egress.ForwardConfig{Socket: path}) // in the new network namespace
-//	go f.Run(ctx)                                                           // until the sandbox ends
+//	stop, err := egress.Start(egress.ForwardConfig{Socket: path}) // in the new network namespace; stop it with the sandbox
 //	// and for every command: egress.Env() in its environment, egress.ResolvConf as its /etc/resolv.conf
 //
 // Everything exported is safe for use by several goroutines.

@@ -199,6 +199,22 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	return err
 }
 
+// Start makes a Forwarder and runs it until stop is called, which can be called again.
+func Start(c ForwardConfig) (stop func(), err error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	f, err := NewForwarder(ctx, c)
+	if err != nil {
+		cancel(err)
+		return nil, err
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = f.Run(ctx) }) // without it commands have no network, which they see
+	return func() {
+		cancel(nil)
+		running.Wait()
+	}, nil
+}
+
 // through forwards a connection to the proxy or an endpoint.
 func (f *Forwarder) through(p preface) func(context.Context, net.Conn) {
 	return func(ctx context.Context, c net.Conn) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
@@ -24,7 +23,6 @@ type relay struct {
 
 // openRelay forwards connections of the user to the egress socket.
 func openRelay(socket string, uid int) (*relay, error) {
-	ctx, cancel := context.WithCancelCause(context.Background())
 	d := &relay{}
 	var pairs []string
 	listen := func(ctx context.Context, known netip.AddrPort) (net.Listener, error) {
@@ -39,18 +37,11 @@ func openRelay(socket string, uid int) (*relay, error) {
 		d.ports, pairs = append(d.ports, at.Port()), append(pairs, known.String(), at.String())
 		return &userListener{l, uid}, nil
 	}
-	f, err := egress.NewForwarder(ctx, egress.ForwardConfig{Socket: socket, Listen: listen})
+	stop, err := egress.Start(egress.ForwardConfig{Socket: socket, Listen: listen})
 	if err != nil {
-		cancel(err)
 		return nil, err
 	}
-	d.replacer = strings.NewReplacer(pairs...)
-	var running sync.WaitGroup
-	running.Go(func() { _ = f.Run(ctx) }) // without it commands have no network, which they see
-	d.stop = sync.OnceFunc(func() {
-		cancel(nil)
-		running.Wait()
-	})
+	d.replacer, d.stop = strings.NewReplacer(pairs...), stop
 	return d, nil
 }
 

@@ -1,13 +1,11 @@
 package native
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"runtime"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -40,7 +38,7 @@ func live(conn *net.UnixConn) error {
 	}
 	if out != nil {
 		defer func() { _ = out.Close() }()
-		stop, err := forward(fmt.Sprintf("/proc/self/fd/%d", out.Fd()))
+		stop, err := egress.Start(egress.ForwardConfig{Socket: fmt.Sprintf("/proc/self/fd/%d", out.Fd())})
 		if err != nil {
 			return fmt.Errorf("forward to the egress socket: %w", err)
 		}
@@ -127,20 +125,4 @@ func (p *plan) openEgress(given []*os.File) (*os.File, error) {
 		return nil, fmt.Errorf("open the egress socket %s: %w", p.Egress, err)
 	}
 	return os.NewFile(uintptr(fd), p.Egress), nil
-}
-
-// forward forwards what commands send to the egress socket, until stop is called.
-func forward(socket string) (stop func(), err error) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	f, err := egress.NewForwarder(ctx, egress.ForwardConfig{Socket: socket})
-	if err != nil {
-		cancel(err)
-		return nil, err
-	}
-	var running sync.WaitGroup
-	running.Go(func() { _ = f.Run(ctx) }) // without it commands have no network, which they see
-	return func() {
-		cancel(nil)
-		running.Wait()
-	}, nil
 }
