@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -48,19 +46,7 @@ func Crash(t *testing.T, p interface {
 }) (run string) {
 	t.Helper()
 	dir := t.TempDir()
-	life := filepath.Join(dir, "life")
-	if err := unix.Mkfifo(life, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(life, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	read, err := os.OpenFile(life, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = read.Close() }()
-
+	read := fifo(t, filepath.Join(dir, "life"))
 	run = "crash-" + rand.Text()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), Crashing+"="+run), os.Stderr

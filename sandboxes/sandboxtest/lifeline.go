@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,21 +34,27 @@ const hold = "exec 9>\"${LIFELINE:-lifeline}\"\n"
 func (r *room) lifeline() *lifeline {
 	r.Helper()
 	path := r.pipe
-	if err := unix.Mkfifo(path, 0o666); err != nil {
-		r.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
-		r.Fatal(err)
-	}
-	l := &lifeline{room: r}
-	var err error
-	if l.read, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil {
-		r.Fatal(err)
-	}
-	r.Cleanup(func() { _ = l.read.Close() })
+	l := &lifeline{room: r, read: fifo(r.T, path)}
 	l.startHolder(path)
 	l.lines = bufio.NewReader(l.read)
 	return l
+}
+
+// fifo makes a FIFO that everybody can write to, and opens it for reading.
+func fifo(t *testing.T, path string) *os.File {
+	t.Helper()
+	if err := unix.Mkfifo(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
+	read, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = read.Close() })
+	return read
 }
 
 // ready waits until n processes have the lifeline open.
