@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -74,42 +75,33 @@ const (
 // withDefaults fills in the defaults. It reads nothing that may change later.
 func (c Config) withDefaults(image sandboxes.Fix) (Config, error) {
 	var errs []error
-	set := func(field *string, value func() (string, error)) {
-		if *field != "" {
-			return
-		}
-		v, err := value()
-		if err != nil {
-			errs = append(errs, err)
-		}
-		*field = v
-	}
-	set(&c.StateDir, func() (string, error) {
+	if c.StateDir == "" {
 		dir, err := os.UserCacheDir()
-		return filepath.Join(dir, "ralph", "containers"), err
-	})
-	set(&c.Helper.Path, func() (string, error) {
-		if c.Helper.Args != nil {
-			return "", errors.New("the helper has arguments and no path")
-		}
-		if runtime.GOOS != "linux" {
-			return "", errors.New("containers need ralph's program for Linux: build it with " +
-				"GOOS=linux CGO_ENABLED=0 go build ./cmd/ralph, and name it")
-		}
-		c.Helper.Args = reexec.Args(role)
-		path, err := os.Executable()
-		return path, errors.Join(reexec.Check(), err)
-	})
-	if c.Home == "" {
-		c.Home = "/home/agent"
+		c.StateDir, errs = filepath.Join(dir, "ralph", "containers"), append(errs, err)
 	}
-	if c.Network == "" {
-		c.Network = "none"
+	if c.Helper.Path == "" {
+		var err error
+		c.Helper, err = c.Helper.own()
+		errs = append(errs, err)
 	}
+	c.Home, c.Network = cmp.Or(c.Home, "/home/agent"), cmp.Or(c.Network, "none")
 	if c.HostEnv == nil {
 		c.HostEnv = os.Environ()
 	}
 	return c, errors.Join(append(errs, c.problems(image)...)...)
+}
+
+// own is this program as the helper.
+func (h Helper) own() (Helper, error) {
+	switch {
+	case h.Args != nil:
+		return h, errors.New("the helper has arguments and no path")
+	case runtime.GOOS != "linux":
+		return h, errors.New("containers need ralph's program for Linux: build it with " +
+			"GOOS=linux CGO_ENABLED=0 go build ./cmd/ralph, and name it")
+	}
+	path, err := os.Executable()
+	return Helper{Path: path, Args: reexec.Args(role)}, errors.Join(reexec.Check(), err)
 }
 
 // unfiltered reports that Args turn the engine's filter of system calls off; then ralph's own is left out, too.
