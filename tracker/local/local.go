@@ -67,9 +67,8 @@ type Config struct {
 
 // Tracker is a folder of issue files. Make one with New.
 type Tracker struct {
-	cfg  Config
-	dir  string // absolute
-	gate chan struct{}
+	cfg Config
+	dir string // absolute
 	// tried are the files of the last listing whose labels can be edited: to try takes longer than to read them.
 	tried atomic.Pointer[map[[sha256.Size]byte]bool]
 }
@@ -91,7 +90,7 @@ func New(cfg Config) (*Tracker, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Tracker{cfg: cfg, dir: dir, gate: make(chan struct{}, 1)}, nil
+	return &Tracker{cfg: cfg, dir: dir}, nil
 }
 
 // Name is "local".

@@ -18,25 +18,14 @@ const hiddenLock = ".ralph.lock"
 // lock waits until no other goroutine or process writes in the folder. The kernel releases the lock of a process that
 // dies.
 func (t *Tracker) lock(ctx context.Context) (unlock func(), err error) {
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, context.Cause(ctx))
-	}
-	select {
-	case t.gate <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, context.Cause(ctx))
-	}
 	f, err := t.lockFile()
-	if err != nil {
-		<-t.gate
-		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, err)
-	}
-	if err := filelock.Wait(ctx, f); err != nil {
+	if err == nil {
+		if err = filelock.Wait(ctx, f); err == nil {
+			return func() { f.Close() }, nil
+		}
 		f.Close()
-		<-t.gate
-		return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, err)
 	}
-	return func() { f.Close(); <-t.gate }, nil
+	return nil, fmt.Errorf("lock %s: %w", t.cfg.Dir, err)
 }
 
 // lockFile opens the lock file. It is never removed: a lock on a removed file would exclude nobody.
