@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
@@ -20,7 +19,7 @@ import (
 const MaxText = 65536
 
 // A report's first line names the run, and its mark proves that ralph wrote it about this issue.
-var markLine = pattern.Lazy(`^<!-- ralph:report run=([A-Za-z0-9_-]*) mac=([0-9a-f]{64}) -->\r?\n`)
+var markLine = pattern.Lazy(`^<!-- ralph:report run=[A-Za-z0-9_-]* mac=([0-9a-f]{64}) -->\r?\n`)
 
 // Signer marks reports of one project.
 type Signer struct {
@@ -33,24 +32,6 @@ func (s Signer) Mark(number int) string {
 	h := hmac.New(sha256.New, s.Key)
 	_, _ = fmt.Fprintf(h, "ralph report 2\x00%s\x00%d", s.Scope, number) // a hash takes everything
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// marked reads the run and the mark from a report's first line.
-func marked(text string) (run, mac string, ok bool) {
-	m := markLine().FindStringSubmatch(text)
-	if m == nil {
-		return "", "", false
-	}
-	return m[1], m[2], true
-}
-
-// newest are the posts of the run that the last one is about: an older ralph left one for each run.
-func newest(posts []Post) []Post {
-	last, _, _ := marked(posts[len(posts)-1].Body)
-	return slices.DeleteFunc(posts, func(p Post) bool {
-		run, _, _ := marked(p.Body)
-		return run != last
-	})
 }
 
 // IsOwn reports whether a text has the first line of a report or a reply. Only a text of ralph's own account is one.
@@ -73,8 +54,8 @@ type Poster struct {
 }
 
 // Report writes the issue's report as one post, or edits the one that is there, whichever run it was about. It is never
-// posted a second time: after a write that may have happened it looks first. A second post of one run, left by a lost
-// answer, is deleted.
+// posted a second time: after a write that may have happened it looks first. A second post, left by a lost answer, is
+// deleted.
 func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Poster) error {
 	own := s.Mark(number)
 	mark := cmp.Or(r.Mark, own)
@@ -82,8 +63,8 @@ func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Post
 	line := fmt.Sprintf("<!-- ralph:report run=%s mac=%s -->\n", run, mark)
 	body := line + tracker.Fit(r.Body, MaxText-len(line))
 	match := func(text string) bool {
-		_, mac, ok := marked(text)
-		return ok && (hmac.Equal([]byte(mac), []byte(mark)) || hmac.Equal([]byte(mac), []byte(own)))
+		m := markLine().FindStringSubmatch(text)
+		return m != nil && (hmac.Equal([]byte(m[1]), []byte(mark)) || hmac.Equal([]byte(m[1]), []byte(own)))
 	}
 	found, err := p.Find(ctx, match)
 	if err != nil {
@@ -98,7 +79,6 @@ func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Post
 			return failed
 		}
 	}
-	found = newest(found)
 	if found[0].Body != body {
 		if err := p.Edit(ctx, found[0].ID, body); err != nil {
 			return fmt.Errorf("edit the report on #%d: %w", number, err)
