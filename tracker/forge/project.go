@@ -43,6 +43,9 @@ type Calls struct {
 	Threads func(ctx context.Context, request int) ([]Thread, error)
 	// ReplyToThread adds a comment to a review thread.
 	ReplyToThread func(ctx context.Context, request int, thread, body string) error
+	// MergeLater and KeepOpen are those of tracker.AutoMerger, for a request of ralph's own.
+	MergeLater func(ctx context.Context, request int, commit string) (refused string, err error)
+	KeepOpen   func(ctx context.Context, request int) error
 }
 
 // Project is one project on a forge: what trackers do in the same way on all forges. A tracker embeds it. It is safe for

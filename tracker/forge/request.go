@@ -121,6 +121,24 @@ func (p *Project) OwnRequest(ctx context.Context, head string) (Request, error) 
 	return Request{}, err
 }
 
+// MergeLater implements tracker.AutoMerger.
+func (p *Project) MergeLater(ctx context.Context, head, commit string) (refused string, err error) {
+	own, err := p.OwnRequest(ctx, head)
+	if err != nil || own.Number == 0 {
+		return "no request of ralph's is open for it", err
+	}
+	return p.calls.MergeLater(ctx, own.Number, commit)
+}
+
+// KeepOpen implements tracker.AutoMerger.
+func (p *Project) KeepOpen(ctx context.Context, head string) error {
+	own, err := p.OwnRequest(ctx, head)
+	if err != nil || own.Number == 0 {
+		return err
+	}
+	return p.calls.KeepOpen(ctx, own.Number)
+}
+
 // ownHead is the branch of a request of ralph's account; empty for another's.
 func (p *Project) ownHead(ctx context.Context, number int) (string, error) {
 	self, err := p.Identity(ctx)

@@ -123,6 +123,7 @@ func New(cfg Config) (*Tracker, error) {
 		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.issue(ctx, key); return err },
 		Home: t.home, Comments: t.comments, Poster: t.poster, React: t.graph.React, Marked: t.graph.Marked,
 		Requests: t.requests, Request: t.request, Threads: t.graph.Threads, ReplyToThread: t.graph.ReplyToThread,
+		MergeLater: t.graph.MergeLater, KeepOpen: t.graph.KeepOpen,
 	})
 	return t, nil
 }

@@ -13,30 +13,21 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// MergeLater implements tracker.AutoMerger, by auto-merge or the project's merge train. GitLab merges a request at once that
-// has no pipeline: such a one is refused.
-func (t *Tracker) MergeLater(ctx context.Context, head, commit string) (refused string, err error) {
-	m, err := t.merging(ctx, head)
-	if err != nil {
-		return "", err
-	}
-	p, err := t.pipelineOf(ctx, m)
+// mergeLater does it by auto-merge or the project's merge train. GitLab merges a request at once that has no pipeline: such a
+// one is refused.
+func (t *Tracker) mergeLater(ctx context.Context, iid int, commit string) (refused string, err error) {
+	m, p, err := t.withPipeline(ctx, iid)
 	// GitLab makes the pipeline some time after the push.
-	for n := 1; err == nil && m != nil && m.SHA == commit && p == nil && n < retry.Attempts; n++ {
+	for n := 1; err == nil && m.SHA == commit && p == nil && n < retry.Attempts; n++ {
 		if err := t.Stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
 			return "", err
 		}
-		if m, err = t.merging(ctx, head); err == nil {
-			p, err = t.pipelineOf(ctx, m)
-		}
+		m, p, err = t.withPipeline(ctx, iid)
 	}
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case m == nil:
-		return "no request of ralph's is open for it", nil
-	case m.SHA != commit:
+	if m.SHA != commit {
 		return "the request's head is not what has been checked", nil
 	}
 	why := ""
@@ -66,10 +57,20 @@ func (t *Tracker) MergeLater(ctx context.Context, head, commit string) (refused 
 	return fmt.Sprintf("%s; ralph's account has to be allowed to merge into %s, in the project's settings of protected branches", tracker.Line(err.Error(), 300), m.TargetBranch), nil
 }
 
+// withPipeline reads a merge request and the pipeline of its head commit.
+func (t *Tracker) withPipeline(ctx context.Context, iid int) (*gl.MergeRequest, *gl.Pipeline, error) {
+	m, err := t.merge(ctx, iid)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := t.pipelineOf(ctx, m)
+	return m, p, err
+}
+
 // pipelineOf is the pipeline of the request's head commit; nil where there is none yet. Those of merged results and of merge
 // trains run on a merge commit that GitLab has made: one is the head's if it is younger than the last push.
 func (t *Tracker) pipelineOf(ctx context.Context, m *gl.MergeRequest) (*gl.Pipeline, error) {
-	if m == nil || m.HeadPipeline == nil {
+	if m.HeadPipeline == nil {
 		return nil, nil
 	}
 	p, refs := m.HeadPipeline, fmt.Sprintf("refs/merge-requests/%d/", m.IID)
@@ -88,9 +89,7 @@ func (t *Tracker) pipelineOf(ctx context.Context, m *gl.MergeRequest) (*gl.Pipel
 
 // accept asks GitLab to merge the request once its pipeline has passed.
 func (t *Tracker) accept(ctx context.Context, m *gl.MergeRequest, commit string) error {
-	project, err := one(ctx, func(p *gl.Project) bool { return p.ID > 0 }, func(o ...gl.RequestOptionFunc) (*gl.Project, *gl.Response, error) {
-		return t.api.Projects.GetProject(t.project.Path, nil, o...)
-	})
+	project, err := t.readProject(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,10 +106,10 @@ func (t *Tracker) accept(ctx context.Context, m *gl.MergeRequest, commit string)
 	return err
 }
 
-// KeepOpen implements tracker.AutoMerger.
-func (t *Tracker) KeepOpen(ctx context.Context, head string) error {
-	m, err := t.merging(ctx, head)
-	if err != nil || m == nil {
+// keepOpen takes back what mergeLater has done.
+func (t *Tracker) keepOpen(ctx context.Context, iid int) error {
+	m, err := t.merge(ctx, iid)
+	if err != nil {
 		return err
 	}
 	return t.keep(ctx, m)
@@ -125,13 +124,4 @@ func (t *Tracker) keep(ctx context.Context, m *gl.MergeRequest) error {
 		return t.api.MergeRequests.CancelMergeWhenPipelineSucceeds(t.project.Path, m.IID, o...)
 	})
 	return err
-}
-
-// merging reads ralph's own open request of a branch; nil when there is none.
-func (t *Tracker) merging(ctx context.Context, head string) (*gl.MergeRequest, error) {
-	own, err := t.OwnRequest(ctx, head)
-	if err != nil || own.Number == 0 {
-		return nil, err
-	}
-	return t.merge(ctx, own.Number)
 }

@@ -23,7 +23,7 @@ const maxLogs = 5 // failed jobs whose logs are read
 // computed yet is none.
 func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
 	return t.FollowUpsOf(ctx, q, func(ctx context.Context, iid int, answered time.Time) (f tracker.FollowUp, err error) {
-		m, err := t.merge(ctx, iid)
+		m, p, err := t.withPipeline(ctx, iid)
 		if err != nil || m.State != "opened" {
 			return f, err
 		}
@@ -32,10 +32,6 @@ func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tra
 			conflict.Text, conflict.At = fmt.Sprintf("The branch conflicts with %s.", m.TargetBranch), timeOf(m.UpdatedAt)
 		}
 		review, err := t.requested(ctx, m, answered)
-		if err != nil {
-			return f, err
-		}
-		p, err := t.pipelineOf(ctx, m)
 		if err != nil {
 			return f, err
 		}

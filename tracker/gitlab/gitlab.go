@@ -120,6 +120,7 @@ func New(cfg Config) (*Tracker, error) {
 		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.get(ctx, key); return err },
 		Home: t.home, Comments: t.comments, Poster: t.poster, React: t.react, Marked: t.marked,
 		Requests: t.requests, Request: t.request, Threads: t.threads, ReplyToThread: t.replyToThread,
+		MergeLater: t.mergeLater, KeepOpen: t.keepOpen,
 	})
 	return t, nil
 }

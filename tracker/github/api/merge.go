@@ -58,7 +58,7 @@ func (m *merging) method() any {
 	return "REBASE"
 }
 
-// MergeLater makes GitHub merge a pull request by itself, or says why not; see tracker.AutoMerger.
+// MergeLater makes GitHub merge a pull request by itself, by auto-merge or the base's merge queue, or says why not.
 func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refused string, err error) {
 	m, err := g.merging(ctx, number)
 	switch {
