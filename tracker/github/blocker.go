@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
 
+	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
@@ -23,93 +23,71 @@ const (
 	knownFor   = 5 * time.Minute // how long the state of another project's issue counts
 )
 
-// states remembers whether issues are open, and limits the requests that texts can cause.
-type states struct {
-	elsewhere *elsewhere
-
-	mu   sync.Mutex
-	open map[string]bool // by key; guarded by mu
-	left int             // requests; guarded by mu
-}
-
-// newStates starts with the numbers of issues that are known to be open.
-func (t *Tracker) newStates(open map[int]bool) *states {
-	s := &states{open: map[string]bool{}, left: maxLookups, elsewhere: &t.elsewhere}
-	for n := range open {
-		s.open[strconv.Itoa(n)] = true
-	}
-	return s
-}
-
-// isOpen asks once for each issue, and takes from left, which is the text's. An issue that cannot be seen, and one beyond a
-// limit, counts as open: a person meant it to block.
-func (s *states) isOpen(key string, foreign bool, left *int, ask func() (bool, error)) (bool, error) {
-	s.mu.Lock()
-	open, known := s.open[key]
-	switch {
-	case known:
-	case *left == 0:
-		open, known = true, true
-	default:
-		*left--
-		if foreign {
-			open, known = s.elsewhere.state(key)
-		}
-		if !known && s.left == 0 {
-			open, known = true, true
-		} else if !known {
-			s.left--
-		}
-	}
-	s.mu.Unlock()
-	if known {
-		return open, nil
-	}
-	open, err := ask()
-	if err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.open[key] = open
-		if foreign {
-			s.elsewhere.note(key, open)
-		}
-	}
-	return open, err
-}
-
-// elsewhere remembers the states of issues of other projects for a while: a sweep lists the backlog again and again. The
-// zero value remembers nothing yet; now has to be set.
-type elsewhere struct {
-	now func() time.Time
-
-	mu   sync.Mutex
-	seen map[string]seen // by key; guarded by mu
-}
-
+// seen is what was read of another project's issue.
 type seen struct {
 	open bool
 	at   time.Time
 }
 
-func (e *elsewhere) state(key string) (open, known bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, known := e.seen[key]
-	return s.open, known && e.now().Sub(s.at) < knownFor
+// named are the issues that the text of an issue says block it.
+func (t *Tracker) named(i *issue) []reference {
+	all := blockersIn(i.GetBody(), t.project.Host, t.project.String())
+	return slices.DeleteFunc(all, func(r reference) bool { return r.project == "" && r.number == i.GetNumber() })
 }
 
-func (e *elsewhere) note(key string, open bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.seen == nil || len(e.seen) >= 10*maxLookups {
-		e.seen = map[string]seen{}
+// states says whether the issues that the texts of some issues name are open, by key. Those that are listed are. The others are
+// read, each once, those of other projects once in a while, for a sweep lists the backlog again and again; those beyond a limit
+// are left out.
+func (t *Tracker) states(ctx context.Context, listed map[int]bool, of ...*issue) (map[string]bool, error) {
+	states := map[string]bool{}
+	for n := range listed {
+		states[strconv.Itoa(n)] = true
 	}
-	e.seen[key] = seen{open, e.now()}
+	now := t.Stack.Clock().Now()
+	var ask []reference
+	t.mu.Lock()
+	for _, i := range of {
+		left := maxOfText
+		for _, r := range t.named(i) {
+			key := t.keyOf(r)
+			if _, known := states[key]; known || left == 0 {
+				continue
+			}
+			left--
+			switch s, known := t.elsewhere[key]; {
+			case known && now.Sub(s.at) < knownFor:
+				states[key] = s.open
+			case len(ask) < maxLookups:
+				states[key], ask = true, append(ask, r)
+			}
+		}
+	}
+	t.mu.Unlock()
+	open, err := fanout.Keep(ctx, ask, func(ctx context.Context, r reference) (bool, bool, error) {
+		open, err := t.isOpen(ctx, r)
+		return open, true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.elsewhere) >= 10*maxLookups {
+		clear(t.elsewhere)
+	}
+	for n, r := range ask {
+		states[t.keyOf(r)] = open[n]
+		if r.project != "" {
+			t.elsewhere[t.keyOf(r)] = seen{open[n], now}
+		}
+	}
+	return states, nil
 }
 
-// blockers are the issues that have to be closed first: dependencies, sub-issues, and those that the text names. The
-// first two are requested only where the issue says that it has some.
-func (t *Tracker) blockers(ctx context.Context, i *issue, s *states) ([]tracker.Blocker, error) {
+// blockers are the issues that have to be closed first: dependencies, sub-issues, and those that the text names, with their
+// states. The first two are requested only where the issue says that it has some. An issue whose state is not known counts as open:
+// a person meant it to block.
+func (t *Tracker) blockers(ctx context.Context, i *issue, states map[string]bool) ([]tracker.Blocker, error) {
 	var list []tracker.Blocker
 	put := func(b tracker.Blocker) {
 		n := slices.IndexFunc(list, func(have tracker.Blocker) bool { return have.Key == b.Key })
@@ -134,17 +112,9 @@ func (t *Tracker) blockers(ctx context.Context, i *issue, s *states) ([]tracker.
 			put(tracker.Blocker{Key: t.keyOf(reference{b.project(), b.GetNumber()}), Open: b.GetState() != "closed"})
 		}
 	}
-	left := maxOfText
-	for _, r := range blockersIn(i.GetBody(), t.project.Host, t.project.String()) {
-		if r.project == "" && r.number == i.GetNumber() {
-			continue
-		}
-		key := t.keyOf(r)
-		open, err := s.isOpen(key, r.project != "", &left, func() (bool, error) { return t.isOpen(ctx, r) })
-		if err != nil {
-			return nil, err
-		}
-		put(tracker.Blocker{Key: key, Open: open})
+	for _, r := range t.named(i) {
+		open, known := states[t.keyOf(r)]
+		put(tracker.Blocker{Key: t.keyOf(r), Open: open || !known})
 	}
 	return list, nil
 }
@@ -173,7 +143,7 @@ func (t *Tracker) keyOf(r reference) string {
 	return tracker.Key(fmt.Sprintf("%s#%d", r.project, r.number))
 }
 
-// isOpen reads the state of an issue that a text names.
+// isOpen reads the state of an issue that a text names. One that cannot be seen counts as open.
 func (t *Tracker) isOpen(ctx context.Context, r reference) (bool, error) {
 	owner, name := t.project.Owner, t.project.Name
 	if r.project != "" {

@@ -65,15 +65,15 @@ type Config struct {
 // Tracker is the backlog of one project on GitHub.
 type Tracker struct {
 	*forge.Project
-	project   Project
-	app       *api.App // nil without an app
-	api       *gh.Client
-	graph     api.Graph
-	elsewhere elsewhere
+	project Project
+	app     *api.App // nil without an app
+	api     *gh.Client
+	graph   api.Graph
 
-	mu   sync.Mutex
-	read progress  // guarded by mu
-	on   time.Time // when the project was last seen to have its issues switched on; guarded by mu
+	mu        sync.Mutex
+	read      progress        // guarded by mu
+	elsewhere map[string]seen // of the issues of other projects, by key; guarded by mu
+	on        time.Time       // when the project was last seen to have its issues switched on; guarded by mu
 }
 
 var (
@@ -102,7 +102,7 @@ func New(cfg Config) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tracker{project: project}
+	t := &Tracker{project: project, elsewhere: map[string]seen{}}
 	http := cfg.HTTP.With(cfg.Settings, base.String())
 	if cfg.App != nil {
 		if t.app, http.Source, err = api.Login(*cfg.App, http, project.Owner, project.Name, cfg.OnSecret); err != nil {
@@ -115,7 +115,6 @@ func New(cfg Config) (*Tracker, error) {
 	}
 	t.api = api.Client(stack, base)
 	t.graph = api.Graph{API: t.api, Address: graph, Owner: project.Owner, Name: project.Name}
-	t.elsewhere.now = stack.Clock().Now
 	t.Project = forge.NewProject(cfg.Settings, stack, forge.Profile{
 		Title: "GitHub", Name: project.String(), Scope: strings.ToLower(project.Host + " " + project.String()), Request: "pull request #",
 		GitUser: "x-access-token", Source: http.Source, // GitHub takes any user name with a token

@@ -13,16 +13,13 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
-
-// parallelReads is how many reads one listing makes at a time.
-const parallelReads = 4
 
 // List returns the open issues that carry the labels, oldest first, without comments. GitHub filters by label. It costs
 // one request a page of issues and of open pull requests, one for each issue with dependencies or sub-issues that may be worked,
@@ -57,24 +54,20 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	if err != nil {
 		return tracker.Listing{}, err
 	}
-	l.Issues = make([]tracker.Issue, len(found))
-	states := t.newStates(open)
-	reads, groupCtx := errgroup.WithContext(ctx)
-	reads.SetLimit(parallelReads)
-	for n, i := range found {
-		l.Issues[n] = t.convert(i)
-		if l.Issues[n].Taken = taken[i.GetNumber()]; l.Issues[n].Taken != "" {
-			continue // it is not worked, whatever blocks it
-		}
-		if !q.NeedsBlockers(l.Issues[n].Labels) {
-			continue
-		}
-		reads.Go(func() (err error) {
-			l.Issues[n].BlockedBy, err = t.blockers(groupCtx, i, states)
-			return err
-		})
+	unworked := func(i *issue) bool { return taken[i.GetNumber()] != "" || !q.NeedsBlockers(i.labels()) } // whatever blocks it
+	states, err := t.states(ctx, open, slices.DeleteFunc(slices.Clone(found), unworked)...)
+	if err != nil {
+		return tracker.Listing{}, err
 	}
-	if err := reads.Wait(); err != nil {
+	l.Issues, err = fanout.Keep(ctx, found, func(ctx context.Context, i *issue) (out tracker.Issue, _ bool, err error) {
+		out = t.convert(i)
+		out.Taken = taken[i.GetNumber()]
+		if !unworked(i) {
+			out.BlockedBy, err = t.blockers(ctx, i, states)
+		}
+		return out, true, err
+	})
+	if err != nil {
 		return tracker.Listing{}, err
 	}
 	return l, nil
@@ -116,8 +109,12 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	if err != nil {
 		return tracker.Issue{}, err
 	}
+	states, err := t.states(ctx, nil, i)
+	if err != nil {
+		return tracker.Issue{}, err
+	}
 	out := t.convert(i)
-	if out.BlockedBy, err = t.blockers(ctx, i, t.newStates(nil)); err != nil {
+	if out.BlockedBy, err = t.blockers(ctx, i, states); err != nil {
 		return tracker.Issue{}, err
 	}
 	taken, err := t.takenBy(ctx, []*issue{i})
