@@ -2,19 +2,18 @@ package gitlab
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 
 	gl "github.com/xanzy/go-gitlab"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/ralph-pool/ralph/internal/fanout"
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
-
-	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 var (
@@ -127,27 +126,20 @@ func (t *Tracker) blockersOf(ctx context.Context, open map[int]*issue, chosen []
 
 // addLinked asks the issues that block others which ones.
 func (t *Tracker) addLinked(ctx context.Context, open map[int]*issue, out map[int][]tracker.Blocker) error {
-	var mu sync.Mutex
-	reads, ctx := errgroup.WithContext(ctx)
-	reads.SetLimit(parallelReads)
-	for _, i := range open {
-		if i.Blocking == 0 {
-			continue
-		}
-		reads.Go(func() error {
-			links, err := t.links(ctx, i.IID)
-			mu.Lock()
-			defer mu.Unlock()
-			for _, l := range links {
-				if l.LinkType == "blocks" && l.ProjectID == i.ProjectID {
-					out[l.IID] = add(out[l.IID], tracker.Blocker{Key: strconv.Itoa(i.IID), Open: true})
-				}
-			}
-			return err
-		})
-	}
-	if err := reads.Wait(); err != nil {
+	blocking := slices.DeleteFunc(slices.Collect(maps.Values(open)), func(i *issue) bool { return i.Blocking == 0 })
+	lists, err := fanout.Keep(ctx, blocking, func(ctx context.Context, i *issue) ([]*gl.IssueRelation, bool, error) {
+		links, err := t.links(ctx, i.IID)
+		return links, true, err
+	})
+	if err != nil {
 		return err
+	}
+	for n, i := range blocking {
+		for _, l := range lists[n] {
+			if l.LinkType == "blocks" && l.ProjectID == i.ProjectID {
+				out[l.IID] = add(out[l.IID], tracker.Blocker{Key: strconv.Itoa(i.IID), Open: true})
+			}
+		}
 	}
 	for iid := range out {
 		slices.SortStableFunc(out[iid], func(a, b tracker.Blocker) int {

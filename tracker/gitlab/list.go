@@ -17,9 +17,6 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// parallelReads is how many reads one listing makes at a time.
-const parallelReads = 4
-
 // List returns the open issues that carry the labels, oldest first, without comments. GitLab filters by label. It costs
 // one request a page of 100 issues, one for the label's spelling, and one for each listed issue that blocks others or
 // has a merge request of a person; unchanged pages come from the cache. An issue that cannot be decoded is a Problem.
