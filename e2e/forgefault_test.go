@@ -9,74 +9,52 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// A fault is what happens to one call, in both forges' words.
+// A fault is what happens to one call.
 type fault struct {
 	name string
-	hub  githubtest.Fault
-	lab  gitlabtest.Fault
+	is   forgetest.Fault
 }
 
 // faults differ in whether the call took effect, and in what ralph gets to see of it.
 func faults() []fault {
 	const soon = "1"
 	return []fault{
-		{
-			"connection closed after the effect",
-			githubtest.Fault{Reset: true, Effect: true}, gitlabtest.Fault{After: true},
-		},
-		{
-			"status 500",
-			githubtest.Fault{Status: http.StatusInternalServerError, Body: `{"message":"Server Error"}`},
-			gitlabtest.Fault{Status: http.StatusInternalServerError, Body: `{"message":"500 Internal Server Error"}`},
-		},
-		{
-			"malformed JSON after the effect",
-			githubtest.Fault{Status: http.StatusOK, Body: `{"id": 12,`, Effect: true}, gitlabtest.Fault{Garbage: true},
-		},
+		{"connection closed after the effect", forgetest.Fault{Reset: true, Effect: true}},
+		{"status 500", forgetest.Fault{Status: http.StatusInternalServerError, Body: `{"message":"500 Internal Server Error"}`}},
+		{"malformed JSON after the effect", forgetest.Fault{Status: http.StatusOK, Body: `{"id": 12,`, Effect: true}},
 		{
 			"status 429",
-			githubtest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {soon}}, Body: `{"message":"slow down"}`},
-			gitlabtest.Fault{Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": soon}, Body: "Retry later\n"},
+			forgetest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {soon}}, Body: `{"message":"slow down"}`},
 		},
-		{
-			"cut body after the effect",
-			githubtest.Fault{Cut: true, Effect: true}, gitlabtest.Fault{Truncate: true},
-		},
+		{"cut body after the effect", forgetest.Fault{Cut: true, Effect: true}},
 		refused(http.StatusUnauthorized, "Bad credentials"),
 		refused(http.StatusNotFound, "Not Found"),
 		refused(http.StatusUnprocessableEntity, "Validation Failed"),
 		refused(http.StatusGone, "Gone"),
 		{
 			"JSON of another shape after the effect",
-			githubtest.Fault{Status: http.StatusOK, Body: `{"id":"twelve","number":{},"user":[]}`, Effect: true},
-			gitlabtest.Fault{Mistyped: true},
+			forgetest.Fault{Status: http.StatusOK, Body: `{"id":"twelve","iid":"one","number":{},"user":[]}`, Effect: true},
 		},
-		{
-			"an empty object",
-			githubtest.Fault{Status: http.StatusOK, Body: `{}`}, gitlabtest.Fault{Status: http.StatusOK, Body: `{}`},
-		},
+		{"an empty object", forgetest.Fault{Status: http.StatusOK, Body: `{}`}},
 	}
 }
 
 // refused is an answer that would be final if it were not the only one of its kind.
 func refused(status int, message string) fault {
-	body := fmt.Sprintf(`{"message":%q}`, message)
-	return fault{
-		fmt.Sprint("status ", status),
-		githubtest.Fault{Status: status, Body: body}, gitlabtest.Fault{Status: status, Body: body},
-	}
+	return fault{fmt.Sprint("status ", status), forgetest.Fault{Status: status, Body: fmt.Sprintf(`{"message":%q}`, message)}}
 }
 
 // moreFaults are rarer than faults.
 func moreFaults() []fault {
 	status := func(name string, status int, header, body string, after bool) fault {
-		f := fault{name, githubtest.Fault{Status: status, Body: body, Effect: after}, gitlabtest.Fault{Status: status, Body: body}}
+		f := fault{name, forgetest.Fault{Status: status, Body: body, Effect: after}}
 		if header != "" {
-			f.hub.Header, f.lab.Header = http.Header{"Retry-After": {header}}, map[string]string{"Retry-After": header}
+			f.is.Header = http.Header{"Retry-After": {header}}
 		}
 		return f
 	}
@@ -89,7 +67,7 @@ func moreFaults() []fault {
 		status("a limit on bursts", http.StatusForbidden, "3", `{"message":"You have exceeded a secondary rate limit."}`, false),
 		status("null", http.StatusOK, "", `null`, false),
 		status("nothing", http.StatusOK, "", "", false),
-		{"connection closed before the effect", githubtest.Fault{Reset: true}, gitlabtest.Fault{}},
+		{"connection closed before the effect", forgetest.Fault{Reset: true}},
 	}
 }
 
@@ -224,7 +202,7 @@ func survivesFault(t *testing.T, open func(*testing.T, repository) forge, at int
 				return nil
 			}
 			meet(r.Method, r.URL.Path)
-			return &kind.hub
+			return &kind.is
 		})
 	} else {
 		f.lab.Inject(func(c gitlabtest.Call) *gitlabtest.Fault {
@@ -232,7 +210,7 @@ func survivesFault(t *testing.T, open func(*testing.T, repository) forge, at int
 				return nil
 			}
 			meet(c.Method, c.Path)
-			return &kind.lab
+			return &kind.is
 		})
 	}
 	const enough = 4

@@ -375,7 +375,7 @@ func disturb(t *testing.T, f forge, machines []*machine) *disturber {
 	if f.hub != nil {
 		f.hub.Inject(func(int, *http.Request) *githubtest.Fault {
 			if f := d.next(); f != nil {
-				return &f.hub
+				return &f.is
 			}
 			return nil
 		})
@@ -386,7 +386,7 @@ func disturb(t *testing.T, f forge, machines []*machine) *disturber {
 			return nil
 		}
 		if f := d.next(); f != nil {
-			return &f.lab
+			return &f.is
 		}
 		return nil
 	})

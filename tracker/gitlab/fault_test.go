@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -71,21 +72,24 @@ var errNotApproved = errors.New("not approved")
 
 // always are the faults that each call meets.
 func always() []gitlabtest.Fault {
-	return []gitlabtest.Fault{{}, {After: true}, {Mistyped: true}, {Hang: true}, {Status: 200}}
+	return []gitlabtest.Fault{
+		{Reset: true}, {Reset: true, Effect: true}, {Hang: true}, {Status: 200},
+		{Status: 200, Body: `[{"iid": "one", "id": {"x": 1}, "title": 7, "labels": [{"name": 3}]}, null, {}]`, Effect: true},
+	}
 }
 
 // inTurn are further faults, of which each call meets two. They differ only inside package forge, which has its own
 // tests.
 func inTurn() []gitlabtest.Fault {
 	return []gitlabtest.Fault{
-		{Truncate: true}, {Garbage: true},
+		{Cut: true, Effect: true}, {Status: 200, Body: `{"id": 1, "title": "cut of`, Effect: true},
 		{Status: 401, Body: `{"message":"401 Unauthorized"}`},
 		{Status: 403, Body: `{"error":"insufficient_scope"}`},
 		{Status: 404, Body: `{"message":"404 Not found"}`},
 		{Status: 422, Body: `{"message":{"base":["x\ny"]}}`},
-		{Status: 429, Body: "Retry later\n", Header: map[string]string{"Retry-After": "30", "Content-Type": "text/plain"}},
-		{Status: 502, Body: "<html>\n<body>GitLab is not responding</body></html>", Header: map[string]string{"Content-Type": "text/html"}},
-		{Status: 302, Header: map[string]string{"Location": "/users/sign_in"}},
+		{Status: 429, Body: "Retry later\n", Header: http.Header{"Retry-After": {"30"}, "Content-Type": {"text/plain"}}},
+		{Status: 502, Body: "<html>\n<body>GitLab is not responding</body></html>", Header: http.Header{"Content-Type": {"text/html"}}},
+		{Status: 302, Header: http.Header{"Location": {"/users/sign_in"}}},
 	}
 }
 
@@ -192,7 +196,7 @@ func TestLoginPage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.server.Inject(func(gitlabtest.Call) *gitlabtest.Fault {
-		return &gitlabtest.Fault{Status: 302, Header: map[string]string{"Location": r.server.URL + "/users/sign_in"}}
+		return &gitlabtest.Fault{Status: 302, Header: http.Header{"Location": {r.server.URL + "/users/sign_in"}}}
 	})
 	_, err := r.List(t.Context(), tracker.Query{})
 	if refused, ok := errors.AsType[*tracker.RefusedError](err); !ok || !strings.Contains(refused.Error(), "leads out of the API") || transport.Elsewhere(err) {

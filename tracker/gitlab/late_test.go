@@ -62,11 +62,11 @@ func TestLateCalls(t *testing.T) {
 			{gitlabtest.Fault{Status: http.StatusGone, Body: `{"message":"410 Gone"}`}, "skip"},
 			{gitlabtest.Fault{Status: http.StatusBadRequest, Body: `{"error":"title is empty"}`}, "skip"},
 			{gitlabtest.Fault{Status: http.StatusUnprocessableEntity, Body: `{"message":"x"}`}, "skip"},
-			{gitlabtest.Fault{Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "86400"}}, "retry"},
+			{gitlabtest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"86400"}}}, "retry"},
 			{gitlabtest.Fault{Status: http.StatusBadGateway}, "retry"},
 			{gitlabtest.Fault{Status: http.StatusOK, Body: `{}`}, "retry"},
 			{gitlabtest.Fault{Status: http.StatusOK, Body: `[null]`}, "retry"},
-			{gitlabtest.Fault{}, "retry"},
+			{gitlabtest.Fault{Reset: true}, "retry"},
 		} {
 			r := faultRig(t, 0)
 			r.project.AddMerge(gitlabtest.Merge{Title: "Fix", Source: "ralph/2", Target: "main", Author: r.ralph})

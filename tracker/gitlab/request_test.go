@@ -154,7 +154,7 @@ func TestTitle(t *testing.T) {
 func TestOpenRequestUnsure(t *testing.T) {
 	t.Parallel()
 	for name, on := range map[string]func(*rig) *gitlabtest.Fault{
-		"answer lost": func(*rig) *gitlabtest.Fault { return &gitlabtest.Fault{After: true} },
+		"answer lost": func(*rig) *gitlabtest.Fault { return &gitlabtest.Fault{Reset: true, Effect: true} },
 		"raced": func(r *rig) *gitlabtest.Fault {
 			r.project.AddMerge(gitlabtest.Merge{Title: "first", Source: "ralph/1", Target: "main", Author: r.ralph})
 			return nil

@@ -2,20 +2,12 @@ package githubtest
 
 import (
 	"net/http"
-	"strconv"
+
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
-// Fault happens to one request instead of its effect, or after it.
-type Fault struct {
-	Status int // answered; 0: the true answer
-	Header http.Header
-	Body   string
-	// Effect lets the request take effect before the fault hides it.
-	Effect bool
-	Cut    bool // the answer ends in the middle
-	Reset  bool // the connection breaks without an answer
-	Hang   bool // no answer comes
-}
+// Fault is a fault of one request.
+type Fault = forgetest.Fault
 
 // Faults are one of each kind; each can happen to any request.
 func Faults() map[string]Fault {
@@ -37,32 +29,4 @@ func Faults() map[string]Fault {
 			Body: `{"message":"You have exceeded a secondary rate limit."}`},
 		"too many requests": {Status: http.StatusTooManyRequests, Body: `{"message":"slow down"}`},
 	}
-}
-
-// apply answers in place of the server. The true answer is nil when the request took no effect.
-func (s *Server) apply(w http.ResponseWriter, r *http.Request, f *Fault, truth []byte) {
-	for k, v := range f.Header {
-		w.Header()[k] = v
-	}
-	switch {
-	case f.Hang:
-		select {
-		case <-r.Context().Done():
-		case <-s.done:
-		}
-		panic(http.ErrAbortHandler)
-	case f.Reset:
-		panic(http.ErrAbortHandler)
-	case f.Cut:
-		if len(truth) == 0 {
-			truth = []byte(`{"id": 1, "title": "something"}`)
-		}
-		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		w.Header().Set("Content-Length", strconv.Itoa(len(truth)+10))
-		_, _ = w.Write(truth[:len(truth)/2]) // the client may be gone
-		panic(http.ErrAbortHandler)
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(f.Status)
-	_, _ = w.Write([]byte(f.Body)) // the client may be gone
 }

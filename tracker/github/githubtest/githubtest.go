@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/clocktest"
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 // The parts of a fresh server.
@@ -46,7 +47,7 @@ type Server struct {
 	checks map[string][]*Check
 	rules  []string // required checks
 	refs   map[string]string
-	git    *gitHost
+	git    *forgetest.Repository
 	app    *appState
 	nextID int64
 	calls  []Call

@@ -15,7 +15,7 @@ func (s *Server) sha(branch string) string {
 		return v
 	}
 	if s.git != nil {
-		return s.git.head(branch)
+		return s.git.Head(branch)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:40]
 }
@@ -141,10 +141,10 @@ func (q *request) open() reply {
 	if strings.TrimSpace(q.text("title")) == "" {
 		return blankTitle()
 	}
-	if q.git != nil && q.git.head(head) == "" {
+	if q.git != nil && q.git.Head(head) == "" {
 		return invalid("head", "invalid", "")
 	}
-	if q.git != nil && q.git.head(base) == "" {
+	if q.git != nil && q.git.Head(base) == "" {
 		return invalid("base", "invalid", "")
 	}
 	for _, i := range q.issues {

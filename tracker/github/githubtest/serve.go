@@ -63,7 +63,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if fault != nil && !fault.Effect {
 		s.record(r, fault.Status)
 		s.mu.Unlock()
-		s.apply(w, r, fault, nil)
+		fault.Apply(w, r, s.done, nil)
 		return
 	}
 	answer, text := s.answer(r, body)
@@ -82,7 +82,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	if fault != nil {
-		s.apply(w, r, fault, text)
+		fault.Apply(w, r, s.done, text)
 		return
 	}
 	if r.Method == http.MethodGet && status < 300 {

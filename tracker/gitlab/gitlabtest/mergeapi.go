@@ -105,9 +105,9 @@ func (s *Server) createMerge(c *call, p *Project) answer {
 		return badParameter("title is empty")
 	case len([]rune(m.Title)) > maxTitle:
 		return answer{status: http.StatusBadRequest, body: object{"message": object{"title": []string{"is too long (maximum is 255 characters)"}}}}
-	case p.git != "" && p.branch(m.Source) == "":
+	case p.git != nil && p.branch(m.Source) == "":
 		return answer{status: http.StatusBadRequest, body: object{"message": object{"source_branch": []string{"does not exist"}}}}
-	case p.git != "" && p.branch(m.Target) == "":
+	case p.git != nil && p.branch(m.Target) == "":
 		return answer{status: http.StatusBadRequest, body: object{"message": object{"target_branch": []string{"does not exist"}}}}
 	}
 	for _, other := range p.merges {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
 // Project is a repository with issues and merge requests. Its methods act as people in the browser do.
@@ -28,8 +30,8 @@ type Project struct {
 	merges  []*Merge
 	jobs    []*Job
 	acted   []string
-	awarded map[int][]*award // by note
-	git     string           // bare repository; empty: none
+	awarded map[int][]*award      // by note
+	git     *forgetest.Repository // nil: none
 }
 
 type label struct {

@@ -42,10 +42,18 @@ func badParameter(format string, args ...any) answer {
 	return answer{status: http.StatusBadRequest, body: object{"error": fmt.Sprintf(format, args...)}}
 }
 
+// text is the body as it goes out.
+func (a answer) text() []byte {
+	if body, raw := a.body.([]byte); raw {
+		return body
+	}
+	body, _ := json.Marshal(a.body)
+	return body
+}
+
 func (a answer) write(w http.ResponseWriter) {
-	body, raw := a.body.([]byte)
-	if !raw {
-		body, _ = json.Marshal(a.body)
+	body := a.text()
+	if _, raw := a.body.([]byte); !raw {
 		w.Header().Set("Content-Type", "application/json")
 	}
 	for k, v := range a.header {
@@ -69,10 +77,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	n, fault := s.begin(r)
 	status, username := 0, ""
 	defer func() { s.end(n, status, username) }()
-	if s.refuse(w, r, fault) {
-		if fault.Status != 0 {
-			status = fault.Status
-		}
+	if fault != nil && !fault.Effect {
+		status = fault.Status
+		fault.Apply(w, r, s.done, nil)
 		return
 	}
 	if !strings.HasPrefix(r.URL.EscapedPath(), apiPath) {
@@ -85,7 +92,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		a = s.dispatch(c)
 	}
 	status = a.status
-	if spoil(w, fault, a) {
+	if fault != nil {
+		fault.Apply(w, r, s.done, a.text())
 		return
 	}
 	if a.status == http.StatusOK && r.Method == http.MethodGet && unchanged(w, r, a) {
@@ -141,11 +149,7 @@ func (s *Server) admit(h http.Header, r *http.Request) (*call, answer) {
 
 // unchanged answers 304 to a caller that has the current answer.
 func unchanged(w http.ResponseWriter, r *http.Request, a answer) bool {
-	body, raw := a.body.([]byte)
-	if !raw {
-		body, _ = json.Marshal(a.body)
-	}
-	sum := md5.Sum(body) //nolint:gosec // see the import
+	sum := md5.Sum(a.text()) //nolint:gosec // see the import
 	tag := `W/"` + hex.EncodeToString(sum[:]) + `"`
 	w.Header().Set("ETag", tag)
 	w.Header().Set("Cache-Control", "max-age=0, private, must-revalidate")
