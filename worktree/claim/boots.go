@@ -1,11 +1,11 @@
 package claim
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Two machines may have one name and one id, such as those that were made from one image. A holder that looks like a process of this
@@ -57,16 +57,5 @@ func (s *Store) noteBoot() error {
 	if err := os.MkdirAll(filepath.Dir(s.left), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.left), "boots-")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(strings.Join(known[max(0, len(known)-bootsKept):], "\n") + "\n")
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.bootsFile())
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
+	return s.put(s.bootsFile(), strings.Join(known[max(0, len(known)-bootsKept):], "\n")+"\n", time.Time{})
 }

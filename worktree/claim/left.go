@@ -41,14 +41,19 @@ func (s *Store) leaveHere(run string, until time.Time) error {
 	if err != nil {
 		return err
 	}
+	return s.put(s.leftFile(run), "", until)
+}
+
+// put makes a file of this host's with a time, unless that is zero. Others see all of it or none.
+func (s *Store) put(path, content string, at time.Time) error {
 	// Beside the folder: in it, another process would take a file whose time is not set yet for an old one.
 	f, err := os.CreateTemp(filepath.Dir(s.left), "left-")
 	if err != nil {
 		return err
 	}
-	err = errors.Join(f.Close(), os.Chtimes(f.Name(), time.Time{}, until))
-	if err == nil {
-		err = os.Rename(f.Name(), s.leftFile(run))
+	_, err = f.WriteString(content)
+	if err = errors.Join(err, f.Close(), os.Chtimes(f.Name(), time.Time{}, at)); err == nil {
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		err = errors.Join(err, os.Remove(f.Name()))
