@@ -26,7 +26,7 @@ func (r *Repo) Merge(ctx context.Context, base Base, tip, message string) (commi
 	case !git.IsObject(tip) || !git.IsObject(base.Commit):
 		err = fmt.Errorf("%q and %q have to be full names of commits", base.Commit, tip)
 	default:
-		commit, err = into.Into(ctx, merge.Branch{Name: base.Name, Ref: base.Ref, Commit: base.Commit}, tip, message)
+		commit, err = into.Into(ctx, base, tip, message)
 	}
 	if err != nil {
 		return "", fmt.Errorf("merge into %s: %w", base.Name, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // Errors that callers act on; each is wrapped with details.
@@ -23,13 +24,6 @@ var (
 	// ErrConflict: a rebase or merge conflicts; everything is as it was before.
 	ErrConflict = errors.New("conflict")
 )
-
-// Branch is a branch of the repository, as it is to be before the merge.
-type Branch struct {
-	Name   string // as people write it
-	Ref    string
-	Commit string
-}
 
 // Repo is where the branch is.
 type Repo struct {
@@ -44,11 +38,11 @@ type Repo struct {
 	GitDir    func(dir string) (string, error)
 }
 
-// Into merges tip into the branch: by fast-forward, or by a merge commit that is made without a checkout. Then the branch moves from
+// Into merges tip into the branch of a base: by fast-forward, or by a merge commit that is made without a checkout. Then the branch moves from
 // exactly its commit, and its checkout with it, if there is one. A dirty checkout that is in the way (ErrDirty), a changed file that
 // goes through a filter there (ErrFiltered), a conflict (ErrConflict) or a branch that moved (git.ErrMoved) leaves everything as it
 // was. The message is neutralized, so that it does not act on a forge. A tip that the branch contains already is not an error.
-func (r Repo) Into(ctx context.Context, b Branch, tip, message string) (commit string, err error) {
+func (r Repo) Into(ctx context.Context, b record.Base, tip, message string) (commit string, err error) {
 	if _, err := r.at(ctx, b, b.Commit); err != nil {
 		return "", err
 	}
@@ -76,7 +70,7 @@ func (r Repo) Into(ctx context.Context, b Branch, tip, message string) (commit s
 }
 
 // at is the commit of the branch; git.ErrMoved when it is none of the expected.
-func (r Repo) at(ctx context.Context, b Branch, expected ...string) (string, error) {
+func (r Repo) at(ctx context.Context, b record.Base, expected ...string) (string, error) {
 	refs, err := r.Git.Refs(ctx, b.Ref)
 	if err != nil {
 		return "", err
@@ -110,7 +104,7 @@ func (r Repo) checkoutOf(ctx context.Context, ref string) (string, error) {
 }
 
 // commit makes the merge commit without a checkout.
-func (r Repo) commit(ctx context.Context, b Branch, tip, message string) (string, error) {
+func (r Repo) commit(ctx context.Context, b record.Base, tip, message string) (string, error) {
 	tree, names, err := r.Git.MergeTree(ctx, b.Commit, tip)
 	if err != nil {
 		return "", err
@@ -134,7 +128,7 @@ func (r Repo) commit(ctx context.Context, b Branch, tip, message string) (string
 // advance moves the branch together with its checkout. Git refuses before it changes anything when a changed or untracked
 // file is in the way. It moves the branch after the files, so that a crash leaves a checkout ahead of its branch and not one
 // that would undo the branch. It is not interrupted half-way.
-func (r Repo) advance(ctx context.Context, dir string, b Branch, commit, tip string) error {
+func (r Repo) advance(ctx context.Context, dir string, b record.Base, commit, tip string) error {
 	gitDir, err := r.GitDir(dir)
 	if err != nil {
 		return err
