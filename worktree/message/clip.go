@@ -2,21 +2,15 @@ package message
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// clipLimit is the most bytes of a line that are shown.
-const clipLimit = 1 << 10
+// clipLimit is the most bytes of a line that are shown, with the sign of what was left out.
+const clipLimit = 1<<10 + len("…")
 
 // Clip is a line of a commit as it is shown: whole runes, and at most about 1 KiB of them. It keeps no other part of the
 // string in memory.
 func Clip(line string) string {
-	if len(line) > clipLimit {
-		end := clipLimit
-		for !utf8.RuneStart(line[end]) && end > clipLimit-utf8.UTFMax {
-			end--
-		}
-		line = line[:end] + "…"
-	}
-	return strings.Clone(strings.ToValidUTF8(line, "\uFFFD"))
+	return strings.Clone(neutral.Shorten(strings.ToValidUTF8(line, "\uFFFD"), clipLimit))
 }
