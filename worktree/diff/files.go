@@ -28,8 +28,12 @@ func (e Entry) Exists() bool { return e.ID != "" }
 
 // Files lists the paths that differ between two commits, with renames.
 func Files(ctx context.Context, g git.Runner, base, tip string) ([]File, error) {
-	out, err := g.WithMemory(git.AgentMemory).Out(ctx, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", "-l2000", "--no-color", "--no-ext-diff",
-		"--no-textconv", "--end-of-options", base, tip, "--")
+	return filesOf(ctx, g, base, tip, "--find-renames", "-l2000")
+}
+
+func filesOf(ctx context.Context, g git.Runner, base, tip string, renames ...string) ([]File, error) {
+	args := append([]string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-color", "--no-ext-diff", "--no-textconv"}, renames...)
+	out, err := g.WithMemory(git.AgentMemory).Out(ctx, append(args, "--end-of-options", base, tip, "--")...)
 	if err != nil {
 		return nil, fmt.Errorf("list changed files: %w", err)
 	}

@@ -56,15 +56,14 @@ func Links(ctx context.Context, g git.Runner, commit, top string) (map[string]st
 // Gitlinks lists the paths where base..tip adds a repository inside the repository that no .gitmodules names: git has
 // recorded its commit, and none of its files.
 func Gitlinks(ctx context.Context, g git.Runner, base, tip string) ([]string, error) {
-	out, err := g.Out(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", "--end-of-options", base, tip, "--")
+	files, err := filesOf(ctx, g, base, tip, "--no-renames")
 	if err != nil {
 		return nil, fmt.Errorf("look for nested repositories: %w", err)
 	}
-	fields := strings.Split(out, "\x00")
 	var links []string
-	for i := 0; i+1 < len(fields); i += 2 {
-		if parts := strings.Fields(fields[i]); len(parts) > 1 && parts[1] == "160000" {
-			links = append(links, fields[i+1])
+	for _, f := range files {
+		if f.New.Mode == "160000" {
+			links = append(links, f.Path)
 		}
 	}
 	if len(links) == 0 {
