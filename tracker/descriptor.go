@@ -124,7 +124,11 @@ func (d Descriptor) New(s Settings) (Tracker, error) {
 			return nil, &UnsupportedError{Tracker: d.Name, Option: option}
 		}
 	}
-	return d.Open(s)
+	t, err := d.Open(s)
+	if err != nil { // an Open may give a nil pointer of its own type with it
+		return nil, err
+	}
+	return t, nil
 }
 
 // Takes reports whether this kind of tracker takes an option.

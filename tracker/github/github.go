@@ -46,13 +46,7 @@ func Descriptor() tracker.Descriptor {
 		Options: []tracker.Option{tracker.OptionProject, tracker.OptionApp, tracker.OptionAuthors, tracker.OptionAssignee,
 			tracker.OptionMilestone},
 		Webhook: readDelivery,
-		Open: func(s tracker.Settings) (tracker.Tracker, error) {
-			t, err := New(Config{Settings: s})
-			if err != nil {
-				return nil, err
-			}
-			return t, nil
-		},
+		Open:    func(s tracker.Settings) (tracker.Tracker, error) { return New(Config{Settings: s}) },
 	}
 }
 

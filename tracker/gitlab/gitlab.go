@@ -43,13 +43,7 @@ func Descriptor() tracker.Descriptor {
 		LoginHint: "make a project access token with the scope api and the role Developer",
 		Options:   []tracker.Option{tracker.OptionProject, tracker.OptionAuthors, tracker.OptionAssignee, tracker.OptionMilestone},
 		Webhook:   readDelivery,
-		Open: func(s tracker.Settings) (tracker.Tracker, error) {
-			t, err := New(Config{Settings: s})
-			if err != nil {
-				return nil, err
-			}
-			return t, nil
-		},
+		Open:      func(s tracker.Settings) (tracker.Tracker, error) { return New(Config{Settings: s}) },
 	}
 }
 

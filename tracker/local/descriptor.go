@@ -17,11 +17,7 @@ func Descriptor() tracker.Descriptor {
 			if s.StateDir != "" {
 				c.LockDir = filepath.Join(s.StateDir, "locks")
 			}
-			t, err := New(c)
-			if err != nil {
-				return nil, err
-			}
-			return t, nil
+			return New(c)
 		},
 	}
 }
