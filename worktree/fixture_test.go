@@ -180,7 +180,7 @@ func boxed(t *Tree) Inside {
 		if t.Layered() {
 			cmd.Env = append(cmd.Env, importer.ChangesEnv+"="+changesPlace)
 		}
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+		cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
 		err := cmd.Run()
 		if exit := new(exec.ExitError); errors.As(err, &exit) {
 			err = nil

@@ -121,7 +121,7 @@ func (t *Tree) host() Inside {
 	return func(ctx context.Context, c Command) (int, error) {
 		exit, err := proc.Run(ctx, proc.Spec{
 			Argv: c.Argv, Dir: t.Dir(), Env: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, c.Env...),
-			Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
+			Stdout: c.Stdout, Stderr: c.Stderr,
 		})
 		return exit.Code, err
 	}

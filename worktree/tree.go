@@ -37,7 +37,6 @@ type Inside func(ctx context.Context, c Command) (exitCode int, err error)
 // Command is one command for Inside. Env is added to the sandbox's environment.
 type Command struct {
 	Argv, Env      []string
-	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 

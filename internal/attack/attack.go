@@ -151,7 +151,7 @@ func (r *repository) imported() worktree.Import {
 
 func (r *repository) tryImport() (worktree.Import, error) {
 	return r.tree.Import(r.Bounded(), func(ctx context.Context, c worktree.Command) (int, error) {
-		exit, err := r.room.Exec(ctx, sandboxes.Command{Argv: c.Argv, Env: c.Env, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr})
+		exit, err := r.room.Exec(ctx, sandboxes.Command{Argv: c.Argv, Env: c.Env, Stdout: c.Stdout, Stderr: c.Stderr})
 		return exit.Code, err
 	})
 }

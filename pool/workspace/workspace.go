@@ -169,7 +169,7 @@ func (w *Workspace) inside(ctx context.Context, cmd worktree.Command) (int, erro
 		cmd.Env = append(slices.Clone(cmd.Env), importer.ChangesEnv+"="+w.changes)
 	}
 	exit, err := w.Box.Exec(ctx, sandboxes.Command{
-		Argv: cmd.Argv, Env: cmd.Env, Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
+		Argv: cmd.Argv, Env: cmd.Env, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
 	})
 	return exit.Code, err
 }
