@@ -199,6 +199,15 @@ var (
 	yamlWord   = pattern.Lazy(`(?i)^(true|false|yes|no|on|off|null|y|n)$`)
 )
 
+// asList writes labels as a YAML list.
+func asList(labels []string) string {
+	var items []string
+	for _, l := range labels {
+		items = append(items, asItem(l))
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
 // asItem writes a label as an entry of a YAML list.
 func asItem(label string) string {
 	if plainLabel().MatchString(label) && !yamlWord().MatchString(label) {

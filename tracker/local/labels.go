@@ -2,27 +2,28 @@ package local
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
 
-// addLabel adds a label after the last one, in the style of the list.
+// addLabel adds a label after the last one, in the style of the list. A text with commas becomes a list.
 func addLabel(f file, label string) ([]byte, error) {
 	v, ok := f.front.find("labels")
 	if !ok {
-		return f.insertField("labels", "["+asItem(label)+"]")
+		return f.insertField("labels", asList([]string{label}))
 	}
 	switch n := v.value.(type) {
 	case *ast.NullNode:
-		return f.fillNull(v, "["+asItem(label)+"]")
+		return f.fillNull(v, asList([]string{label}))
 	case *ast.SequenceNode:
 		if n.IsFlowStyle {
 			return f.addFlow(n, label)
 		}
 		return f.addBlock(n, label)
 	}
-	return f.addToText(v, label)
+	return f.listInPlace(v, append(slices.Clip(f.labels), label))
 }
 
 // removeLabel removes the i-th label. A comment beside it stays.
@@ -33,7 +34,7 @@ func removeLabel(f file, i int) ([]byte, error) {
 	}
 	seq, isList := v.value.(*ast.SequenceNode)
 	if !isList {
-		return f.removeFromText(v, i)
+		return f.listInPlace(v, slices.Delete(slices.Clone(f.labels), i, i+1))
 	}
 	spans, ok := f.spans(seq)
 	if !ok || i >= len(spans) {
@@ -136,59 +137,13 @@ func (f file) removeBlock(s span) ([]byte, error) {
 	return splice(raw, dash, rest, ""), nil
 }
 
-// addToText extends labels written as one text with commas; a label that cannot stand in such a text makes it a list.
-func (f file) addToText(v field, label string) ([]byte, error) {
+// listInPlace makes a list of labels that are written as one text with commas.
+func (f file) listInPlace(v field, labels []string) ([]byte, error) {
 	s, ok := f.span(v.value)
 	if !ok {
 		return nil, f.refuse("labels")
 	}
-	raw := f.doc.raw
-	text := string(raw[s.inner:s.innerEnd])
-	if strings.ContainsAny(text, "\\\n") {
-		return nil, f.refuse("labels")
-	}
-	if plainLabel().MatchString(label) {
-		switch t := strings.TrimRight(text, " \t"); {
-		case t == "":
-			return splice(raw, s.inner, s.innerEnd, label), nil
-		case strings.HasSuffix(t, ","):
-			return splice(raw, s.inner, s.innerEnd, t+" "+label), nil
-		default:
-			return splice(raw, s.inner, s.innerEnd, t+", "+label), nil
-		}
-	}
-	var items []string
-	for _, l := range append(f.labels[:len(f.labels):len(f.labels)], label) {
-		items = append(items, asItem(l))
-	}
-	return splice(raw, s.start, s.end, "["+strings.Join(items, ", ")+"]"), nil
-}
-
-func (f file) removeFromText(v field, i int) ([]byte, error) {
-	s, ok := f.span(v.value)
-	if !ok {
-		return nil, f.refuse("labels")
-	}
-	text := string(f.doc.raw[s.inner:s.innerEnd])
-	if strings.ContainsAny(text, "\\\n") {
-		return nil, f.refuse("labels")
-	}
-	parts := strings.Split(text, ",")
-	if len(f.labels) == 1 && !quoted(f.doc.raw[s.start]) && v.colon >= 0 {
-		// Only the blanks before it remain.
-		return splice(f.doc.raw, v.colon+1, s.end, ""), nil
-	}
-	kept := parts[:0:0]
-	n := 0
-	for _, p := range parts {
-		if strings.TrimSpace(p) != "" {
-			if n++; n == i+1 {
-				continue
-			}
-		}
-		kept = append(kept, p)
-	}
-	return splice(f.doc.raw, s.inner, s.innerEnd, strings.TrimSpace(strings.Join(kept, ","))), nil
+	return splice(f.doc.raw, s.start, s.end, asList(labels)), nil
 }
 
 // blanks counts the spaces and tabs at the start.

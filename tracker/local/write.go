@@ -21,20 +21,13 @@ const (
 
 // Text is the file of a new issue.
 func (t *Tracker) Text(d tracker.Draft) string {
-	list := func(names []string) string {
-		var items []string
-		for _, n := range names {
-			items = append(items, asItem(n))
-		}
-		return "[" + strings.Join(items, ", ") + "]"
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "---\ntitle: %s\nlabels: %s\n", asItem(strings.Join(strings.Fields(d.Title), " ")), list(d.Labels))
+	fmt.Fprintf(&b, "---\ntitle: %s\nlabels: %s\n", asItem(strings.Join(strings.Fields(d.Title), " ")), asList(d.Labels))
 	if d.Priority != 0 {
 		fmt.Fprintf(&b, "priority: %d\n", d.Priority)
 	}
 	if len(d.BlockedBy) > 0 {
-		fmt.Fprintf(&b, "blocked_by: %s\n", list(d.BlockedBy))
+		fmt.Fprintf(&b, "blocked_by: %s\n", asList(d.BlockedBy))
 	}
 	fmt.Fprintf(&b, "---\n%s\n", strings.Trim(d.Body, "\n"))
 	return b.String()
