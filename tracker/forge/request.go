@@ -226,19 +226,23 @@ func (p *Project) FollowUpsOf(
 	if err != nil {
 		return nil, err
 	}
-	return fanout.Keep(ctx, mine, func(ctx context.Context, r Request) (tracker.FollowUp, bool, error) {
+	found, err := fanout.Map(ctx, mine, func(ctx context.Context, r Request) (tracker.FollowUp, error) {
 		key := strings.TrimPrefix(r.Head, q.Prefix)
 		answered, err := q.AnsweredFor(ctx, key)
 		if err != nil {
-			return tracker.FollowUp{}, false, err
+			return tracker.FollowUp{}, err
 		}
 		f, err := check(ctx, r.Number, answered)
 		if err != nil {
-			return f, false, fmt.Errorf("check %s%d: %w", p.Profile.Request, r.Number, err)
+			return f, fmt.Errorf("check %s%d: %w", p.Profile.Request, r.Number, err)
 		}
 		f.Key = key
-		return f, f.Reason != "", nil
+		return f, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(found, func(f tracker.FollowUp) bool { return f.Reason == "" }), nil
 }
 
 // Closing is an open request that closes an issue.

@@ -63,10 +63,7 @@ func (t *Tracker) states(ctx context.Context, listed map[int]bool, of ...*issue)
 		}
 	}
 	t.mu.Unlock()
-	open, err := fanout.Keep(ctx, ask, func(ctx context.Context, r reference) (bool, bool, error) {
-		open, err := t.isOpen(ctx, r)
-		return open, true, err
-	})
+	open, err := fanout.Map(ctx, ask, t.isOpen)
 	if err != nil {
 		return nil, err
 	}

@@ -46,10 +46,7 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 			changed = append(changed, r.Number)
 		}
 	}
-	reviews, err := fanout.Keep(ctx, changed, func(ctx context.Context, number int) ([]forge.Comment, bool, error) {
-		said, err := t.reviewed(ctx, number)
-		return said, true, err
-	})
+	reviews, err := fanout.Map(ctx, changed, t.reviewed)
 	if err != nil {
 		return nil, err
 	}

@@ -59,13 +59,13 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	if err != nil {
 		return tracker.Listing{}, err
 	}
-	l.Issues, err = fanout.Keep(ctx, found, func(ctx context.Context, i *issue) (out tracker.Issue, _ bool, err error) {
+	l.Issues, err = fanout.Map(ctx, found, func(ctx context.Context, i *issue) (out tracker.Issue, err error) {
 		out = t.convert(i)
 		out.Taken = taken[i.GetNumber()]
 		if !unworked(i) {
 			out.BlockedBy, err = t.blockers(ctx, i, states)
 		}
-		return out, true, err
+		return out, err
 	})
 	if err != nil {
 		return tracker.Listing{}, err

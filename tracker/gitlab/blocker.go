@@ -127,10 +127,7 @@ func (t *Tracker) blockersOf(ctx context.Context, open map[int]*issue, chosen []
 // addLinked asks the issues that block others which ones.
 func (t *Tracker) addLinked(ctx context.Context, open map[int]*issue, out map[int][]tracker.Blocker) error {
 	blocking := slices.DeleteFunc(slices.Collect(maps.Values(open)), func(i *issue) bool { return i.Blocking == 0 })
-	lists, err := fanout.Keep(ctx, blocking, func(ctx context.Context, i *issue) ([]*gl.IssueRelation, bool, error) {
-		links, err := t.links(ctx, i.IID)
-		return links, true, err
-	})
+	lists, err := fanout.Map(ctx, blocking, func(ctx context.Context, i *issue) ([]*gl.IssueRelation, error) { return t.links(ctx, i.IID) })
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 // takenOf says which open merge request closes each of the issues.
 func (t *Tracker) takenOf(ctx context.Context, issues []*issue) (map[int]string, error) {
-	lists, err := fanout.Keep(ctx, issues, func(ctx context.Context, i *issue) ([]forge.Closing, bool, error) {
+	lists, err := fanout.Map(ctx, issues, func(ctx context.Context, i *issue) ([]forge.Closing, error) {
 		closing, err := allRequests(ctx, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
 			return t.api.Issues.ListMergeRequestsClosingIssue(t.project.Path, i.IID, nil, o...)
 		})
@@ -21,7 +21,7 @@ func (t *Tracker) takenOf(ctx context.Context, issues []*issue) (map[int]string,
 			assigned := slices.ContainsFunc(i.Assignees, func(u *gl.BasicUser) bool { return account(u).ID == r.Author.ID })
 			out = append(out, forge.Closing{Request: r, Issue: i.IID, Assigned: assigned})
 		}
-		return out, true, err
+		return out, err
 	})
 	if err != nil {
 		return nil, err
