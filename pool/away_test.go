@@ -16,6 +16,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -238,6 +239,43 @@ func TestEndMeetsAnOutage(t *testing.T) {
 			}
 			g.goOn("b", "c")
 			if s := <-swept; s.Unavailable != nil || s.Count(journal.Succeeded) != 3 || len(s.Runs) != 3 || len(s.Skipped)+len(s.Broken) > 0 {
+				t.Errorf("%+v", s)
+			}
+			g.clean()
+		})
+	}
+}
+
+// A sweep that has begun as many runs as it may, or has spent its budget, ends a run that has met an outage all the same.
+func TestEndMeetsAnOutageAtTheLimit(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]func(*pool.Config){
+		"runs":   func(c *pool.Config) { c.Limit = 2 },
+		"budget": func(c *pool.Config) { c.Run.Caps.Day.Tokens = 2 * ledger.DefaultEstimate().Tokens },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate(t)
+			faults, told := g.byHTTP(g.withRemote()), make(chan string, 100)
+			limit(&g.Config)
+			g.Config.Refresh = 20 * time.Millisecond
+			var once sync.Once
+			g.onStage(journal.StagePublish, func(journal.Record) { once.Do(func() { faults.Store(-1) }) })
+			seen := g.onEvent
+			g.onEvent = func(e journal.Event) {
+				if seen(e); e.Kind == journal.EventDeferred {
+					told <- e.Text
+				}
+			}
+			g.issue("a")
+			g.issue("b")
+			wait := g.begin(context.WithoutCancel(t.Context()), g.pool())
+			g.next(2)
+			g.goOn("a")
+			g.wait(told, 1, "deferred")
+			faults.Store(0)
+			g.goOn("b")
+			if s := wait(); s.Unavailable != nil && name == "runs" || s.Count(journal.Succeeded) != 2 {
 				t.Errorf("%+v", s)
 			}
 			g.clean()

@@ -123,10 +123,11 @@ func (s *sweep) run(ctx context.Context) error {
 		s.takeResults()
 		s.show()
 		stopped := failed != nil || ctx.Err() != nil || s.pool.isDraining()
-		over := stopped || s.summary.Unavailable != nil || s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
+		ending := len(s.unended) > 0 // nothing else is in the queue then; no limit and no lack of room keeps these runs back
+		over := stopped || s.summary.Unavailable != nil || !ending && s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
 		idle, empty := s.running == 0, len(s.queue) == 0
 		stale := s.stale || s.listed.IsZero() || s.woken != s.pool.wakes.Load()
-		if !over && (!empty || s.capped) && s.noRoom(ctx, idle) {
+		if !over && !ending && (!empty || s.capped) && s.noRoom(ctx, idle) {
 			over, empty = idle, true
 		}
 		switch {
