@@ -335,6 +335,46 @@ func TestClaimMeetsAnOutage(t *testing.T) {
 	}
 }
 
+// Issues that were named are worked after an outage also where others of them have left the backlog meanwhile.
+func TestNamedIssuesAreGoneAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	faults := g.byHTTP(g.withRemote())
+	var once sync.Once
+	on := make(chan bool)
+	g.Config.Refresh, g.Config.Parallel = 20*time.Millisecond, 2
+	g.Config.Claims = before{g.Config.Run.Repo, func(key string) {
+		if key == "b" {
+			once.Do(func() { <-on; faults.Store(-1) })
+		}
+	}}
+	told, seen := make(chan string, 100), g.onEvent
+	g.onEvent = func(e journal.Event) {
+		if seen(e); e.Kind == journal.EventProblem {
+			told <- e.Text
+		}
+	}
+	keys := []string{"a", "b", "c", "d", "e"}
+	for _, key := range keys {
+		g.issue(key)
+	}
+	wait := g.begin(context.WithoutCancel(t.Context()), g.pool(), keys...)
+	g.goOn("a")
+	g.next(2) // a, and c in its place
+	for _, key := range []string{"a", "e"} {
+		if err := os.Remove(filepath.Join(g.repo, ".ralph", "backlog", key+".md")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(on)
+	g.wait(told, 1, "told")
+	faults.Store(0)
+	g.goOn("b", "c", "d")
+	if s := wait(); s.Unavailable != nil || s.Count(journal.Succeeded) != 4 || len(s.Skipped) != 1 || s.Skipped[0].Issue.Key != "e" || len(s.Broken) > 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // A remote that takes no pushes any more, as of an archived project, is said in every sweep while a run waits for it.
 func TestPushesRefused(t *testing.T) {
 	t.Parallel()

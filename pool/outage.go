@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/tracker"
@@ -61,5 +62,16 @@ func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
 	s.unended = slices.DeleteFunc(s.unended, is)
 	if len(r.Broken) == 0 {
 		s.pause = 0
+	}
+}
+
+// isGone notes that a named issue has left the backlog since the sweep began. The others are listed without it.
+func (s *sweep) isGone(key string) {
+	if !s.tried[key] {
+		s.summary.Skipped = append(s.summary.Skipped, backlog.Skipped{Issue: tracker.Issue{Key: key}, Skip: journal.Skip{Code: journal.SkipUnlisted}})
+		s.tried[key] = true
+	}
+	if len(s.keys) > 1 { // none would mean all
+		s.keys, s.stale = slices.DeleteFunc(slices.Clone(s.keys), func(k string) bool { return k == key }), true
 	}
 }

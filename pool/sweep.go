@@ -166,7 +166,7 @@ func (s *sweep) run(ctx context.Context) error {
 
 // start starts the first run of the queue. A run that fails never stops another.
 func (s *sweep) start(ctx context.Context) {
-	next := s.queue[0]
+	next, keys := s.queue[0], s.keys
 	s.queue, s.running, s.started = s.queue[1:], s.running+1, s.started+1
 	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
 	go func() {
@@ -185,7 +185,7 @@ func (s *sweep) start(ctx context.Context) {
 			r, err := s.pool.recover(ctx, s.hard, next.issue.Key)
 			note = func() { s.resumed(next.issue, r, err) }
 		} else {
-			r := s.pool.work(ctx, s.hard, next, s.keys, s.base)
+			r := s.pool.work(ctx, s.hard, next, keys, s.base)
 			note = func() { s.ended(r) }
 		}
 	}()
@@ -239,11 +239,14 @@ func (s *sweep) list(ctx context.Context) error {
 	}
 	s.listed, s.woken = time.Now(), s.pool.wakes.Load()
 	plan, err := s.plan(ctx, q, first)
-	_, unknown := errors.AsType[*backlog.UnknownKeyError](err)
+	gone, unknown := errors.AsType[*backlog.UnknownKeyError](err)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil, unknown && !first:
-		return nil //nolint:nilerr // the sweep was stopped, or a named issue left the backlog while it was worked
+	case ctx.Err() != nil:
+		return nil //nolint:nilerr // the sweep was stopped
+	case unknown && !first:
+		s.isGone(gone.Key)
+		return nil
 	case publish.Unreachable(err):
 		s.isAway(err)
 		return nil
@@ -279,8 +282,7 @@ func (s *sweep) list(ctx context.Context) error {
 	if len(s.queue) > 0 {
 		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.pool.runner.Spaces().Usable())
 	} else {
-		s.pause = 0
-		s.short = nil // nothing is in need of room
+		s.pause, s.short = 0, nil // nothing is in need of room
 	}
 	if first {
 		s.summary.Problems = plan.Problems
