@@ -75,8 +75,12 @@ func (p *Provider) Start(run string) (done func()) {
 
 // first is the init process of a run's next sandbox, which waits for its plan.
 func (p *Provider) first(run string) (*supervisor.Client, error) {
-	if c, ok := p.started.LoadAndDelete(run); ok {
-		return c.(*supervisor.Client), nil
+	if started, ok := p.started.LoadAndDelete(run); ok {
+		c := started.(*supervisor.Client)
+		if !c.Ended() {
+			return c, nil
+		}
+		_ = c.Kill(context.Background()) // it is over, and only gives back what it holds
 	}
 	return supervisor.Start(supervisor.Process{Role: role, Run: run, Namespaces: allNamespaces, Caps: needed(), Dies: true})
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/native"
@@ -48,6 +51,30 @@ func TestStartsAhead(t *testing.T) {
 	}
 	if box, err = p.Open(t.Context(), sandboxes.Spec{Run: run, Worktree: t.TempDir()}); err != nil {
 		t.Fatal("after Reap:", err)
+	}
+	if err := box.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStartedProcessIsKilled: a sandbox opens also where the process that was started for it has ended since.
+func TestStartedProcessIsKilled(t *testing.T) {
+	t.Parallel()
+	p, run := native.New(native.Config{}), filepath.Base(t.TempDir())+t.Name()
+	defer p.Start(run)()
+	pid, err := strconv.Atoi(strings.Split(firsts(t, run)[0], "/")[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for len(firsts(t, run)) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	box, err := p.Open(t.Context(), sandboxes.Spec{Run: run, Worktree: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := box.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -153,6 +153,16 @@ func (c *Client) guard(stderr *os.File, started chan<- error, start func() (*os.
 // PID is the supervisor's process id.
 func (c *Client) PID() int { return c.process.Pid }
 
+// Ended reports that the supervisor has ended. Its process id may be another process's then.
+func (c *Client) Ended() bool {
+	select {
+	case <-c.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 // Open gives the supervisor its plan, with files, and waits until commands can run. After an error the caller calls Kill.
 func (c *Client) Open(ctx context.Context, plan any, files []*os.File, commands Commands) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, openLimit, fmt.Errorf("it is not ready after %s", openLimit))
