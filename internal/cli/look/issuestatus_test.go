@@ -81,13 +81,15 @@ func TestRetryQueue(t *testing.T) {
 	}
 	merged := run("merged", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Second)})
 	merged.State = "merged"
+	ahead := run("ahead", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(48 * time.Hour)})
+	ahead.Facts.At = now.Add(47 * time.Hour) // by a clock that has been set back since
 	got := retryQueue([]RunState{
 		run("late", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Hour)}),
 		run("soon", true, journal.Verdict{Outcome: journal.GateFailed, RetryAt: now.Add(time.Second)}),
 		run("due", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now}),
 		run("final", true, journal.Verdict{Outcome: journal.Failed, Final: true, RetryAt: now.Add(time.Second)}),
 		run("on", false, journal.Verdict{RetryAt: now.Add(time.Second)}),
-		merged,
+		merged, ahead,
 	}, now)
 	if len(got) != 2 || got[0].Issue != "soon" || got[1].Issue != "late" || got[0].Outcome != "gate-failed" {
 		t.Errorf("%+v", got)
