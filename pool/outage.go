@@ -65,6 +65,11 @@ func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
 	}
 }
 
+// left reports whether issues may be left to try. Of named ones none is once all were tried.
+func (s *sweep) left() bool {
+	return len(s.keys) == 0 || len(s.unended) > 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
+}
+
 // isGone notes that a named issue has left the backlog since the sweep began. The others are listed without it.
 func (s *sweep) isGone(key string) {
 	if !s.tried[key] {

@@ -90,6 +90,7 @@ type sweep struct {
 	wake  chan struct{}   // a run has ended, a slot or disk space is free, or the backlog may have changed
 	wants atomic.Bool     // it waits for a slot, or has not listed the backlog yet
 
+	runs    sync.WaitGroup
 	mu      sync.Mutex
 	results []func() // guarded by mu: they note what has become of runs, until they are called
 	held    error    // guarded by mu: see Pool.Held
@@ -153,6 +154,7 @@ func (s *sweep) run(ctx context.Context) error {
 			ended = nil
 		}
 	}
+	s.runs.Wait() // all have handed over their results, and free their slots
 	for _, w := range s.waiting {
 		if !s.tried[w.Issue.Key] {
 			s.summary.Skipped = append(s.summary.Skipped, w)
@@ -169,7 +171,7 @@ func (s *sweep) start(ctx context.Context) {
 	next, keys := s.queue[0], s.keys
 	s.queue, s.running, s.started = s.queue[1:], s.running+1, s.started+1
 	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
-	go func() {
+	s.runs.Go(func() {
 		defer s.pool.freeSlot()
 		note := func() {}
 		defer func() { // also when the goroutine is ended
@@ -188,7 +190,7 @@ func (s *sweep) start(ctx context.Context) {
 			r := s.pool.work(ctx, s.hard, next, keys, s.base)
 			note = func() { s.ended(r) }
 		}
-	}()
+	})
 }
 
 // takeSlot takes a slot if one is free, unless a run has ended whose result may forbid the next.
@@ -325,11 +327,6 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 			w.emit(journal.Event{Kind: journal.EventProblem, Key: f.Key, Text: f.Key + ": " + err.Error()})
 		}
 	}
-}
-
-// left reports whether issues may be left to try. Of named ones none is once all were tried.
-func (s *sweep) left() bool {
-	return len(s.keys) == 0 || len(s.unended) > 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
 }
 
 // ended adds a result to the summary. The backlog is listed again: issues may have waited for this one.
