@@ -70,7 +70,7 @@ func TestStartedProcessIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for len(firsts(t, run)) > 0 {
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond) // the process tells nobody of its end
 	}
 	box, err := p.Open(t.Context(), sandboxes.Spec{Run: run, Worktree: t.TempDir()})
 	if err != nil {
