@@ -19,6 +19,9 @@ func (s *sweep) isAway(err error) {
 		return
 	}
 	known := s.away != nil
+	if known && time.Now().Before(s.again) {
+		return // several runs have met the same outage
+	}
 	s.away, s.queue, s.pause = err, nil, min(max(2*s.pause, s.pool.c.Refresh), 15*time.Minute)
 	s.again = time.Now().Add(s.pause)
 	if !known {
