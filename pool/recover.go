@@ -62,15 +62,9 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(ctx, rec)) {
 			continue
 		}
-		res, err := w.recoverRun(soft, ctx, rec)
-		if res.finished != nil {
-			r.Finished = append(r.Finished, *res.finished)
-		}
-		if res.cut != nil {
-			r.Interrupted = append(r.Interrupted, *res.cut)
-		}
-		if res.away != nil || publish.Unreachable(err) {
-			r.Unavailable = cmp.Or(res.away, err)
+		err := w.recoverRun(soft, ctx, rec, &r)
+		if publish.Unreachable(err) {
+			r.Unavailable = err
 		}
 		if ctx.Err() == nil { // otherwise every call fails
 			note(rec.Key, err)
@@ -89,45 +83,39 @@ func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
 	return err == nil && c.Err == nil && (!ok || c.Gone || c.Holder.Run != r.ID)
 }
 
-// settled is the result of settle.
-type settled struct {
-	finished  *journal.Record // the run, if it has ended now by its own verdict
-	cut       *journal.Record // the run, if it has ended now without one
-	concluded bool            // the issue needs no new run now
-	away      error           // why nothing of this could be done, for any run
-}
-
 // recoverRun claims the issue of a dead run and settles the run.
-func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record) (settled, error) {
+func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record, r *Recovered) error {
 	claim, err := w.claim(ctx, rec)
 	taken, isTaken := errors.AsType[*worktree.TakenError](err)
 	switch {
 	case isTaken:
 		if taken.Holder.Run == "" {
-			return settled{}, nil // it is being released
+			return nil // it is being released
 		}
 		if known, err := w.find(ctx, taken.Holder.Run); known != nil || err != nil {
-			return settled{}, err // another process with this journal holds the claim, and settles the run itself
+			return err // another process with this journal holds the claim, and settles the run itself
 		}
 	case errors.Is(err, worktree.ErrRemote):
 		w.emit(journal.Event{Kind: journal.EventWarning, Run: rec.ID, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
-		return settled{away: err}, nil
+		r.Unavailable = err
+		return nil
 	case err != nil:
-		return settled{}, err
+		return err
 	}
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
 	now, err := w.find(ctx, rec.ID)
 	if err != nil {
-		return settled{}, errors.Join(err, w.leave(after, claim, rec))
+		return errors.Join(err, w.leave(after, claim, rec))
 	}
 	if now == nil || !now.Ended.IsZero() || !w.runner.Dead(*now) && now.Host == w.runner.Host() { // another process was faster
 		if claim == nil {
-			return settled{}, nil
+			return nil
 		}
-		return settled{}, claim.Release(after)
+		return claim.Release(after)
 	}
-	return w.settle(soft, ctx, *now, claim, false)
+	_, err = w.settle(soft, ctx, *now, claim, false, r)
+	return err
 }
 
 // leave keeps the claim of a dead run for the next try to recover it.
@@ -149,40 +137,39 @@ func (a *attempt) settleEarlier(soft, ctx context.Context) (over bool, err error
 	if err != nil {
 		return false, err
 	}
+	var settled Recovered
 	for _, rec := range runs {
 		if rec.ID == a.rec.ID || !rec.Ended.IsZero() || !w.runner.Dead(rec) {
 			continue
 		}
-		res, err := w.settle(soft, ctx, rec, a.claim, true)
-		if res.finished != nil {
-			a.finished = append(a.finished, *res.finished)
-		}
-		if err != nil || res.concluded {
-			return res.concluded, err
+		over, err = w.settle(soft, ctx, rec, a.claim, true, &settled)
+		if a.finished = settled.Finished; over || err != nil {
+			return over, err
 		}
 	}
 	return w.onBehalf(ctx, a.rec.Key, a.claim)
 }
 
 // settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. Without a
-// claim another process has the issue, and nothing is reported. shared means that another run uses the claim afterwards.
-func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *worktree.Claim, shared bool) (settled, error) {
+// claim another process has the issue, and nothing is reported. shared means that another run uses the claim afterwards. over
+// reports that the issue needs no new run now.
+func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *worktree.Claim, shared bool, r *Recovered) (over bool, err error) {
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
-	giveUp := func(err error) (settled, error) {
+	giveUp := func(err error) (bool, error) {
 		if !shared {
 			err = errors.Join(err, w.leave(after, claim, rec))
 		}
-		return settled{}, err
+		return false, err
 	}
 	if err := w.runner.Spaces().End(ctx, rec.ID); err != nil {
 		return giveUp(&issueError{err})
 	}
-	if told, over := tally.Overtaken(rec, claim); over {
+	if told, overtaken := tally.Overtaken(rec, claim); overtaken {
 		rec.Facts.Reported = told
 		if !shared {
 			if err := claim.Release(after); err != nil {
-				return settled{}, err
+				return false, err
 			}
 		}
 		claim = nil
@@ -199,7 +186,7 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 	issue, err := w.c.Run.Tracker.Get(ctx, rec.Key)
 	if publish.Unreachable(err) { // try again later
 		rec.PID = 0
-		return settled{}, errors.Join(err, w.leave(after, claim, rec), w.c.Run.Store.Save(after, rec))
+		return false, errors.Join(err, w.leave(after, claim, rec), w.c.Run.Store.Save(after, rec))
 	}
 	if err != nil {
 		issue = tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL}
@@ -213,15 +200,16 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs, Soft: soft,
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
-	out := settled{concluded: own || res.Record.Verdict.Final}
-	switch cut := !out.concluded || !res.Record.Verdict.Final && res.Record.Verdict.Outcome == journal.Interrupted; {
+	v := res.Record.Verdict
+	over = own || v.Final
+	switch {
 	case res.Deferred != nil:
-	case cut:
-		out.cut = &res.Record
+	case !over || !v.Final && v.Outcome == journal.Interrupted:
+		r.Interrupted = append(r.Interrupted, res.Record)
 	default:
-		out.finished = &res.Record
+		r.Finished = append(r.Finished, res.Record)
 	}
-	return out, res.Deferred
+	return over, res.Deferred
 }
 
 // onBehalf finishes the report of another host's dead run, from the record on its claim. It reports whether there was one; the
