@@ -21,16 +21,12 @@ import (
 
 // attempt is one issue from its claim to its run. It belongs to one goroutine.
 type attempt struct {
+	task
 	w           *Worker
-	issue       tracker.Issue
 	rec         journal.Record
 	claim       *worktree.Claim
-	follow      *tracker.FollowUp
-	base        worktree.Base
-	there       map[string]string // see task
 	feedback    string
 	unpublished *journal.Record // an earlier run whose commits are not published yet
-	tip         string          // the branch's tip, for a merge
 	stored      *journal.Record // the record for when a batch has merged its commits
 	landed      bool            // the batch has merged them; the later stages are left
 	failed      error           // why the run cannot begin; nil if it can
@@ -44,7 +40,7 @@ type issueError struct{ error }
 func (e *issueError) Unwrap() error { return e.error }
 
 // freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue does not qualify any more.
-func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Skip, error) {
+func (a *attempt) freeze(soft, ctx context.Context) (*journal.Skip, error) {
 	w := a.w
 	over, unsettled := a.settleEarlier(soft, ctx)
 	runs, err := w.count(ctx, &a.rec, a.claim.Record())
@@ -78,12 +74,12 @@ func (a *attempt) freeze(soft, ctx context.Context, keys []string) (*journal.Ski
 	asked := feedback.Asked(a.rec.Earlier.Asked)
 	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record(), Approved: tally.Approved(issue, runs, a.claim)}
 	if a.follow != nil {
-		if skip := w.planner.Outdated(*a.follow, issue, past, keys); skip != nil {
+		if skip := w.planner.Outdated(*a.follow, issue, past, a.keys); skip != nil {
 			return skip, nil
 		}
 		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, a.base.Name)+asked)
 	}
-	if skip, err := w.planner.WhyNot(ctx, issue, past, keys); skip != nil || err != nil {
+	if skip, err := w.planner.WhyNot(ctx, issue, past, a.keys); skip != nil || err != nil {
 		return skip, err
 	}
 	skip, err := w.planner.Unapproved(ctx, issue, past)

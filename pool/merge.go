@@ -15,23 +15,22 @@ import (
 // the base branch and closes the issue. The caller is a person who has read the commits, so changed checks are allowed. An
 // unfinished merge is continued. Otherwise it is like Work. The base must be a branch of this repository.
 func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
-	return w.single(ctx, key, task{merge: true}, []string{key})
+	return w.single(ctx, key, task{merge: true, keys: []string{key}})
 }
 
 // leftMerge continues an unfinished merge of the issue. Without a skip there was none.
 func (w *Worker) leftMerge(soft, ctx context.Context, issue tracker.Issue) (Result, error) {
 	left, err := w.recover(soft, ctx, issue.Key)
-	if err = cmp.Or(err, left.Unavailable); left.Unavailable != nil {
-		return Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}, err
-	}
+	r := Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}
 	n := len(left.Finished)
-	if err == nil && len(left.Broken) == 0 && (n == 0 || left.Finished[n-1].Settings.Publish != journal.PublishMerge) {
-		return Result{}, nil
-	}
-	r := Result{Issue: issue, Finished: left.Finished, Skip: &journal.Skip{Code: journal.SkipRecovered}}
-	if len(left.Broken) > 0 {
+	switch {
+	case left.Unavailable != nil:
+		err = cmp.Or(err, left.Unavailable)
+	case len(left.Broken) > 0:
 		r.Skip = &left.Broken[0].Skip
 		err = errors.New(r.Skip.Detail)
+	case err == nil && (n == 0 || left.Finished[n-1].Settings.Publish != journal.PublishMerge):
+		return Result{}, nil
 	}
 	return r, err
 }

@@ -68,24 +68,18 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 
 // beginMerge is begin for an issue whose branch is to be merged.
 func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, Result) {
-	issue, err := w.named(hard, key)
-	if err != nil {
+	t := task{merge: true, keys: []string{key}}
+	var err error
+	if t.issue, err = w.named(hard, key); err != nil {
 		return nil, Result{Issue: tracker.Issue{Key: key}, Err: err}
 	}
-	if r, err := w.leftMerge(soft, hard, issue); r.Skip != nil || err != nil {
-		r.Issue, r.Err = issue, err
-		return nil, r
+	if left, err := w.prepare(soft, hard, &t); left.Skip != nil || err != nil {
+		left.Issue, left.Err = t.issue, err
+		return nil, left
 	}
-	base, tip, err := publish.MergeBase(hard, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+key)
-	if err == nil {
-		err = w.runner.CheckIdentity(hard, true)
-	}
-	if err != nil {
-		return nil, Result{Issue: issue, Err: err}
-	}
-	a, not := w.begin(soft, hard, task{issue: issue, merge: true}, []string{key}, base)
-	if a != nil && a.failed == nil { // a failed one is reported by its own run
-		a.tip = tip
+	a, not := w.begin(soft, hard, t)
+	if a != nil && a.failed != nil { // its own run reports that
+		a.tip = ""
 	}
 	return a, not
 }

@@ -182,7 +182,7 @@ func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.Foll
 		return Result{}, ErrBusy
 	}
 	defer p.freeSlot()
-	return p.single(ctx, key, task{follow: follow}, nil)
+	return p.single(ctx, key, task{follow: follow})
 }
 
 func (p *Pool) freeSlot() {

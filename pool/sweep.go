@@ -168,7 +168,8 @@ func (s *sweep) run(ctx context.Context) error {
 
 // start starts the first run of the queue. A run that fails never stops another.
 func (s *sweep) start(ctx context.Context) {
-	next, keys := s.queue[0], s.keys
+	next := s.queue[0]
+	next.keys, next.base = s.keys, s.base
 	s.queue, s.running, s.started = s.queue[1:], s.running+1, s.started+1
 	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
 	s.runs.Go(func() {
@@ -187,7 +188,7 @@ func (s *sweep) start(ctx context.Context) {
 			r, err := s.pool.recover(ctx, s.hard, next.issue.Key)
 			note = func() { s.resumed(next.issue, r, err) }
 		} else {
-			r := s.pool.work(ctx, s.hard, next, keys, s.base)
+			r := s.pool.work(ctx, s.hard, next)
 			note = func() { s.ended(r) }
 		}
 	})

@@ -171,36 +171,37 @@ type Result struct {
 // to end and its commits are imported. The error says why the issue was not worked, such as a backlog.UnknownKeyError or ErrEnded, or
 // why a later call or sweep has to end the run. Work needs no slot: it does not heed the limit of SetParallel, nor Drain.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
-	return w.single(ctx, key, task{}, []string{key})
+	return w.single(ctx, key, task{keys: []string{key}})
 }
 
-func (w *Worker) single(ctx context.Context, key string, t task, keys []string) (Result, error) {
+func (w *Worker) single(ctx context.Context, key string, t task) (r Result, err error) {
 	ctx, hard, done := w.call(ctx)
 	defer done()
-	issue, err := w.named(ctx, key)
-	if err != nil {
-		return Result{}, err
+	if t.issue, err = w.named(ctx, key); err != nil {
+		return r, err
 	}
-	findBase, branch := w.newBase, w.c.BranchPrefix+issue.Key
-	if t.merge { // an earlier merge may be unfinished
-		if r, err := w.leftMerge(ctx, hard, issue); r.Skip != nil || err != nil {
-			return r, err
-		}
-		findBase = func(ctx context.Context, _ ...string) (worktree.Base, map[string]string, error) {
-			base, _, err := publish.MergeBase(ctx, w.c.Run.Repo, w.c.Run.Base, branch)
-			return base, nil, err
-		}
+	if r, err = w.prepare(ctx, hard, &t); r.Skip != nil || err != nil {
+		return r, err
 	}
-	base, there, err := findBase(hard, branch)
-	if err == nil {
-		err = w.runner.CheckIdentity(hard, true)
-	}
-	if err != nil {
-		return Result{}, err
-	}
-	t.issue, t.there = issue, there
-	r := w.work(ctx, hard, t, keys, base)
+	r = w.work(ctx, hard, t)
 	return r, errors.Join(r.Err, r.Deferred)
+}
+
+// prepare finds what the task starts from. A skip says that an earlier merge was unfinished, and has ended now.
+func (w *Worker) prepare(soft, hard context.Context, t *task) (left Result, err error) {
+	branch := w.c.BranchPrefix + t.issue.Key
+	if t.merge {
+		if left, err = w.leftMerge(soft, hard, t.issue); left.Skip != nil || err != nil {
+			return left, err
+		}
+		t.base, t.tip, err = publish.MergeBase(hard, w.c.Run.Repo, w.c.Run.Base, branch)
+	} else {
+		t.base, t.there, err = w.newBase(hard, branch)
+	}
+	if err != nil {
+		return left, err
+	}
+	return left, w.runner.CheckIdentity(hard, true)
 }
 
 // named reads the issue with a key from the caller. After Kill it fails with ErrEnded.
@@ -217,18 +218,21 @@ func (w *Worker) newBase(ctx context.Context, others ...string) (worktree.Base, 
 	return b, there, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
 
-// task is an issue to work, and the request to follow up if that is why.
+// task is an issue to work, and how.
 type task struct {
 	issue  tracker.Issue
-	follow *tracker.FollowUp
+	keys   []string // from the caller, who wants only these issues worked; empty: all
+	base   worktree.Base
+	follow *tracker.FollowUp // the request to follow up, if that is why
 	merge  bool              // publish the commits on the branch; see Merge
+	tip    string            // the branch's tip, for a merge; empty: it is merged alone
 	left   bool              // end the run that has met an outage at its end
 	there  map[string]string // branches on the remote, before the claim; nil: not known
 }
 
 // work works one issue. soft ends when no new run may start, hard when all runs have to end.
-func (w *Worker) work(soft, hard context.Context, t task, keys []string, base worktree.Base) Result {
-	a, not := w.begin(soft, hard, t, keys, base)
+func (w *Worker) work(soft, hard context.Context, t task) Result {
+	a, not := w.begin(soft, hard, t)
 	if a == nil {
 		return not
 	}
@@ -236,9 +240,9 @@ func (w *Worker) work(soft, hard context.Context, t task, keys []string, base wo
 }
 
 // begin claims an issue and freezes it. Without an attempt the result says why not.
-func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base worktree.Base) (*attempt, Result) {
-	a := &attempt{w: w, issue: t.issue, follow: t.follow, there: t.there, base: base, rec: w.newRecord(t.issue)}
-	a.rec.Base = base.Name
+func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
+	a := &attempt{task: t, w: w, rec: w.newRecord(t.issue)}
+	a.rec.Base = t.base.Name
 	if soft.Err() != nil {
 		return nil, a.skipped(journal.Skip{Code: journal.SkipStopped})
 	}
@@ -258,7 +262,7 @@ func (w *Worker) begin(soft, hard context.Context, t task, keys []string, base w
 	if err != nil {
 		return nil, a.refused(hard, err)
 	}
-	skip, err := a.freeze(soft, hard, keys)
+	skip, err := a.freeze(soft, hard)
 	if err != nil && soft.Err() != nil {
 		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
 	}
