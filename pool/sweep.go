@@ -258,30 +258,18 @@ func (s *sweep) list(ctx context.Context) error {
 	}
 	s.pool.handOver(ctx, plan.HandOver)
 	s.queue, s.away = nil, nil
-	known := maps.Clone(s.tried)
-	add := func(t task) {
-		if !known[t.issue.Key] {
-			known[t.issue.Key], s.queue = true, append(s.queue, t)
-		}
-	}
 	for _, i := range s.unended { // before any agent is paid whose run would end in the same way
 		if !s.on[i.Key] {
 			s.queue = append(s.queue, task{issue: i, left: true})
 		}
 	}
-	if len(s.unended) > 0 {
-		plan.FollowUp, plan.Work = nil, nil
-	}
-	slices.SortFunc(plan.FollowUp, func(a, b backlog.FollowUp) int { return tracker.Before(a.Issue, b.Issue) })
-	for _, f := range plan.FollowUp {
-		add(task{issue: f.Issue, follow: &f.FollowUp})
-	}
-	for _, i := range plan.Work {
-		add(task{issue: i})
+	for _, t := range plan.Tasks() {
+		if len(s.unended) == 0 && !s.tried[t.Issue.Key] {
+			s.queue = append(s.queue, task{issue: t.Issue, follow: t.Follow})
+		}
 	}
 	s.waiting, s.summary.Cycles = slices.Concat(plan.Skipped, plan.After), plan.Cycles
-	s.ordered = len(plan.After) > 0 || slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipOpen })
-	s.capped = slices.ContainsFunc(plan.Skipped, func(k backlog.Skipped) bool { return k.Skip.Code == journal.SkipCap })
+	s.ordered, s.capped = len(plan.After) > 0 || plan.Waits(journal.SkipOpen), plan.Waits(journal.SkipCap)
 	if len(s.queue) > 0 {
 		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.pool.runner.Spaces().Usable())
 	} else {

@@ -73,6 +73,31 @@ type FollowUp struct {
 	Mark string // of the issue's report
 }
 
+// Task is an issue to work, and the request to follow up if that is why.
+type Task struct {
+	Issue  tracker.Issue
+	Follow *tracker.FollowUp
+}
+
+// Tasks are what there is to work, each issue once, in order.
+func (p Plan) Tasks() (list []Task) {
+	followed := map[string]bool{}
+	for _, f := range slices.SortedFunc(slices.Values(p.FollowUp), func(a, b FollowUp) int { return tracker.Before(a.Issue, b.Issue) }) {
+		followed[f.Key], list = true, append(list, Task{f.Issue, &f.FollowUp})
+	}
+	for _, i := range p.Work {
+		if !followed[i.Key] {
+			list = append(list, Task{Issue: i})
+		}
+	}
+	return list
+}
+
+// Waits reports that an issue is not worked for such a reason.
+func (p Plan) Waits(code journal.SkipCode) bool {
+	return slices.ContainsFunc(p.Skipped, func(s Skipped) bool { return s.Skip.Code == code })
+}
+
 // UnknownKeyError is a key from the caller that is no issue of the backlog. It is a tracker.ErrNotFound.
 type UnknownKeyError struct {
 	Key     string

@@ -3,6 +3,8 @@ package backlog
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,5 +89,21 @@ func TestWhyNot(t *testing.T) {
 				t.Errorf("the reason is %q, not %q", got, test.want)
 			}
 		})
+	}
+}
+
+// An issue whose request is followed up is worked for that only, before the others.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	plan := Plan{
+		Work:     []tracker.Issue{{Key: "b"}, {Key: "a"}, {Key: "d"}},
+		FollowUp: []FollowUp{{FollowUp: tracker.FollowUp{Key: "c"}, Issue: tracker.Issue{Key: "c"}}, {FollowUp: tracker.FollowUp{Key: "a"}, Issue: tracker.Issue{Key: "a"}}},
+	}
+	var got []string
+	for _, task := range plan.Tasks() {
+		got = append(got, fmt.Sprint(task.Issue.Key, task.Follow != nil))
+	}
+	if text := strings.Join(got, " "); text != "atrue ctrue bfalse dfalse" {
+		t.Errorf("tasks %s", text)
 	}
 }

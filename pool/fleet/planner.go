@@ -24,7 +24,7 @@ type planning struct {
 	lease   *leases   // nil: another machine plans
 	renewed time.Time // when the lease was taken, renewed or asked for
 
-	queue    []task          // what the last look at the backlog has left to insert, in order
+	queue    []backlog.Task  // what the last look at the backlog has left to insert, in order
 	open     map[string]bool // open rows at the last count, by key
 	waiting  int             // those of them that no machine had taken
 	capacity int             // how many rows may be open
@@ -35,12 +35,6 @@ type planning struct {
 	failed   bool
 	starved  bool          // machines had taken all rows, and there was more to do
 	wait     time.Duration // until the next turn
-}
-
-// task is an issue for a row.
-type task struct {
-	key    string
-	follow bool
 }
 
 // replan is the least time between looks at the backlog.
@@ -166,22 +160,8 @@ func (p *planning) look(ctx context.Context) error {
 		p.due = p.now().Add(lookAgain)
 		return err
 	}
-	p.queue, p.due, p.ended = tasks(plan), due(plan, p.now()), false
+	p.queue, p.due, p.ended = plan.Tasks(), due(plan, p.now()), false
 	return nil
-}
-
-// tasks are what a plan has for rows, in its order.
-func tasks(plan backlog.Plan) (out []task) {
-	follows := map[string]bool{}
-	for _, f := range plan.FollowUp {
-		follows[f.Key], out = true, append(out, task{f.Key, true})
-	}
-	for _, i := range plan.Work {
-		if !follows[i.Key] {
-			out = append(out, task{i.Key, false})
-		}
-	}
-	return out
 }
 
 // due is when the first of the waiting issues may be worked again; zero: none is known.
@@ -232,7 +212,7 @@ func (p *planning) count(ctx context.Context) error {
 
 // feed inserts rows while fewer are open than may be.
 func (p *planning) feed(ctx context.Context) error {
-	p.queue = slices.DeleteFunc(p.queue, func(t task) bool { return p.open[t.key] })
+	p.queue = slices.DeleteFunc(p.queue, func(t backlog.Task) bool { return p.open[t.Issue.Key] })
 	n := min(len(p.queue), p.capacity-len(p.open))
 	if n <= 0 {
 		return nil
@@ -240,11 +220,11 @@ func (p *planning) feed(ctx context.Context) error {
 	p.starved = p.waiting == 0
 	var list []river.InsertManyParams
 	for _, t := range p.queue[:n] {
-		priority := priorityIssue
-		if t.follow {
+		priority, follow := priorityIssue, t.Follow != nil
+		if follow {
 			priority = priorityFollowUp
 		}
-		list = append(list, insertion(row{Project: p.s.Name, Key: t.key, Generation: 1, FollowUp: t.follow, Account: p.s.Account}, priority))
+		list = append(list, insertion(row{Project: p.s.Name, Key: t.Issue.Key, Generation: 1, FollowUp: follow, Account: p.s.Account}, priority))
 	}
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -253,8 +233,9 @@ func (p *planning) feed(ctx context.Context) error {
 		return p.f.db.hide(err)
 	}
 	for i, r := range results { // a duplicate is a row that another planner has inserted
-		p.open[p.queue[i].key] = true
-		p.f.c.Log.Debug("row", "project", p.s.Name, "issue", p.queue[i].key, "row", r.Job.ID, "there already", r.UniqueSkippedAsDuplicate)
+		key := p.queue[i].Issue.Key
+		p.open[key] = true
+		p.f.c.Log.Debug("row", "project", p.s.Name, "issue", key, "row", r.Job.ID, "there already", r.UniqueSkippedAsDuplicate)
 	}
 	p.queue = p.queue[n:]
 	return nil
