@@ -78,7 +78,7 @@ func (w *Worker) obey(ctx context.Context, commander tracker.Commander, c tracke
 	if slices.ContainsFunc(w.c.Require[1:], func(l string) bool { return !issue.HasLabel(l) }) {
 		return nil, nil // another pool's issue
 	}
-	claims, err := w.c.Claims.Claims(ctx)
+	claims, err := w.taker.Claims(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 func (w *Worker) requeue(ctx context.Context, c tracker.Command) error {
 	issue, unread := w.c.Run.Tracker.Get(ctx, c.Key)
 	runs, lost := w.history(ctx, c.Key)
-	claims, err := w.c.Claims.Claims(ctx)
+	claims, err := w.taker.Claims(ctx)
 	if err := cmp.Or(unread, lost, err); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (w *Worker) restart(ctx context.Context, commander tracker.Commander, c *tr
 	}
 	began := w.newRecord(issue)
 	began.ID = commandRun + began.ID
-	claim, err := w.claim(ctx, began)
+	claim, err := w.taker.Take(ctx, began)
 	if taken, ok := errors.AsType[*worktree.TakenError](err); ok {
 		waits := issue.HasLabel(w.c.Run.Labels.NeedsHuman) || issue.HasLabel(w.c.Run.Labels.NeedsInfo)
 		if c.Verb == tracker.Retry && !waits && taken.Holder.PID != 0 && !strings.HasPrefix(taken.Holder.Run, commandRun) {

@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/claims"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -47,13 +47,8 @@ type Config struct {
 	Observe func(journal.Event)
 }
 
-// Claims takes and lists claims. Its methods are safe for concurrent use.
-type Claims interface {
-	// Claim claims an issue. It fails with a *worktree.TakenError if the issue is claimed.
-	Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error)
-	// Claims lists the claims that are held or hold a record, by key.
-	Claims(ctx context.Context) (map[string]worktree.ClaimState, error)
-}
+// Claims takes and lists claims.
+type Claims = claims.Source
 
 func (c Config) withDefaults() Config {
 	if c.Run.Repo != nil {

@@ -1,19 +1,14 @@
 package pool
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -73,26 +68,26 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 	if key != "" || soft.Err() != nil {
 		return r, nil //nolint:nilerr // as above
 	}
-	return r, w.recoverStrays(ctx, open, note)
+	return r, w.taker.RemoveStrays(ctx, open, note)
 }
 
 // abandoned reports that the claim of another host's run is free. The journal is on this machine, so its host name has changed.
 func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
-	held, err := w.c.Claims.Claims(ctx)
+	held, err := w.taker.Claims(ctx)
 	c, ok := held[r.Key]
 	return err == nil && c.Err == nil && (!ok || c.Gone || c.Holder.Run != r.ID)
 }
 
 // recoverRun claims the issue of a dead run and settles the run.
 func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record, r *Recovered) error {
-	claim, err := w.claim(ctx, rec)
+	claim, err := w.taker.Take(ctx, rec)
 	taken, isTaken := errors.AsType[*worktree.TakenError](err)
 	switch {
 	case isTaken:
 		if taken.Holder.Run == "" {
 			return nil // it is being released
 		}
-		if known, err := w.find(ctx, taken.Holder.Run); known != nil || err != nil {
+		if known, err := w.taker.Find(ctx, taken.Holder.Run); known != nil || err != nil {
 			return err // another process with this journal holds the claim, and settles the run itself
 		}
 	case errors.Is(err, worktree.ErrRemote):
@@ -104,7 +99,7 @@ func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record, r *Re
 	}
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
-	now, err := w.find(ctx, rec.ID)
+	now, err := w.taker.Find(ctx, rec.ID)
 	if err != nil {
 		return errors.Join(err, w.leave(after, claim, rec))
 	}
@@ -126,10 +121,6 @@ func (w *Worker) leave(ctx context.Context, claim *worktree.Claim, rec journal.R
 	return claim.Leave(ctx, rec.ID, w.runner.LeftFor(rec.Stage))
 }
 
-func (w *Worker) find(ctx context.Context, id string) (*journal.Record, error) {
-	return journal.Lookup(ctx, w.c.Run.Store, w.c.Run.Name, id)
-}
-
 // settleEarlier settles the issue's dead runs under the attempt's claim. over reports that the issue needs no new run now.
 func (a *attempt) settleEarlier(soft, ctx context.Context) (over bool, err error) {
 	w := a.w
@@ -147,7 +138,7 @@ func (a *attempt) settleEarlier(soft, ctx context.Context) (over bool, err error
 			return over, err
 		}
 	}
-	return w.onBehalf(ctx, a.rec.Key, a.claim)
+	return w.taker.OnBehalf(ctx, a.rec.Key, a.claim)
 }
 
 // settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. Without a
@@ -210,125 +201,4 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		r.Finished = append(r.Finished, res.Record)
 	}
 	return over, res.Deferred
-}
-
-// onBehalf finishes the report of another host's dead run, from the record on its claim. It reports whether there was one; the
-// claim is released then. What the tracker refuses is not tried again.
-func (w *Worker) onBehalf(ctx context.Context, key string, claim *worktree.Claim) (finished bool, err error) {
-	d := claim.Record()
-	if d.Pending == nil {
-		return false, nil
-	}
-	ours, err := w.find(ctx, d.Run)
-	if err != nil || ours != nil && ours.Ended.IsZero() {
-		return false, err // settle ends it
-	}
-	// If the tracker can read the issue but not take the report, it refuses the report.
-	if _, err := w.c.Run.Tracker.Get(ctx, key); publish.Unreachable(err) {
-		return false, err
-	}
-	failed := report.WritePending(ctx, w.c.Run.Tracker, key, d)
-	if _, away := errors.AsType[*tracker.UnavailableError](failed); away || failed != nil && ctx.Err() != nil {
-		return false, failed
-	}
-	d.Pending = nil
-	if err := claim.Finish(ctx, d); err != nil {
-		return false, err
-	}
-	text := fmt.Sprintf("ralph had died on %s after its run was %s", d.Host, d.Outcome)
-	if failed != nil {
-		text += "; not all of it could be reported: " + failed.Error()
-	}
-	w.emit(journal.Event{Kind: journal.EventRecovered, Run: d.Run, Key: key, Text: text})
-	return true, nil
-}
-
-// recoverStrays removes worktrees and claims of runs that the journal does not know: their records were lost.
-func (w *Worker) recoverStrays(ctx context.Context, open []journal.Record, note func(key string, err error)) error {
-	trees, broken := w.c.Run.Repo.Trees(ctx) // before the claims: a run claims first, then makes its worktree
-	claims, err := w.c.Claims.Claims(ctx)
-	if errors.Is(err, worktree.ErrRemote) {
-		return nil // the next listing reports it
-	}
-	if err != nil {
-		return err
-	}
-	note("leftovers", w.tidy(ctx, claims))
-	if broken != nil {
-		_, err := w.c.Run.Repo.Trees(ctx)
-		note("worktrees", err)
-	}
-	for _, t := range trees {
-		spec := t.Spec()
-		c, claimed := claims[spec.Key]
-		if claimed && (c.Err != nil || tally.Held(c)) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.ID == spec.Run }) {
-			continue
-		}
-		if known, err := w.find(ctx, spec.Run); err != nil || known != nil && known.Kind != journal.KindIssue {
-			continue // of a prompt or a command
-		}
-		told, err := w.runner.Spaces().Abandon(ctx, t)
-		note(spec.Key, err)
-		for _, n := range told {
-			w.emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: n.Text, About: n.About})
-		}
-	}
-	old := 0
-	for key, c := range claims {
-		switch {
-		case c.Waits && !c.Gone && c.Holder.Place == w.runner.Place():
-			known, err := w.find(ctx, c.Holder.Run)
-			if known == nil && err == nil { // the run cannot continue
-				err = w.releaseStray(ctx, key, c.Holder.Run, false)
-			}
-			note(key, err)
-		case !c.Gone || c.Err != nil:
-		case c.Holder.Run != "" || c.Record.Pending != nil:
-			note(key, w.releaseStray(ctx, key, "", false))
-		case c.Broken, old < forgottenAtOnce && !c.Record.At.IsZero() && time.Since(c.Record.At) > recordLife: // its record expires
-			old++
-			note(key, w.releaseStray(ctx, key, "", true))
-		}
-	}
-	return nil
-}
-
-// tidy removes what killed processes and a lost state folder have left.
-func (w *Worker) tidy(ctx context.Context, claims map[string]worktree.ClaimState) error {
-	return w.runner.Spaces().Tidy(ctx, func(ctx context.Context, key string) (bool, error) {
-		c := claims[key]
-		open, err := w.c.Run.Store.Find(ctx, journal.Query{Key: key, Open: true})
-		return c.Err != nil || tally.Held(c) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == key && !w.runner.Dead(r) }), err
-	}, func(key, text string) { w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) })
-}
-
-// recordLife is how long the record of an issue's runs stays on its claim. By then every clone's backlog shows the outcome.
-const (
-	recordLife      = 30 * 24 * time.Hour
-	forgottenAtOnce = 20 // records that one sweep removes
-)
-
-// releaseStray releases the claim of a dead holder; forget removes its record, too. id is the run that the claim waits for, or
-// empty.
-func (w *Worker) releaseStray(ctx context.Context, key, id string, forget bool) error {
-	rec := w.newRecord(tracker.Issue{Key: key})
-	rec.ID = cmp.Or(id, rec.ID)
-	claim, err := w.claim(ctx, rec)
-	if err == nil && id != "" {
-		err = w.end(ctx, claim, id)
-	}
-	if err == nil {
-		after, cancel := workspace.Outlasting(ctx)
-		defer cancel()
-		if forget {
-			err = claim.End(ctx, worktree.ClaimRecord{})
-		} else {
-			_, err = w.onBehalf(ctx, key, claim)
-		}
-		err = errors.Join(err, claim.Release(after)) // does nothing after Finish or End
-	}
-	if errors.Is(err, worktree.ErrTaken) || publish.Unreachable(err) {
-		return nil
-	}
-	return err
 }

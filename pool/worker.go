@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/backlog"
+	"github.com/ralph-pool/ralph/pool/claims"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -32,6 +33,7 @@ type Worker struct {
 	disk    *disk.Guard
 	bus     *journal.Bus
 	planner *backlog.Planner
+	taker   *claims.Taker
 	life    context.Context //nolint:containedctx // ends with Kill
 	kill    context.CancelCauseFunc
 
@@ -72,6 +74,7 @@ func NewWorker(c Config) (*Worker, error) {
 	}
 	w.c.Run, w.disk = w.runner.Config(), w.runner.Spaces().Disk
 	w.choices = w.c.Run.Agents().Choices()
+	w.taker = &claims.Taker{Source: w.c.Claims, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Dead: w.runner.Dead, Emit: w.emit}
 	w.planner = &backlog.Planner{
 		Run: w.c.Run, Claims: w.c.Claims.Claims, Full: w.runner.Admission().Full,
 		Index:   &schedule.Index{Git: w.c.Run.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.c.Run.Repo.Remote()},
@@ -257,7 +260,7 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 	}
 	err := w.runner.Admission().Admit(hard, &a.rec)
 	if err == nil {
-		a.claim, err = w.claim(hard, a.rec)
+		a.claim, err = w.taker.Take(hard, a.rec)
 	}
 	if err != nil {
 		return nil, a.refused(hard, err)
@@ -301,39 +304,6 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 	rec.Title, rec.URL, rec.Branch = issue.Title, issue.URL, w.c.BranchPrefix+issue.Key
 	rec.Settings.Require = w.c.Require
 	return rec
-}
-
-// claim claims the record's issue. Processes that a dead holder on this host has left are killed first: it may have been another
-// clone's, or its journal may be lost. If that fails, the claim still names that run, for the next who tries.
-func (w *Worker) claim(ctx context.Context, r journal.Record) (*worktree.Claim, error) {
-	claim, err := w.c.Claims.Claim(ctx, r.Key, w.holder(r), w.c.Run.ClaimTTL)
-	if err != nil || !run.IsID(claim.Dead()) { // whoever may push can write a claim: the beginning of an id would end many runs
-		return claim, err
-	}
-	if err := w.end(ctx, claim, claim.Dead()); err != nil {
-		return nil, err
-	}
-	return claim, nil
-}
-
-// end ends what a dead run has left running, or leaves the claim to it.
-func (w *Worker) end(ctx context.Context, claim *worktree.Claim, dead string) error {
-	err := w.runner.Spaces().End(ctx, dead)
-	if err == nil {
-		return nil
-	}
-	after, cancel := workspace.Outlasting(ctx)
-	defer cancel()
-	return errors.Join(&issueError{err}, claim.Leave(after, dead, w.c.Run.ClaimTTL))
-}
-
-// holder is the holder of a claim.
-func (w *Worker) holder(r journal.Record) worktree.Holder {
-	h := worktree.Holder{Owner: run.Owner(r.Host), Run: r.ID, Hash: r.Hash, Place: w.runner.Place()}
-	if m, ok := tracker.As[tracker.Marker](w.c.Run.Tracker); ok {
-		h.Mark = m.Mark(r.Key)
-	}
-	return h
 }
 
 // note adds the run to those that are running, until forget is called.

@@ -73,6 +73,7 @@ var floors = map[string]int{
 
 	"pool":                     8,
 	"pool/backlog":             7,
+	"pool/claims":              7,
 	"pool/run":                 7,
 	"pool/run/config":          6,
 	"pool/run/hold":            5,

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/claims"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -213,7 +214,7 @@ func (j Job) call(ctx context.Context) (hard context.Context, done func()) {
 }
 
 func (j Job) claim(ctx context.Context, rec journal.Record) (*worktree.Claim, error) {
-	holder := worktree.Holder{Owner: run.Owner(rec.Host), Run: rec.ID}
+	holder := worktree.Holder{Owner: claims.Owner(rec.Host), Run: rec.ID}
 	return j.Run.Repo.Claim(ctx, rec.Key, holder, jobTTL)
 }
 

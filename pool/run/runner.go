@@ -152,7 +152,7 @@ type Result struct {
 // NewRecord makes the record of a new run.
 func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 	now := time.Now()
-	id := newID(now)
+	id := journal.NewID(now)
 	rec := journal.Record{
 		Run: journal.Run{
 			ID: id, Kind: kind, Pool: r.c.Name, Key: key, Attempt: 1, Host: r.host,

@@ -1,4 +1,4 @@
-package run
+package journal
 
 import (
 	"testing"
@@ -7,9 +7,9 @@ import (
 
 func TestIsID(t *testing.T) {
 	t.Parallel()
-	id := newID(time.Now())
+	id := NewID(time.Now())
 	for text, want := range map[string]bool{
-		id: true, newID(time.Unix(1, 999_999_999)): true, "": false, id[:8]: false, id[:15]: false, id + "0": false, id[1:] + "0": false,
+		id: true, NewID(time.Unix(1, 999_999_999)): true, "": false, id[:8]: false, id[:15]: false, id + "0": false, id[1:] + "0": false,
 		id[:15] + "+" + id[16:]: false, id[:16] + "xxxxxxxxxxxx": false, id + "-verify": false,
 	} {
 		if IsID(text) != want {

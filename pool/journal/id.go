@@ -1,4 +1,4 @@
-package run
+package journal
 
 import (
 	"crypto/rand"
@@ -12,8 +12,8 @@ const (
 	idSize = len(idTime) + len("-") + 12
 )
 
-// newID makes the id of a run that starts now. Ids sort by time and are unique over all machines.
-func newID(now time.Time) string {
+// NewID makes the id of a run that starts now. Ids sort by time and are unique over all machines.
+func NewID(now time.Time) string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // documented never to fail
 	return fmt.Sprintf("%s-%04x%x", now.UTC().Format(idTime), now.Nanosecond()>>14, b)

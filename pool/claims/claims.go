@@ -1,0 +1,112 @@
+// Package claims takes the claims of issues for runs, and ends what dead runs have left on them. Package pool calls it.
+package claims
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run/config"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Source takes and lists claims. Its methods are safe for concurrent use.
+type Source interface {
+	// Claim claims an issue. It fails with a *worktree.TakenError if the issue is claimed.
+	Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error)
+	// Claims lists the claims that are held or hold a record, by key.
+	Claims(ctx context.Context) (map[string]worktree.ClaimState, error)
+}
+
+// Taker takes claims for the runs of a pool. It is safe for concurrent use.
+type Taker struct {
+	Source
+	Run    config.Config // with its defaults
+	Spaces *workspace.Config
+	Host   string                    // the name of this machine in records
+	Dead   func(journal.Record) bool // no process works on the run
+	Emit   func(journal.Event)
+}
+
+// Owner is the owner of a claim, unique to the call, for a run of the host.
+func Owner(host string) string { return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()) }
+
+// Take claims the record's issue. Processes that a dead holder on this host has left are killed first: it may have been another
+// clone's, or its journal may be lost. If that fails, the claim still names that run, for the next who tries.
+func (t *Taker) Take(ctx context.Context, r journal.Record) (*worktree.Claim, error) {
+	h := worktree.Holder{Owner: Owner(r.Host), Run: r.ID, Hash: r.Hash, Place: t.place()}
+	if m, ok := tracker.As[tracker.Marker](t.Run.Tracker); ok {
+		h.Mark = m.Mark(r.Key)
+	}
+	claim, err := t.Claim(ctx, r.Key, h, t.Run.ClaimTTL)
+	if err != nil || !journal.IsID(claim.Dead()) { // whoever may push can write a claim: the beginning of an id would end many runs
+		return claim, err
+	}
+	if err := t.end(ctx, claim, claim.Dead()); err != nil {
+		return nil, err
+	}
+	return claim, nil
+}
+
+// place identifies this state folder among those of the host.
+func (t *Taker) place() string {
+	sum := sha256.Sum256([]byte(t.Run.Repo.StateDir()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// end ends what a dead run has left running, or leaves the claim to it.
+func (t *Taker) end(ctx context.Context, claim *worktree.Claim, dead string) error {
+	err := t.Spaces.End(ctx, dead)
+	if err == nil {
+		return nil
+	}
+	after, cancel := workspace.Outlasting(ctx)
+	defer cancel()
+	return errors.Join(err, claim.Leave(after, dead, t.Run.ClaimTTL))
+}
+
+// Find is the pool's run with this id, or nil.
+func (t *Taker) Find(ctx context.Context, id string) (*journal.Record, error) {
+	return journal.Lookup(ctx, t.Run.Store, t.Run.Name, id)
+}
+
+// OnBehalf finishes the report of another host's dead run, from the record on its claim. It reports whether there was one; the
+// claim is released then. What the tracker refuses is not tried again.
+func (t *Taker) OnBehalf(ctx context.Context, key string, claim *worktree.Claim) (finished bool, err error) {
+	d := claim.Record()
+	if d.Pending == nil {
+		return false, nil
+	}
+	ours, err := t.Find(ctx, d.Run)
+	if err != nil || ours != nil && ours.Ended.IsZero() {
+		return false, err // settle ends it
+	}
+	// If the tracker can read the issue but not take the report, it refuses the report.
+	if _, err := t.Run.Tracker.Get(ctx, key); publish.Unreachable(err) {
+		return false, err
+	}
+	failed := report.WritePending(ctx, t.Run.Tracker, key, d)
+	if _, away := errors.AsType[*tracker.UnavailableError](failed); away || failed != nil && ctx.Err() != nil {
+		return false, failed
+	}
+	d.Pending = nil
+	if err := claim.Finish(ctx, d); err != nil {
+		return false, err
+	}
+	text := fmt.Sprintf("ralph had died on %s after its run was %s", d.Host, d.Outcome)
+	if failed != nil {
+		text += "; not all of it could be reported: " + failed.Error()
+	}
+	t.Emit(journal.Event{Kind: journal.EventRecovered, Run: d.Run, Key: key, Text: text})
+	return true, nil
+}

@@ -1,0 +1,104 @@
+package claims
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/tally"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// RemoveStrays removes worktrees and claims of runs that the journal does not know: their records were lost.
+func (t *Taker) RemoveStrays(ctx context.Context, open []journal.Record, note func(key string, err error)) error {
+	trees, broken := t.Run.Repo.Trees(ctx) // before the claims: a run claims first, then makes its worktree
+	claims, err := t.Claims(ctx)
+	if errors.Is(err, worktree.ErrRemote) {
+		return nil // the next listing reports it
+	}
+	if err != nil {
+		return err
+	}
+	note("leftovers", t.tidy(ctx, claims))
+	if broken != nil {
+		_, err := t.Run.Repo.Trees(ctx)
+		note("worktrees", err)
+	}
+	for _, tree := range trees {
+		spec := tree.Spec()
+		c, claimed := claims[spec.Key]
+		if claimed && (c.Err != nil || tally.Held(c)) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.ID == spec.Run }) {
+			continue
+		}
+		if known, err := t.Find(ctx, spec.Run); err != nil || known != nil && known.Kind != journal.KindIssue {
+			continue // of a prompt or a command
+		}
+		told, err := t.Spaces.Abandon(ctx, tree)
+		note(spec.Key, err)
+		for _, n := range told {
+			t.Emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: n.Text, About: n.About})
+		}
+	}
+	old := 0
+	for key, c := range claims {
+		switch {
+		case c.Waits && !c.Gone && c.Holder.Place == t.place():
+			known, err := t.Find(ctx, c.Holder.Run)
+			if known == nil && err == nil { // the run cannot continue
+				err = t.releaseStray(ctx, key, c.Holder.Run, false)
+			}
+			note(key, err)
+		case !c.Gone || c.Err != nil:
+		case c.Holder.Run != "" || c.Record.Pending != nil:
+			note(key, t.releaseStray(ctx, key, "", false))
+		case c.Broken, old < forgottenAtOnce && !c.Record.At.IsZero() && time.Since(c.Record.At) > recordLife: // its record expires
+			old++
+			note(key, t.releaseStray(ctx, key, "", true))
+		}
+	}
+	return nil
+}
+
+// tidy removes what killed processes and a lost state folder have left.
+func (t *Taker) tidy(ctx context.Context, claims map[string]worktree.ClaimState) error {
+	return t.Spaces.Tidy(ctx, func(ctx context.Context, key string) (bool, error) {
+		c := claims[key]
+		open, err := t.Run.Store.Find(ctx, journal.Query{Key: key, Open: true})
+		return c.Err != nil || tally.Held(c) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.Key == key && !t.Dead(r) }), err
+	}, func(key, text string) { t.Emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) })
+}
+
+// recordLife is how long the record of an issue's runs stays on its claim. By then every clone's backlog shows the outcome.
+const (
+	recordLife      = 30 * 24 * time.Hour
+	forgottenAtOnce = 20 // records that one sweep removes
+)
+
+// releaseStray releases the claim of a dead holder; forget removes its record, too. id is the run that the claim waits for, or
+// empty.
+func (t *Taker) releaseStray(ctx context.Context, key, id string, forget bool) error {
+	rec := journal.Record{Run: journal.Run{ID: cmp.Or(id, journal.NewID(time.Now())), Key: key, Host: t.Host}}
+	claim, err := t.Take(ctx, rec)
+	if err == nil && id != "" {
+		err = t.end(ctx, claim, id)
+	}
+	if err == nil {
+		after, cancel := workspace.Outlasting(ctx)
+		defer cancel()
+		if forget {
+			err = claim.End(ctx, worktree.ClaimRecord{})
+		} else {
+			_, err = t.OnBehalf(ctx, key, claim)
+		}
+		err = errors.Join(err, claim.Release(after)) // does nothing after Finish or End
+	}
+	if errors.Is(err, worktree.ErrTaken) || publish.Unreachable(err) {
+		return nil
+	}
+	return err
+}
