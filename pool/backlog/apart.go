@@ -75,10 +75,16 @@ func (p *Plan) take(d schedule.Decision, queue []tracker.Issue, v view, unmerged
 		p.Work = append(p.Work, issues[key])
 	}
 	skip := func(s schedule.Wait) Skipped {
-		return Skipped{issues[s.Key], s.Skip(v.claims[s.For].Holder.Run, unmerged[s.For])}
+		switch s.Code {
+		case journal.SkipOverlap:
+			s.Run = v.claims[s.For].Holder.Run
+		case journal.SkipUnmerged:
+			s.Where = unmerged[s.For]
+		}
+		return Skipped{issues[s.Key], s.Skip}
 	}
 	for _, s := range d.Wait {
-		if s.Cause == schedule.Overlap || s.Cause == schedule.Busy {
+		if s.Code == journal.SkipOverlap || s.Code == journal.SkipBusy {
 			p.After = append(p.After, skip(s))
 		} else {
 			p.Skipped = append(p.Skipped, skip(s))

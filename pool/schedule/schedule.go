@@ -43,40 +43,16 @@ type Work struct {
 	Labels []string
 }
 
-// Cause is why an issue waits.
-type Cause string
-
-const (
-	// Overlap: another issue that changes the same file comes first; its run has not ended.
-	Overlap Cause = "overlap"
-	// Unmerged: commits that change the same file wait to be merged.
-	Unmerged Cause = "unmerged"
-	// Full: as many as may be are on or open.
-	Full Cause = "full"
-	// Busy: as many with one of its labels as may be are on.
-	Busy Cause = "busy"
-)
-
-// Wait says why an issue does not begin now.
+// Wait says why an issue does not begin now:
+//   - journal.SkipOverlap: another issue that changes the same file comes first; its run has not ended.
+//   - journal.SkipUnmerged: commits that change the same file wait to be merged.
+//   - journal.SkipOpen: as many as may be are on or open.
+//   - journal.SkipBusy: as many with one of its labels as may be are on.
+//
+// The caller adds the run that is waited for, and where the commits are.
 type Wait struct {
-	Key, For   string // For: the issue that it waits for; empty for Full and Busy
-	Cause      Cause
-	Path       string // that both are likely to change
-	Open, Most int    // Full and Busy: how many are on or open, and how many may be
-	Label      string // Busy
-}
-
-// Skip is the reason as the journal has it, with the run that is waited for and the request, or the branch, of what it has done.
-func (w Wait) Skip(run, where string) journal.Skip {
-	switch w.Cause {
-	case Overlap:
-		return journal.Skip{Code: journal.SkipOverlap, For: w.For, Detail: w.Path, Run: run}
-	case Unmerged:
-		return journal.Skip{Code: journal.SkipUnmerged, For: w.For, Detail: w.Path, Where: where}
-	case Busy:
-		return journal.Skip{Code: journal.SkipBusy, Detail: fmt.Sprintf("%s: %d of %d", w.Label, w.Open, w.Most)}
-	}
-	return journal.Skip{Code: journal.SkipOpen, Detail: fmt.Sprintf("%d of %d", w.Open, w.Most)}
+	Key string
+	journal.Skip
 }
 
 // Decision is what Decide comes to.
@@ -107,12 +83,12 @@ func Decide(f Facts) (d Decision) {
 	var ahead []Work // begin before what follows, now or when what they wait for is over
 	for _, i := range queue {
 		if f.Limit > 0 && len(count) >= f.Limit && !open[i.Key] {
-			d.Wait = append(d.Wait, Wait{Key: i.Key, Cause: Full, Open: len(count), Most: f.Limit})
+			d.Wait = append(d.Wait, Wait{i.Key, journal.Skip{Code: journal.SkipOpen, Detail: fmt.Sprintf("%d of %d", len(count), f.Limit)}})
 			continue
 		}
 		if i.Declared {
 			if w, path := f.first(i, f.Open); path != "" {
-				d.Wait = append(d.Wait, Wait{Key: i.Key, For: w.Key, Cause: Unmerged, Path: path})
+				d.Wait = append(d.Wait, waits(i, journal.SkipUnmerged, w, path))
 				continue // nobody waits for what may take so long
 			}
 		}
@@ -124,12 +100,12 @@ func Decide(f Facts) (d Decision) {
 			ahead = append(ahead, Work{Key: i.Key, Area: i.Area})
 		}
 		if path != "" {
-			d.Wait = append(d.Wait, Wait{Key: i.Key, For: w.Key, Cause: Overlap, Path: path})
+			d.Wait = append(d.Wait, waits(i, journal.SkipOverlap, w, path))
 			continue
 		}
 		labels := f.ByLabel.of(i.Labels)
 		if label, full := on.full(f.ByLabel, labels); full {
-			d.Wait = append(d.Wait, Wait{Key: i.Key, Cause: Busy, Label: label, Open: on[label], Most: f.ByLabel[label]})
+			d.Wait = append(d.Wait, Wait{i.Key, journal.Skip{Code: journal.SkipBusy, Detail: fmt.Sprintf("%s: %d of %d", label, on[label], f.ByLabel[label])}})
 			continue
 		}
 		on.add(labels)
@@ -137,6 +113,10 @@ func Decide(f Facts) (d Decision) {
 		count[i.Key] = true
 	}
 	return d
+}
+
+func waits(i Issue, code journal.SkipCode, w Work, path string) Wait {
+	return Wait{i.Key, journal.Skip{Code: code, For: w.Key, Detail: path}}
 }
 
 // first is the first of the works that an issue shares files with; the path is empty when there is none.
@@ -172,7 +152,7 @@ func (f Facts) yield(d *Decision) []Issue {
 				}
 			}
 			if to > 0 {
-				d.Later = append(d.Later, Wait{Key: i.Key, For: w.Key, Cause: Unmerged, Path: path})
+				d.Later = append(d.Later, waits(i, journal.SkipUnmerged, w, path))
 			}
 		}
 		out = slices.Insert(out, len(out)-to, i)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/schedule"
 )
 
@@ -87,10 +88,10 @@ func TestDecide(t *testing.T) {
 			queue: list("a: fix web/app/[id].tsx", "b: Touches: web/app/[id].tsx"), begin: "a", wait: list("b overlap a web/app/[id].tsx"),
 		},
 		"as many as may be": {
-			queue: list("a: 1", "b: 2", "c: 3"), on: list("y:"), open: list("x:", "y:"), limit: 3, begin: "a", wait: list("b full", "c full"),
+			queue: list("a: 1", "b: 2", "c: 3"), on: list("y:"), open: list("x:", "y:"), limit: 3, begin: "a", wait: list("b open  3 of 3", "c open  3 of 3"),
 		},
-		"a request that is open already": {queue: list("a: 1", "x: 2"), open: list("x:"), limit: 1, begin: "x", wait: list("a full")},
-		"more than may be":               {queue: list("a: 1"), open: list("x:", "y:"), limit: 1, wait: list("a full")},
+		"a request that is open already": {queue: list("a: 1", "x: 2"), open: list("x:"), limit: 1, begin: "x", wait: list("a open  1 of 1")},
+		"more than may be":               {queue: list("a: 1"), open: list("x:", "y:"), limit: 1, wait: list("a open  2 of 1")},
 		"who waits takes no place": {
 			queue: list("a: api/main.go", "b: api/main.go", "c: docs/a.md"), limit: 2, begin: "a c", wait: list("b overlap a api/main.go"),
 		},
@@ -104,7 +105,7 @@ func TestDecide(t *testing.T) {
 			}
 			text := func(list []schedule.Wait) (out []string) {
 				for _, w := range list {
-					out = append(out, strings.TrimSpace(fmt.Sprint(w.Key, " ", w.Cause, " ", w.For, " ", w.Path)))
+					out = append(out, strings.TrimSpace(fmt.Sprint(w.Key, " ", w.Code, " ", w.For, " ", w.Detail)))
 				}
 				slices.Sort(out)
 				return out
@@ -128,12 +129,12 @@ func TestByLabel(t *testing.T) {
 		t.Fatalf("%v, %q", limits, twice)
 	}
 	for name, c := range map[string]struct{ queue, on, begin, wait string }{
-		"one of two":              {"a:db b:Db c:", "", "a c", "b busy db 1/1"},
-		"one is on":               {"a:db b:web", "x:DB", "b", "a busy db 1/1"},
+		"one of two":              {"a:db b:Db c:", "", "a c", "b busy db: 1 of 1"},
+		"one is on":               {"a:db b:web", "x:DB", "b", "a busy db: 1 of 1"},
 		"its own run":             {"a:other", "a:db", "a", ""},
-		"two labels, one full":    {"a:db,web b:web c:web", "x:web", "a", "b busy web 2/2 c busy web 2/2"},
-		"who waits takes nothing": {"a:db,web b:web", "x:db", "b", "a busy db 1/1"},
-		"more than may be":        {"a:db", "x:db y:db", "", "a busy db 2/1"},
+		"two labels, one full":    {"a:db,web b:web c:web", "x:web", "a", "b busy web: 2 of 2 c busy web: 2 of 2"},
+		"who waits takes nothing": {"a:db,web b:web", "x:db", "b", "a busy db: 1 of 1"},
+		"more than may be":        {"a:db", "x:db y:db", "", "a busy db: 2 of 1"},
 	} {
 		facts := schedule.Facts{Files: f, ByLabel: limits}
 		for at, text := range strings.Fields(c.queue) {
@@ -147,7 +148,7 @@ func TestByLabel(t *testing.T) {
 		d := schedule.Decide(facts)
 		var wait []string
 		for _, w := range d.Wait {
-			wait = append(wait, fmt.Sprintf("%s %s %s %d/%d", w.Key, w.Cause, w.Label, w.Open, w.Most))
+			wait = append(wait, fmt.Sprintf("%s %s %s", w.Key, w.Code, w.Detail))
 		}
 		if strings.Join(d.Begin, " ") != c.begin || strings.Join(wait, " ") != c.wait {
 			t.Errorf("%s: begin %q, wait %q", name, d.Begin, wait)
@@ -199,10 +200,10 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("%d begin, %d wait, of %d", len(d.Begin), len(d.Wait), len(list))
 		}
 		for _, w := range d.Wait {
-			if w.Cause == schedule.Busy {
+			if w.Code == journal.SkipBusy {
 				can[w.Key] = true
 			}
-			if w.Cause == schedule.Overlap {
+			if w.Code == journal.SkipOverlap {
 				if w.For == w.Key || !can[w.For] {
 					t.Fatalf("%+v", w)
 				}
