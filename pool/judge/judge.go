@@ -23,7 +23,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
-	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -102,16 +101,16 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	base := w.Base
 	base.Commit = commit
 	var res loop.Result
-	err = j.Spaces.Visit(ctx, workspace.Visit{
+	told, err := j.Spaces.Visit(ctx, workspace.Checkout{
 		Run: w.Run.ID, Name: "review", Key: w.Run.Key, Base: base, From: w.Base.Commit, Facts: w.Env, Refused: w.Refused,
-		Warn: func(n sandboxes.Notice) {
-			w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + n.Text, About: n.About})
-		},
 	}, func(ctx context.Context, space *workspace.Workspace) error {
 		res = loop.Run(ctx, j.loop(w, f, c, r.Round, space))
 		space.Gateway.Name(res.Failure)
 		return nil
 	})
+	for _, n := range told {
+		w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + n.Text, About: n.About})
+	}
 	r.Usage, r.Unseen = r.Usage.Add(res.Usage), r.Unseen.Add(res.Unseen)
 	j.Spaces.Count(w.Run.ID, res.Usage, res.Unseen)
 	tell := func(text string) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
@@ -20,7 +21,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Checkout is a clean checkout of one commit, to run setup and gate there in a fresh sandbox. No agent is ever in it.
+// Checkout is a clean checkout of one commit, to run setup and gate there in a fresh sandbox. No agent is ever in it, but for a guest.
 type Checkout struct {
 	Run    string // that it serves
 	Name   string // tells it from the run's other checkouts
@@ -47,6 +48,8 @@ type Checkout struct {
 
 	// Then is called when the gate has passed, while the sandbox is still open; nil: nothing more is to be done.
 	Then func(ctx context.Context, again Again) error
+
+	guest bool // see Visit
 }
 
 // Again runs the gate once more in the sandbox in which it has passed, with one more file, and removes the file. What ran
@@ -112,12 +115,20 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 	tree, err := c.Repo.Add(ctx, worktree.Spec{
 		Run: id, Of: o.Run, Key: o.Key, Base: o.Base, From: o.From, Detached: true, Private: c.Private(), Layers: c.Layers(),
 	})
+	what := "verify"
+	if o.guest {
+		what = o.Name
+	}
 	if err != nil {
-		return nil, fmt.Errorf("verify: %w", err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	w := c.New(id, tree, o.Facts, o.Refused)
-	w.idle = true
-	w.share(o.Run)
+	if o.guest {
+		w.agents, w.look, w.Meter = agents.Chain{c.Guest}, true, c.meterBeside(o.Run)
+	} else {
+		w.idle = true
+		w.share(o.Run)
+	}
 	defer w.Forget()
 	full := func() {}
 	if o.FillHome && len(o.Checks.Setup) > 0 {
@@ -143,7 +154,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 		w.Warm(ctx)
 	}
 	if err := w.Open(ctx); err != nil {
-		return nil, fmt.Errorf("verify: %w", err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	return nil, use(ctx, w)
 }
