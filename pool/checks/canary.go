@@ -42,7 +42,7 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	}
 	for _, c := range append(slices.Clip(p.own), canaries...) {
 		place := p.fork + " " + c.Ecosystem + " " + path.Dir(c.Path)
-		if p.w.isUnnoticed(place) {
+		if _, known := p.w.unnoticed.Load(place); known {
 			out.Unnoticed = c.Path
 			continue
 		}
@@ -56,7 +56,7 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 				return err
 			}
 			if !before {
-				p.w.markUnnoticed(place)
+				p.w.unnoticed.Store(place, true)
 				out.Unnoticed = c.Path
 				continue
 			}

@@ -35,10 +35,10 @@ const listed = 200
 type Watcher struct {
 	Spaces *workspace.Config
 
-	mu        sync.Mutex
-	unnoticed map[string]bool // guarded by mu; folders in which the gate notices no canary, by base
-	// touches are the tracked files that the checks change on a base; guarded by mu.
-	touches map[string][]string
+	unnoticed sync.Map // folders in which the gate notices no canary, by base
+
+	mu      sync.Mutex
+	touches map[string][]string // guarded by mu; the tracked files that the checks change on a base
 }
 
 // Look is what a Watcher examines.
@@ -261,19 +261,4 @@ func (w *Watcher) run(ctx context.Context, c workspace.Checkout, commit, name st
 		return nil, err
 	}
 	return &journal.Verification{Tip: commit, Base: c.Base.Name, Checks: got.Checks, Setup: got.Setup}, nil
-}
-
-func (w *Watcher) isUnnoticed(place string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.unnoticed[place]
-}
-
-func (w *Watcher) markUnnoticed(place string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.unnoticed == nil {
-		w.unnoticed = map[string]bool{}
-	}
-	w.unnoticed[place] = true
 }
