@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/loop"
@@ -22,12 +21,9 @@ func (x *execution) stamp(e journal.Event) journal.Event {
 	return x.r.Stamp(e)
 }
 
-// oneByOne keeps the events of a run in the order of their numbers.
-type oneByOne struct{ mu sync.Mutex }
-
 func (x *execution) deliver(e journal.Event) {
-	x.events.mu.Lock()
-	defer x.events.mu.Unlock()
+	x.events.Lock()
+	defer x.events.Unlock()
 	if last := x.folder.Last(); e.Seq <= last { // another was faster, or a process that has died
 		e.Seq = x.r.number(last)
 	}
@@ -70,18 +66,15 @@ func (x *execution) stream(name string) (io.WriteCloser, error) {
 		x.emit(journal.Event{Kind: journal.EventWarning, Text: fmt.Sprintf(
 			"%s has the first %d MiB of the output; %d more bytes were not kept", name, redact.StreamLimit>>20, lost)})
 	}
+	create := x.folder.Create
 	if x.task.Stream != nil {
-		to, err := x.task.Stream(name)
-		if err != nil {
-			return nil, err
-		}
-		return x.c.Secrets.Stream(to, cut), nil
+		create = x.task.Stream
 	}
-	f, err := x.folder.Create(name)
+	to, err := create(name)
 	if err != nil {
 		return nil, err
 	}
-	return x.c.Secrets.Stream(f, cut), nil
+	return x.c.Secrets.Stream(to, cut), nil
 }
 
 // refusal emits an event for a refused connection.

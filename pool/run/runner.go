@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -230,7 +231,7 @@ type execution struct {
 	folder *journal.Folder
 	quiet  func() // stops the reports of progress, and waits for one that is being written
 	log    *slog.Logger
-	events oneByOne
+	events sync.Mutex // held while an event is delivered, so that events are in the order of their numbers
 
 	earlier []journal.Record              // the ended runs
 	at      atomic.Pointer[journal.Event] // the latest event of a stage or iteration

@@ -279,15 +279,8 @@ func (x *execution) lockMerges(ctx context.Context) error {
 	if x.unmerge != nil {
 		return nil
 	}
-	waiting, enough := context.WithCancelCause(ctx)
-	defer enough(nil)
-	go func() {
-		select {
-		case <-x.stop.Done:
-			enough(x.stop.Cause())
-		case <-waiting.Done():
-		}
-	}()
+	waiting, enough := workspace.Within(ctx, x.stop.Done, 0)
+	defer enough()
 	unlock, err := x.c.Repo.LockMerges(waiting)
 	x.unmerge = unlock
 	return err
