@@ -218,14 +218,9 @@ func failed(v *journal.Verification) string {
 
 // refused is a review's gravest finding.
 func refused(r *journal.Review) string {
-	for _, s := range journal.Severities() {
-		for _, f := range r.Findings {
-			if f.Severity == s {
-				return shorten(f.Text)
-			}
-		}
-	}
 	switch {
+	case len(r.Findings) > 0:
+		return shorten(r.Gravest()[0].Text)
 	case !r.Solved:
 		return "the issue is not fully solved"
 	case !r.Tested:

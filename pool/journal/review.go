@@ -1,6 +1,10 @@
 package journal
 
-import "github.com/ralph-pool/ralph/agents"
+import (
+	"slices"
+
+	"github.com/ralph-pool/ralph/agents"
+)
 
 // Review is a second agent's judgement of the commits. It had no part in them, and saw the issue, the change and what the
 // checks said. Its words are hostile; they are bounded and cleaned.
@@ -37,6 +41,13 @@ const (
 
 // Severities lists every severity, the gravest first.
 func Severities() []Severity { return []Severity{SeverityCritical, SeverityMajor, SeverityMinor} }
+
+// Gravest are the findings, the gravest first.
+func (r *Review) Gravest() []Finding {
+	return slices.SortedStableFunc(slices.Values(r.Findings), func(a, b Finding) int {
+		return slices.Index(Severities(), a.Severity) - slices.Index(Severities(), b.Severity)
+	})
+}
 
 // Refused reports that a review was asked for and did not end with an acceptance. It may be called on nil: none was asked for.
 func (r *Review) Refused() bool { return r != nil && !r.Accepted }

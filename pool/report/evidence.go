@@ -12,6 +12,20 @@ import (
 // filesShown is how many of the changed files and findings a report lists.
 const filesShown = 20
 
+// bullets lists the first of the lines, and counts the others, with more of which there are no lines.
+func bullets(b *strings.Builder, lines []string, more int) {
+	shown := lines[:min(len(lines), filesShown)]
+	for _, text := range shown {
+		fmt.Fprintf(b, "- %s\n", text)
+	}
+	if more += len(lines) - len(shown); more > 0 {
+		fmt.Fprintf(b, "- and %d more\n", more)
+	}
+	if len(lines) > 0 {
+		b.WriteString("\n")
+	}
+}
+
 // watch says first what the commits did to the checks that they passed.
 func watch(b *strings.Builder, w *journal.Watch) {
 	if w == nil {
@@ -44,14 +58,7 @@ func watch(b *strings.Builder, w *journal.Watch) {
 	for _, f := range w.Findings {
 		lines = append(lines, "Look at "+tracker.QuoteLine(f, line))
 	}
-	for i, line := range lines {
-		if i == filesShown {
-			fmt.Fprintf(b, "- and %d more\n", len(lines)-i)
-			break
-		}
-		fmt.Fprintf(b, "- %s\n", line)
-	}
-	b.WriteString("\n")
+	bullets(b, lines, 0)
 	if w.Unrun {
 		b.WriteString("Whether the gate passes with these files as they were on the base was not tried: it ran in the agent's worktree only.\n\n")
 	}
@@ -147,20 +154,15 @@ func retest(b *strings.Builder, r *journal.Retest) {
 		return
 	}
 	fmt.Fprintf(b, "Tests of the change: %s.\n\n", retested(r, func(why string) string { return tracker.QuoteLine(why, line) }))
-	for i, run := range r.Runs {
-		if i == filesShown {
-			fmt.Fprintf(b, "- and %d more\n", len(r.Runs)-i)
-			break
-		}
+	var lines []string
+	for _, run := range r.Runs {
 		how := "without the change " + Ran(run.Base)
 		if run.Tip != nil {
 			how += ", with it " + Ran(*run.Tip)
 		}
-		fmt.Fprintf(b, "- %s: %s\n", tracker.QuoteLine(run.Command, line), how)
+		lines = append(lines, tracker.QuoteLine(run.Command, line)+": "+how)
 	}
-	if len(r.Runs) > 0 {
-		b.WriteString("\n")
-	}
+	bullets(b, lines, 0)
 }
 
 // Review says in one line how a review ended.
@@ -197,23 +199,10 @@ func review(b *strings.Builder, r *journal.Review) {
 	}
 	b.WriteString("\n\n")
 	var lines []string
-	for _, s := range journal.Severities() {
-		for _, f := range r.Findings {
-			if f.Severity == s {
-				lines = append(lines, Finding(f))
-			}
-		}
+	for _, f := range r.Gravest() {
+		lines = append(lines, tracker.QuoteLine(Finding(f), words))
 	}
-	for i, text := range lines {
-		if i == filesShown {
-			fmt.Fprintf(b, "- and %d more\n", len(lines)-i)
-			break
-		}
-		fmt.Fprintf(b, "- %s\n", tracker.QuoteLine(text, words))
-	}
-	if len(lines) > 0 {
-		b.WriteString("\n")
-	}
+	bullets(b, lines, 0)
 }
 
 // Finding is a finding in one line, with its place. It may be hostile, and is not neutralized here.

@@ -102,16 +102,11 @@ func files(b *strings.Builder, in Request, c journal.Changed) {
 		return
 	}
 	b.WriteString(":\n\n")
-	for i, f := range c.List {
-		if i == filesShown {
-			break
-		}
-		fmt.Fprintf(b, "- %s +%d −%d\n", tracker.QuoteLine(in.Secrets.Clean(f.Path), line), f.Insertions, f.Deletions)
+	var lines []string
+	for _, f := range c.List {
+		lines = append(lines, fmt.Sprintf("%s +%d −%d", tracker.QuoteLine(in.Secrets.Clean(f.Path), line), f.Insertions, f.Deletions))
 	}
-	if more := c.Files - min(len(c.List), filesShown); more > 0 {
-		fmt.Fprintf(b, "- and %d more\n", more)
-	}
-	b.WriteString("\n")
+	bullets(b, lines, c.Files-len(lines))
 }
 
 // goOn is how a request comes to its end.
