@@ -19,12 +19,8 @@ type Loops struct {
 func (l *Loops) Event(e loop.Event) (journal.Event, bool) {
 	out := journal.Event{Iteration: e.Iteration, Text: e.Text, Check: e.Check}
 	switch e.Kind {
-	case loop.EventIteration:
-		out.Kind = journal.EventIteration
-	case loop.EventSignal:
-		out.Kind = journal.EventSignal
-	case loop.EventWarning:
-		out.Kind = journal.EventWarning
+	case loop.EventIteration, loop.EventSignal, loop.EventWarning, loop.EventSetup, loop.EventGate, loop.EventAfter:
+		out.Kind = journal.EventKind(e.Kind) // they have the same names
 	case loop.EventCommits:
 		out.Kind, out.Commits = journal.EventCommits, e.New
 	case loop.EventEnded:
@@ -40,12 +36,6 @@ func (l *Loops) Event(e loop.Event) (journal.Event, bool) {
 				out.Text = Failure(e.Result.Failure)
 			}
 		}
-	case loop.EventSetup:
-		out.Kind = journal.EventSetup
-	case loop.EventAfter:
-		out.Kind = journal.EventAfter
-	case loop.EventGate:
-		out.Kind = journal.EventGate
 	case loop.EventAgent:
 		return out, e.Agent != nil && l.agent(&out, e)
 	default:

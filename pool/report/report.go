@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/plural"
+	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
@@ -291,15 +292,10 @@ func untrusted(issue tracker.Issue) string {
 
 // Fenced is text of others as data, between fences that it cannot close; empty for no text.
 func Fenced(text string) string {
-	text, _ = tracker.Clean(strings.TrimSpace(text))
-	if text == "" {
+	if text, _ = tracker.Clean(strings.TrimSpace(text)); text == "" {
 		return ""
 	}
-	fence := "~~~~"
-	for strings.Contains(text, fence) {
-		fence += "~"
-	}
-	return fmt.Sprintf("\n\n%s\n%s\n%s\n", fence, text, fence)
+	return "\n\n" + prompt.Fence(text)
 }
 
 // LastBytes is the end of a text, at most n bytes of valid UTF-8.
