@@ -16,11 +16,11 @@ func TestParseOwn(t *testing.T) {
 	}
 	prices := ledger.Builtin().With(own)
 	for model, want := range map[string]float64{"my-model": 0.5 + 2 + 0.5 + 0.5, "a=b": 6.1, "gpt-5.5": 0} {
-		if got, known := prices.Cost(model, million, ledger.Terms{}); got != want || !known {
+		if got, known := cost(prices, model, million, ledger.Terms{}); got != want || !known {
 			t.Errorf("%s costs %v (%v), want %v", model, got, known, want)
 		}
 	}
-	if _, known := ledger.Builtin().Cost("my-model", agents.Usage{}, ledger.Terms{}); known {
+	if _, known := cost(ledger.Builtin(), "my-model", agents.Usage{}, ledger.Terms{}); known {
 		t.Error("the built-in prices have changed")
 	}
 	for bad, want := range map[string]string{

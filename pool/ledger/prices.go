@@ -102,20 +102,8 @@ func (p Prices) With(own Prices) Prices {
 	return Prices{Models: all, date: p.date}
 }
 
-// Cost returns what a model has cost, in USD. u is the usage of one answer: the price depends on the length of its prompt.
-// known is false when the model has no price here, or none on these terms; its cost is unknown then, and not zero.
-func (p Prices) Cost(model string, u agents.Usage, t Terms) (usd float64, known bool) {
-	price, known := p.Of(model)
-	if !known {
-		return 0, false
-	}
-	return price.Cost(u, t)
-}
-
-// Of returns the price of a model; known is false where it has none here.
-func (p Prices) Of(model string) (price Price, known bool) { return p.find(strings.ToLower(model)) }
-
-// Cost returns what an answer costs at the price, in USD; known is false where there is none on these terms.
+// Cost returns what one answer costs at the price, in USD; known is false where there is none on these terms: its cost is unknown
+// then, and not zero. It depends on the length of the prompt.
 func (price Price) Cost(u agents.Usage, t Terms) (usd float64, known bool) {
 	rates, factor := price.Rates, 1.0
 	long := price.Long != nil && u.Input+u.CacheRead+u.CacheWrite > price.Long.Above
@@ -138,10 +126,11 @@ func (price Price) Cost(u agents.Usage, t Terms) (usd float64, known bool) {
 // version is what may follow a model's name: a date, a version, a state. More would be the name of another model.
 var version = pattern.Lazy(`^(?:[-@](?:20\d{6}|20\d\d-\d\d-\d\d|\d{3}|latest|default)|-preview(?:-\d\d-\d{2,4})?|-v\d+|:\d+k?|\[1m\])*$`)
 
-// find returns the price of the longest name that the model has, behind folders, vendors and regions, and before a version:
-// claude-opus-4-5 for us.anthropic.claude-opus-4-5-20251101-v1:0.
-func (p Prices) find(model string) (best Price, known bool) {
+// Of returns the price of the longest name that the model has, behind folders, vendors and regions, and before a version:
+// claude-opus-4-5 for us.anthropic.claude-opus-4-5-20251101-v1:0. known is false where it has none.
+func (p Prices) Of(model string) (best Price, known bool) {
 	longest := 0
+	model = strings.ToLower(model)
 	for at := 0; at < len(model); at++ {
 		if at > 0 && model[at-1] != '/' && model[at-1] != '.' {
 			continue

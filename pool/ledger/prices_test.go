@@ -90,7 +90,7 @@ func TestCost(t *testing.T) {
 		{"gemini-2.5-pro", agents.Usage{Input: 200_000, Output: 10}, 0.25 + 0.0001},
 	}
 	for _, tt := range tests {
-		if got, known := p.Cost(tt.model, tt.usage, ledger.Terms{}); !known || math.Abs(got-tt.want) > 1e-12 {
+		if got, known := cost(p, tt.model, tt.usage, ledger.Terms{}); !known || math.Abs(got-tt.want) > 1e-12 {
 			t.Errorf("%+v of %s costs %v, known %t; want %v", tt.usage, tt.model, got, known, tt.want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestTerms(t *testing.T) {
 		{p.With(own), "claude-opus-4-6", million, ledger.Terms{HourWrites: 1e6}, 1 + 2 + 3 + 4}, // it is what the user says
 		{p.With(own), "claude-opus-4-6", million, ledger.Terms{Tier: "batch"}, -1},
 	} {
-		got, known := c.prices.Cost(c.model, c.usage, c.terms)
+		got, known := cost(c.prices, c.model, c.usage, c.terms)
 		if known != (c.want >= 0) || known && math.Abs(got-c.want) > 1e-9 || !known && got != 0 {
 			t.Errorf("%s, %+v: %v, known %t; want %v", c.model, c.terms, got, known, c.want)
 		}
@@ -170,7 +170,7 @@ func TestNames(t *testing.T) {
 		// A price of its own tells this model from all others.
 		const mark = 12345.5
 		own := p.With(ledger.Prices{Models: map[string]ledger.Price{tt.want: {Rates: ledger.Rates{Input: mark}}}})
-		if usd, known := own.Cost(tt.model, agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != mark {
+		if usd, known := cost(own, tt.model, agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != mark {
 			t.Errorf("%s costs %v, known %t; want the price of %s", tt.model, usd, known, tt.want)
 		}
 		if _, known := p.Models[tt.want]; !known {
@@ -189,11 +189,11 @@ func TestUnknown(t *testing.T) {
 		"gemini-2.5-flash-image", "gemini-2.5-flash-preview-tts", "gemini-2.5", "5", "gpt-5.", "gpt-5/other", "gpt-5-20250807-other",
 		strings.Repeat(".", 300),
 	} {
-		if usd, known := p.Cost(model, million, ledger.Terms{}); known || usd != 0 {
+		if usd, known := cost(p, model, million, ledger.Terms{}); known || usd != 0 {
 			t.Errorf("%q costs %v, known %t", model, usd, known)
 		}
 	}
-	if _, known := (ledger.Prices{}).Cost("gpt-5", million, ledger.Terms{}); known {
+	if _, known := cost(ledger.Prices{}, "gpt-5", million, ledger.Terms{}); known {
 		t.Error("the zero value knows a price")
 	}
 }
@@ -214,17 +214,26 @@ func TestOwnPrices(t *testing.T) {
 		{"gpt-6-sol", 7}, {"gpt-6-sol-2026-09-22", 7}, {"local/qwen", 0}, {"local/qwen:7", 0}, {"gpt-6-sol-x", 8}, {"gpt-6-sol-v2:1", 9}, {"gpt-6.1-terra", 2},
 	}
 	for _, tt := range tests {
-		if usd, known := own.Cost(tt.model, agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != tt.want {
+		if usd, known := cost(own, tt.model, agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != tt.want {
 			t.Errorf("%s costs %v, known %t; want %v", tt.model, usd, known, tt.want)
 		}
 	}
 	if own.Date() != builtin.Date() || own.Date() == "" {
 		t.Errorf("the date is %q, not %q", own.Date(), builtin.Date())
 	}
-	if usd, _ := builtin.Cost("gpt-6-sol", agents.Usage{Input: 1000}, ledger.Terms{}); usd != 0.002 {
+	if usd, _ := cost(builtin, "gpt-6-sol", agents.Usage{Input: 1000}, ledger.Terms{}); usd != 0.002 {
 		t.Errorf("own prices have changed the others: %v", usd)
 	}
-	if usd, known := (ledger.Prices{}).With(own).Cost("gpt-6-sol-x", agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != 8 {
+	if usd, known := cost(ledger.Prices{}.With(own), "gpt-6-sol-x", agents.Usage{Input: 1e6}, ledger.Terms{}); !known || usd != 8 {
 		t.Errorf("own prices alone: %v, %t", usd, known)
 	}
+}
+
+// cost is what an answer of a model costs.
+func cost(p ledger.Prices, model string, u agents.Usage, t ledger.Terms) (usd float64, known bool) {
+	price, known := p.Of(model)
+	if !known {
+		return 0, false
+	}
+	return price.Cost(u, t)
 }
