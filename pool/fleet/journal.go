@@ -269,12 +269,8 @@ func (j *Journal) Begin(ctx context.Context, pool string) (end func() error, err
 
 // Others lists the open runs of other machines that live. What a dead one had reserved is free.
 func (j *Journal) Others(ctx context.Context, pool string) (list []journal.Record, err error) {
-	err = j.insist(ctx, func(ctx context.Context) error {
-		machines, err := j.f.db.living(ctx, j.f.c.TTL)
-		if err == nil {
-			machines = slices.DeleteFunc(machines, func(id string) bool { return id == j.f.id })
-			list, err = j.shared.Elsewhere(ctx, pool, machines)
-		}
+	err = j.insist(ctx, func(ctx context.Context) (err error) {
+		list, err = j.f.db.running(ctx, j.shared.Project, pool, j.f.id, j.f.c.TTL)
 		return err
 	})
 	return list, err

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,11 +56,6 @@ func (d *Database) paused(ctx context.Context) ([]string, error) {
 	return query(ctx, d, pgx.RowTo[string], "SELECT project FROM ralph_pause ORDER BY 1")
 }
 
-// living lists the machines that are alive by a TTL.
-func (d *Database) living(ctx context.Context, ttl time.Duration) ([]string, error) {
-	return query(ctx, d, pgx.RowTo[string], "SELECT id FROM ralph_machine WHERE "+alive, ttl.Seconds())
-}
-
 // Runs are the records of a project's runs on all machines, to read.
 func (d *Database) Runs(project string) journal.Store {
 	return &postgres.Store{DB: d.pool, Project: project}
@@ -69,24 +63,23 @@ func (d *Database) Runs(project string) journal.Store {
 
 // Elsewhere lists the open records of a project's runs on other machines that live.
 func (f *Fleet) Elsewhere(ctx context.Context, project string) ([]journal.Record, error) {
-	return f.db.running(ctx, project, f.id)
+	return f.db.running(ctx, project, "", f.id, time.Minute)
 }
 
 // Running lists the open records of a project's runs on machines that live.
 func (d *Database) Running(ctx context.Context, project string) ([]journal.Record, error) {
-	return d.running(ctx, project, "")
+	return d.running(ctx, project, "", "", time.Minute)
 }
 
-// running leaves out the machine besides.
-func (d *Database) running(ctx context.Context, project, besides string) ([]journal.Record, error) {
-	machines, err := d.living(ctx, time.Minute)
+// running lists the open records of a pool on machines that are alive by a TTL, without the machine besides.
+func (d *Database) running(ctx context.Context, project, pool, besides string, ttl time.Duration) ([]journal.Record, error) {
+	machines, err := query(ctx, d, pgx.RowTo[string], "SELECT id FROM ralph_machine WHERE id <> $2 AND "+alive, ttl.Seconds(), besides)
 	if err != nil {
 		return nil, err
 	}
-	machines = slices.DeleteFunc(machines, func(id string) bool { return id == besides })
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	list, err := (&postgres.Store{DB: d.pool, Project: project}).Elsewhere(ctx, "", machines)
+	list, err := (&postgres.Store{DB: d.pool, Project: project}).Elsewhere(ctx, pool, machines)
 	return list, d.hide(err)
 }
 
