@@ -82,6 +82,9 @@ type Iteration struct {
 	Stderr   string          `json:"-"`                 // of an agent that failed: the last 50 lines of its standard error; hostile
 }
 
+// Choice is the agent and its model.
+func (it Iteration) Choice() agents.Choice { return agents.Choice{Agent: it.Agent, Model: it.Model} }
+
 // Check is one gate or setup command's result.
 type Check struct {
 	Command  string        `json:"command"`

@@ -38,7 +38,7 @@ func (r Record) parked() []Parked {
 	list := slices.Clone(r.Earlier.Parked)
 	for _, it := range r.Facts.Iterations {
 		if p, ok := park(it); ok || worked(it) {
-			list = slices.DeleteFunc(list, func(old Parked) bool { return old.Choice() == choice(it) && !old.At.After(it.Ended) })
+			list = slices.DeleteFunc(list, func(old Parked) bool { return old.Choice() == it.Choice() && !old.At.After(it.Ended) })
 			if ok && !p.Until.IsZero() {
 				p.Host = r.Host
 				list = append(list, p)
@@ -63,10 +63,6 @@ func park(it loop.Iteration) (Parked, bool) {
 // worked reports that the agent was available to the end.
 func worked(it loop.Iteration) bool {
 	return it.Failure == nil && (it.Ending == loop.EndingExit || it.Ending == loop.EndingGrace)
-}
-
-func choice(it loop.Iteration) agents.Choice {
-	return agents.Choice{Agent: it.Agent, Model: it.Model}
 }
 
 // ParkedIn lists the agents that are unavailable now, by the records of any number of issues on this host. For each agent and

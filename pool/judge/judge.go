@@ -28,10 +28,6 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-func name(a agents.Agent, o agents.Options) string {
-	return agents.Choice{Agent: a.Name(), Model: o.Model}.String()
-}
-
 // Work is what a review needs to know of a run.
 type Work struct {
 	Run       journal.Run
@@ -92,7 +88,7 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	if r.Failed = j.obstacle(w, f); r.Failed != "" {
 		return nil
 	}
-	r.Agent = name(j.Spaces.Guest.Agent, j.Spaces.Guest.Options)
+	r.Agent = j.Spaces.Guest.Choice().String()
 	w.Emit(journal.Event{Kind: journal.EventReview, Text: r.Agent + " reviews the change"})
 	commit, err := c.commit(ctx, j.Spaces.Repo.Git())
 	if err != nil {

@@ -41,7 +41,7 @@ func (l *Lot) Assign(chain agents.Chain, run *journal.Run, now time.Time) {
 // Next parks the agent of an iteration that it could not do, and returns the one that goes on; false: there is none. An agent
 // without a failure is only passed over in this run.
 func (t *Turns) Next(it loop.Iteration) (agents.Link, bool) {
-	c := agents.Choice{Agent: it.Agent, Model: it.Model}
+	c := it.Choice()
 	t.over[c] = true
 	if f := it.Failure; f != nil && (f.Class == agents.RateLimit || f.Class == agents.Overload) {
 		t.lot.Limited(c.Agent, it.Ended)

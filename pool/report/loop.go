@@ -61,8 +61,7 @@ func explainLimit(r loop.Result, b Budgets) string {
 	used := r.Usage.Add(earlier)
 	switch {
 	case r.OfAgent:
-		last := r.Iterations[len(r.Iterations)-1]
-		return fmt.Sprintf("agent %s has spent its own budget, and no other goes on", agents.Choice{Agent: last.Agent, Model: last.Model})
+		return fmt.Sprintf("agent %s has spent its own budget, and no other goes on", r.Iterations[len(r.Iterations)-1].Choice())
 	case r.End == loop.EndMaxed && !slices.ContainsFunc(r.Iterations, func(t loop.Iteration) bool { return t.Failure == nil }):
 		return "every iteration failed"
 	case r.End == loop.EndMaxed:

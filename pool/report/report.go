@@ -57,7 +57,7 @@ func agent(r journal.Record) string {
 // workers are the agents of the run, each once, in the order in which they began.
 func workers(r journal.Record) (list []agents.Choice) {
 	for _, it := range r.Facts.Iterations {
-		if c := (agents.Choice{Agent: it.Agent, Model: it.Model}); it.Agent != "" && !slices.Contains(list, c) {
+		if c := it.Choice(); it.Agent != "" && !slices.Contains(list, c) {
 			list = append(list, c)
 		}
 	}

@@ -68,5 +68,5 @@ func (r Reviewer) Settings() journal.Reviewing {
 	if rounds == 0 {
 		rounds = 2
 	}
-	return journal.Reviewing{Agent: agents.Choice{Agent: r.Agent.Name(), Model: r.Options.Model}.String(), Rounds: max(0, rounds)}
+	return journal.Reviewing{Agent: agents.Link{Agent: r.Agent, Options: r.Options}.Choice().String(), Rounds: max(0, rounds)}
 }
