@@ -48,13 +48,7 @@ type Look struct {
 	Checkout workspace.Checkout // of the commits
 	Plant    bool               // plant tests that must fail
 	Own      []ecosystem.Canary // such tests of the user's
-	Says     func(string)       // called before each further run of the gate, with its reason; may be nil
-}
-
-func (l Look) say(text string) {
-	if l.Says != nil {
-		l.Says(text)
-	}
+	Says     func(string)       // called before each further run of the gate, with its reason
 }
 
 // Read compares the checks' files with those of the base. It runs nothing.
@@ -121,7 +115,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	p := planting{w: w, git: g, fork: fork, green: fork == l.Green, files: files, checkout: l.Checkout, own: l.Own, say: l.say}
+	p := planting{w: w, git: g, fork: fork, green: fork == l.Green, files: files, checkout: l.Checkout, own: l.Own, say: l.Says}
 	// If the commits leave the checks alone, the canary runs in the sandbox in which they passed, which is cheap. Otherwise each
 	// question gets a new sandbox: code that has run in this one could forge the answer.
 	alone := len(out.Files)+len(out.Findings) == 0
@@ -145,7 +139,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 		if err != nil {
 			return got, nil, err
 		}
-		l.say("the gate runs once more, with the checks as they were")
+		l.Says("the gate runs once more, with the checks as they were")
 		if out.Base, err = w.run(ctx, l.Checkout, commit, "before", nil); err != nil {
 			return got, nil, err
 		}
@@ -166,7 +160,7 @@ func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []stri
 	honest, known := w.touches[fork]
 	w.mu.Unlock()
 	if !known {
-		l.say("the checks have changed files that git tracks: they run once more, on the base")
+		l.Says("the checks have changed files that git tracks: they run once more, on the base")
 		c := l.Checkout
 		c.Base.Commit, c.Name, c.Observe, c.Stream, c.Touch, c.Each = fork, "touched", nil, nil, true, true
 		before, err := w.Spaces.Check(ctx, c)
