@@ -69,25 +69,26 @@ func (w *Workspace) drop(ctx context.Context) error {
 
 // Usable reports what every run would meet: a login that is missing.
 func (c *Config) Usable() error {
-	err := gateway.Config{Provider: c.Sandboxes, Agents: c.Agents, Network: c.Network}.Check()
+	err := c.noLogin(c.Agents)
 	if err == nil && c.Guest.Agent != nil {
-		err = gateway.Config{Provider: c.Sandboxes, Agents: agents.Chain{c.Guest}, Network: c.Network}.Check()
+		err = c.noLogin(agents.Chain{c.Guest})
 	}
 	return err
 }
 
 // Missing are those of several agents whose login is missing; see Usable for a single one.
-func (c *Config) Missing() []agents.Choice {
-	var out []agents.Choice
-	if len(c.Agents) < 2 {
-		return nil
-	}
+func (c *Config) Missing() (out []agents.Choice) {
 	for _, l := range c.Agents {
-		if (gateway.Config{Provider: c.Sandboxes, Agents: agents.Chain{l}, Network: c.Network}).Check() != nil {
+		if len(c.Agents) > 1 && c.noLogin(agents.Chain{l}) != nil {
 			out = append(out, l.Choice())
 		}
 	}
 	return out
+}
+
+// noLogin is nil when one of the agents can be used.
+func (c *Config) noLogin(chain agents.Chain) error {
+	return gateway.Config{Provider: c.Sandboxes, Agents: chain, Network: c.Network}.Check()
 }
 
 // Clear abandons what other runs of the key have left, such as a process that hung until its claim was over. The caller has

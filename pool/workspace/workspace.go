@@ -61,11 +61,9 @@ func (w *Workspace) Open(ctx context.Context) error {
 	if w.Box != nil {
 		return nil
 	}
-	if w.Tree == nil || w.Tree.Unsaved() {
-		return w.open(ctx)
-	}
+	saved := w.Tree != nil && !w.Tree.Unsaved()
 	err := w.open(ctx)
-	if err != nil && w.Tree.Unsaved() {
+	if err != nil && saved && w.Tree.Unsaved() {
 		err = errors.Join(err, w.Tree.Untouched())
 	}
 	return err
