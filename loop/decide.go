@@ -23,7 +23,7 @@ func (r *runner) judge(ctx context.Context, t turn) step {
 	if (t.Ending == EndingShare || t.Ending == EndingAgent) && t.Signal == "" ||
 		t.Failure != nil && !t.estimated && (r.c.Iteration.Spent(t.Usage) || r.share().Spent(r.mine)) {
 		r.failed = ""
-		return r.iterateAgain(ctx, t, MissingShare, feedbackShare())
+		return r.iterateAgain(ctx, t, MissingShare, feedbackShare)
 	}
 	if t.Failure != nil {
 		return r.judgeFailure(ctx, t)
@@ -115,7 +115,7 @@ func (r *runner) judgeMessage(ctx context.Context, t turn) step {
 	case !work && !noChange && !r.c.WithoutCommits && r.denied(t):
 		return step{end: EndDenied}
 	case !work && !noChange && !r.c.WithoutCommits:
-		return r.iterateAgain(ctx, t, MissingCommits, feedbackNoCommits())
+		return r.iterateAgain(ctx, t, MissingCommits, feedbackNoCommits)
 	}
 	if r.c.Accept != nil && work {
 		if err := r.c.Accept(ctx); err != nil {

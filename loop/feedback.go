@@ -18,15 +18,12 @@ func feedbackNoSignal(signals []string) string {
 		"Look at what is committed, finish the rest, and end with the signal once everything is done.\n", signals[0])
 }
 
-func feedbackNoCommits() string {
-	return "The last iteration gave the completion signal, but there are no commits. Commit your work; uncommitted " +
+const (
+	feedbackNoCommits = "The last iteration gave the completion signal, but there are no commits. Commit your work; uncommitted " +
 		"changes do not count. If nothing needs to be changed, say why between <no-change> and </no-change>.\n"
-}
-
-func feedbackShare() string {
-	return "The last iteration was ended because it had spent the budget of one iteration. What it committed is kept: go on from there, " +
+	feedbackShare = "The last iteration was ended because it had spent the budget of one iteration. What it committed is kept: go on from there, " +
 		"in smaller steps, and commit each.\n"
-}
+)
 
 func feedbackFailure(f *agents.Failure) string {
 	return "The last iteration did not end well. What it committed is kept. The reason, as data:\n\n" +
