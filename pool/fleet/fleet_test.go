@@ -373,14 +373,14 @@ func TestOutageIsTwoLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		next("the database is away; what is being worked goes on")
-		if err := f.Away(); !errors.Is(err, ErrAway) {
+		if err := f.Held(""); !errors.Is(err, ErrAway) {
 			t.Errorf("away: %v", err)
 		}
 		if err := own.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		next("the database is back")
-		if err := f.Away(); err != nil {
+		if err := f.Held(""); err != nil {
 			t.Errorf("back: %v", err)
 		}
 	}
@@ -427,7 +427,7 @@ func TestDatabaseWithoutWritesIsAway(t *testing.T) {
 					t.Fatalf("not logged: %s", step.want)
 				}
 			}
-			if away := f.Away() != nil; away != step.away {
+			if away := f.Held("") != nil; away != step.away {
 				t.Errorf("%s: away is %t", step.sql, away)
 			}
 		}
@@ -480,13 +480,13 @@ func TestAwayWaitsForNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Away(); err != nil { // as after a wait for the ping
+	if err := f.Held(""); err != nil { // as after a wait for the ping
 		t.Errorf("before it is known: %v", err)
 	}
 	if err := errors.Join(conn.Close(), silent.Close()); err != nil {
 		t.Error(err)
 	}
-	if !<-pinged || !errors.Is(f.Away(), ErrAway) {
-		t.Errorf("after the ping: %v", f.Away())
+	if !<-pinged || !errors.Is(f.Held(""), ErrAway) {
+		t.Errorf("after the ping: %v", f.Held(""))
 	}
 }

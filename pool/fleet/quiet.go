@@ -58,21 +58,13 @@ func (o *outage) justOver() bool {
 	return !o.ended.IsZero() && time.Since(o.ended) < quietTime
 }
 
-// ErrAway is the error of Away.
+// ErrAway says that the database does not answer, or takes no writes.
 var ErrAway = errors.New("the database is away; nothing new is begun until it is back")
 
-// Away is ErrAway while the database is known not to answer or to take no writes, else nil. It waits for nothing.
-func (f *Fleet) Away() error {
+// Held is why this machine begins nothing of the project for now, such as ErrAway; nil: it does. It waits for nothing.
+func (f *Fleet) Held(project string) error {
 	if f.outage.known() {
 		return ErrAway
-	}
-	return nil
-}
-
-// Held is why this machine begins nothing of the project for now; nil: it does.
-func (f *Fleet) Held(project string) error {
-	if err := f.Away(); err != nil {
-		return err
 	}
 	if s := f.project(project); s != nil {
 		return s.trouble(time.Now())
