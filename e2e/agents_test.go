@@ -13,7 +13,6 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -102,7 +101,7 @@ func TestRealAgentActsOnFeedback(t *testing.T) {
 	eachCLI(t, func(t *testing.T, c realCLI) {
 		r := newRig(t, c, "forgetful")
 		res := r.run(t, func(c *loop.Config) {
-			c.MaxIterations, c.Resume = 3, session.Never
+			c.MaxIterations, c.Resume = 3, loop.ResumeNever
 			c.Gate = []loop.Command{{Line: "git cat-file -e HEAD:issue-fix-it.txt"}}
 		})
 		if res.End != loop.EndDone || len(res.Iterations) != 2 || res.Work.Commits != 1 || !res.GatePassed() {

@@ -24,7 +24,6 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/loop/prompt"
-	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -152,8 +151,8 @@ type Config struct {
 	Next   func(last Iteration) (agents.Link, bool)
 	Output *Output // structured output; nil: none
 	// Resume says when an iteration goes on in its agent's session of the one before, and is told only what ralph found. The
-	// session of an earlier Run is never resumed. Default session.Auto.
-	Resume session.Policy
+	// session of an earlier Run is never resumed. Default ResumeAuto.
+	Resume Resume
 	// WithoutCommits lets a run be done without a commit: the completion signal and the gate are enough.
 	WithoutCommits bool
 	// Accept checks the work before the gate; its error is feedback for the agent, as a failing gate is. Nil accepts
@@ -218,6 +217,6 @@ func (c Config) Validate() error {
 	for _, cmd := range slices.Concat(c.Setup, c.Gate) {
 		errs = append(errs, cmd.Check())
 	}
-	errs = append(errs, c.Timers.validate(), c.validateOutput(), c.Resume.Validate())
+	errs = append(errs, c.Timers.validate(), c.validateOutput(), c.Resume.validate())
 	return errors.Join(errs...)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/loop/session"
 )
 
 // act runs the iteration's agent: in the session of the last iteration where that is worth it, else with the whole prompt.
@@ -23,14 +22,14 @@ func (r *runner) act(ctx context.Context, n int, feedback, resumed string) (turn
 	switch {
 	case resumed == "":
 	case t.lost():
-		r.c.Resume = session.Never
+		r.c.Resume = ResumeNever
 		r.warn(fmt.Sprintf("iteration %d: the session was not resumed (%s); the agent begins afresh", n, t.Failure.Message))
 		return r.act(ctx, n, feedback, "")
 	case t.Failure == nil && t.Session != resumed:
-		r.c.Resume = session.Never
+		r.c.Resume = ResumeNever
 		r.warn(fmt.Sprintf("iteration %d: the agent went on in another session than the one named; later iterations begin afresh", n))
 	}
-	r.last = session.Last{
+	r.last = lastSession{
 		ID: t.Session, Agent: t.Agent, Model: t.Model, Intact: t.Ending == EndingExit && t.Failure == nil, Context: t.context, Ended: t.Ended,
 	}
 	r.total = t.total
@@ -40,7 +39,7 @@ func (r *runner) act(ctx context.Context, n int, feedback, resumed string) (turn
 // resumes is the session in which the agent goes on; empty: it begins afresh. A prompt that has no place for feedback is one
 // that the user wants to be sent as it is.
 func (r *runner) resumes() string {
-	id := r.c.Resume.Resume(r.last, r.choice().Agent, r.choice().Model, time.Now())
+	id := r.c.Resume.session(r.last, r.choice().Agent, r.choice().Model, time.Now())
 	if !r.c.Agent.Describe().Resumes(id) || !r.c.Prompt.Uses("feedback") {
 		return ""
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop/prompt"
-	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
@@ -71,7 +70,7 @@ func TestResume(t *testing.T) {
 		warns  string
 	}{
 		"after a gate that fails":   {passes: 3, says: [][]any{well}, want: []string{"", "s1", "s1"}, number: 3},
-		"never":                     {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Resume = session.Never }, want: []string{"", ""}, number: 2},
+		"never":                     {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Resume = ResumeNever }, want: []string{"", ""}, number: 2},
 		"without a place for it":    {passes: 2, says: [][]any{well}, change: func(c *Config) { c.Prompt = prompt.Prompt{Inline: "x"} }, want: []string{"", ""}, number: 2},
 		"no session":                {passes: 2, says: [][]any{says("use 100", done)}, want: []string{"", ""}, number: 2},
 		"an id that is none":        {passes: 2, says: [][]any{says("session --yolo", "use 100", done)}, want: []string{"", ""}, number: 2},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/neutral"
-	"github.com/ralph-pool/ralph/loop/session"
 )
 
 // How long an import may take, and how much of that remains once the run has been stopped.
@@ -66,7 +65,7 @@ type runner struct {
 	began       int          // the first iteration of the present agent
 	mine        agents.Usage // what it has used
 	counted     agents.Usage // by the meter, in iterations that have ended
-	last        session.Last // of the last iteration
+	last        lastSession  // of the last iteration
 	total       agents.Usage // what the agent has reported of that session
 
 	mu  sync.Mutex

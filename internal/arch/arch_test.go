@@ -104,10 +104,9 @@ var floors = map[string]int{
 	"pool/ledger":              3,
 	"pool/redact":              3,
 
-	"loop":         2,
-	"loop/schema":  1,
-	"loop/prompt":  1,
-	"loop/session": 1,
+	"loop":        2,
+	"loop/schema": 1,
+	"loop/prompt": 1,
 
 	"agents":           1,
 	"agents/agenttest": 1,

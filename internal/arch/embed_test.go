@@ -14,7 +14,7 @@ import (
 
 // embedded are the packages whose types another program fills in.
 var embedded = []string{
-	"agents", "loop", "loop/prompt", "loop/session", "pool", "pool/backlog", "pool/gateway", "pool/job", "pool/journal", "pool/journal/sqlite", "pool/ledger", "pool/publish",
+	"agents", "loop", "loop/prompt", "pool", "pool/backlog", "pool/gateway", "pool/job", "pool/journal", "pool/journal/sqlite", "pool/ledger", "pool/publish",
 	"pool/report", "pool/run/config", "pool/schedule", "sandboxes", "sandboxes/container", "sandboxes/landlock", "sandboxes/native", "sandboxes/runner",
 	"sandboxes/sbx", "sandboxes/session", "tracker", "tracker/github", "tracker/gitlab", "tracker/local", "tracker/token", "worktree",
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/loop"
-	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
@@ -49,7 +48,7 @@ func (a *App) WithAgent(p *Parts, c *run.Config) error {
 	c.Agent, c.Options, c.Next, c.Attempts, c.Env, c.Shares = all.Agent, all.Options, all.next, all.attempts, env, all.shares
 	c.Setup, c.After, c.Gate = lines(p.Setup, p.SetupTimeout), lines(p.After, p.SetupTimeout), lines(p.Gate, p.GateTimeout)
 	c.GateOn, c.GateFiles, c.NoCanary = run.GateOn(p.GateOn), journal.GateFiles(p.GateFiles), !p.GateCanary
-	c.Signals, c.Resume, c.Timers = p.CompletionSignal, session.Policy(p.Resume), timers(p.Config)
+	c.Signals, c.Resume, c.Timers = p.CompletionSignal, loop.Resume(p.Resume), timers(p.Config)
 	c.Budget, c.Caps = loop.Budget{Tokens: p.BudgetTokens, CostUSD: p.BudgetUSD}, Caps(p.Config)
 	c.PerRun = loop.Budget{Tokens: p.BudgetTokensRun, CostUSD: p.BudgetUSDRun}
 	c.Iteration = loop.Budget{Tokens: p.BudgetTokensIteration, CostUSD: p.BudgetUSDIteration}

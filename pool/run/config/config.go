@@ -16,7 +16,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/prompt"
-	"github.com/ralph-pool/ralph/loop/session"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -66,7 +65,7 @@ type Config struct {
 	Signals       []string          // texts with which an agent says that it is done; default loop.DefaultSignal
 	MaxIterations int               // of one run; default 10
 	NoProgress    int               // iterations in a row without a new commit that end the run; default 3; negative: no limit
-	Resume        session.Policy    // default session.Auto
+	Resume        loop.Resume       // default loop.ResumeAuto
 	Timers        loop.Timers       // its fields have defaults of their own
 	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over; in each budget 0 is no limit, the default
 	PerRun        loop.Budget       // for one run, its review included
