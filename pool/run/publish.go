@@ -67,6 +67,9 @@ func (x *execution) dropScratch(ctx context.Context, s journal.State) journal.St
 	return s
 }
 
+// mergeRetries is how often a merge is tried again because the base has moved.
+const mergeRetries = 5
+
 // publishCommits publishes as Settings.Publish asks, unless that is done. A base that has moved meanwhile is verified anew.
 func (x *execution) publishCommits(ctx context.Context, s journal.State) (journal.State, error) {
 	for try := 0; ; try++ {
@@ -92,7 +95,7 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 			s.Tries, s.Facts.Done = 0, true
 			_ = x.save(ctx, s) // the next stage tries again
 			return s, nil
-		case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish == journal.PublishMerge && try < x.r.retries:
+		case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish == journal.PublishMerge && try < mergeRetries:
 			if s, err = x.verify(ctx, s); err != nil { // the base has moved
 				s.Stage = journal.StageVerify
 				return s, err

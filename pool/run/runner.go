@@ -42,7 +42,6 @@ type Runner struct {
 	policy  publish.Policy
 	opened  atomic.Bool // a sandbox has opened; a later failure concerns its own run only
 	seq     atomic.Uint64
-	retries int // attempts to merge while the base moves
 
 	admission *admission.Desk
 	lot       *parking.Lot
@@ -83,7 +82,7 @@ func New(c Config) (*Runner, error) {
 	}}
 	spaces.Limited = func(agent string) { lot.Limited(agent, time.Now()) }
 	r := &Runner{
-		lot: lot, c: c, host: host, process: process, retries: 5, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.Repo.StateDir(), "baselines")),
+		lot: lot, c: c, host: host, process: process, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.Repo.StateDir(), "baselines")),
 		watcher: &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces}, policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
 	}
 	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Dead: r.Dead, Lock: filepath.Join(c.Repo.StateDir(), "locks", "admission")}
