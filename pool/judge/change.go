@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"strings"
 
+	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
@@ -25,23 +25,19 @@ type change struct {
 }
 
 // read compares a tip with its base. No filter, text conversion or external diff runs.
-func read(ctx context.Context, g git.Runner, base, tip string) (change, error) {
+func read(ctx context.Context, repo *worktree.Repo, base, tip string) (change, error) {
 	var c change
-	for _, part := range []struct {
-		to   *string
-		args []string
-	}{
-		{&c.fork, []string{"merge-base", "--end-of-options", base, tip}},
-		{&c.tree, []string{"rev-parse", "--verify", "--end-of-options", tip + "^{tree}"}},
-	} {
-		out, err := g.Out(ctx, part.args...)
-		if err != nil {
-			return c, fmt.Errorf("compare with the base: %w", err)
-		}
-		*part.to = strings.TrimSpace(out)
+	g := repo.Git()
+	fork, err := repo.Spans().Fork(ctx, base, tip)
+	if err == nil {
+		c.fork = fork
+		c.tree, err = g.Out(ctx, "rev-parse", "--verify", "--end-of-options", tip+"^{tree}")
+	}
+	if err != nil {
+		return c, fmt.Errorf("compare with the base: %w", err)
 	}
 	out, sum := &head{limit: diffLimit}, sha256.New()
-	err := g.Pipe(ctx, nil, io.MultiWriter(sum, out), "diff-tree", "-r", "--patch", "--find-renames", "-l2000", "--no-color", "--no-ext-diff",
+	err = g.Pipe(ctx, nil, io.MultiWriter(sum, out), "diff-tree", "-r", "--patch", "--find-renames", "-l2000", "--no-color", "--no-ext-diff",
 		"--no-textconv", "--full-index", "--ignore-submodules=none", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--end-of-options", c.fork, c.tree, "--")
 	if err != nil {
 		return c, fmt.Errorf("compare with the base: %w", err)

@@ -57,7 +57,7 @@ func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err
 	if asked.Agent == "" || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || f.Unchanged {
 		return nil, nil
 	}
-	c, err := read(ctx, j.Spaces.Repo.Git(), w.Base.Commit, s.Tip)
+	c, err := read(ctx, j.Spaces.Repo, w.Base.Commit, s.Tip)
 	if err != nil || c.diff == "" {
 		return nil, err
 	}
