@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -64,9 +65,5 @@ func (r Reviewer) Settings() journal.Reviewing {
 	if r.Agent == nil {
 		return journal.Reviewing{}
 	}
-	rounds := r.Rounds
-	if rounds == 0 {
-		rounds = 2
-	}
-	return journal.Reviewing{Agent: agents.Link{Agent: r.Agent, Options: r.Options}.Choice().String(), Rounds: max(0, rounds)}
+	return journal.Reviewing{Agent: agents.Link{Agent: r.Agent, Options: r.Options}.Choice().String(), Rounds: max(0, cmp.Or(r.Rounds, 2))}
 }
