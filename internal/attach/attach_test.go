@@ -347,3 +347,45 @@ func TestOnAnotherMachine(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// What listens at the address and is no service of ralph's is named as that, whatever it answers.
+func TestOtherListener(t *testing.T) {
+	t.Parallel()
+	answers := map[string]http.HandlerFunc{
+		"JSON":    func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) },
+		"a page":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+		"404":     http.NotFound,
+		"no HTTP": func(w http.ResponseWriter, _ *http.Request) { hijacked(w, "SSH-2.0\r\n") },
+		"nothing": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(answer)
+			defer server.Close()
+			s, err := NewService(server.URL, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			ctx := t.Context()
+			if name == "nothing" { // nobody waits as long as for a service
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+				defer cancel()
+			}
+			if _, err := s.Runs(ctx); !errors.Is(err, ErrOther) || !strings.HasPrefix(err.Error(), "what listens at "+server.URL+" does not answer as ralph's service: ") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// hijacked answers with bytes that are no HTTP.
+func hijacked(w http.ResponseWriter, text string) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_, _ = conn.Write([]byte(text))
+		_ = conn.Close()
+	}
+}

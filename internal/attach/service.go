@@ -60,8 +60,16 @@ func NewService(address, token string) (*Service, error) {
 // Close ends idle connections.
 func (s *Service) Close() { s.client.CloseIdleConnections() }
 
-// ErrNoService is the error of an address where nothing listens.
-var ErrNoService = errors.New("no service listens")
+// ErrNoService is the error of an address where nothing listens, ErrOther that of one where something else than ralph's service does.
+var (
+	ErrNoService = errors.New("no service listens")
+	ErrOther     = errors.New("does not answer as ralph's service")
+)
+
+// other is the error of an address that gives no answer of ralph's.
+func (s *Service) other(why error) error {
+	return fmt.Errorf("what listens at %s %w: %w", s.address, ErrOther, why)
+}
 
 // RefusedError is an answer of the service that is an error.
 type RefusedError struct {
@@ -94,7 +102,7 @@ func (s *Service) open(ctx context.Context, method, path, last string) (io.ReadC
 		return nil, fmt.Errorf("%w at %s", ErrNoService, s.address)
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return nil, fmt.Errorf("ask the service at %s: %w", s.address, failed.Err)
+		return nil, s.other(failed.Err)
 	}
 	if err != nil {
 		return nil, err
@@ -122,7 +130,7 @@ func (s *Service) ask(ctx context.Context, method, path string, into any) error 
 		return nil
 	}
 	if err := json.NewDecoder(io.LimitReader(body, answerMax)).Decode(into); err != nil {
-		return fmt.Errorf("answer of the service: %w", err)
+		return s.other(err)
 	}
 	return nil
 }
@@ -147,6 +155,13 @@ type Project struct {
 func (s *Service) Projects(ctx context.Context) ([]Project, error) {
 	var answer struct{ Projects []Project }
 	err := s.ask(ctx, http.MethodGet, "/v1/projects", &answer)
+	refused, _ := errors.AsType[*RefusedError](err)
+	switch {
+	case err == nil && answer.Projects == nil: // a service without projects has an empty list
+		err = s.other(errors.New("its answer names no projects"))
+	case refused != nil && refused.Code == http.StatusNotFound:
+		err = s.other(err)
+	}
 	return answer.Projects, err
 }
 

@@ -72,7 +72,8 @@ func (m machine) trust(t *testing.T) {
 func (m machine) host(stdout, stderr *bytes.Buffer) compose.Host {
 	return compose.Host{
 		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Dir: m.repo,
-		Env: []string{"HOME=" + m.home, "PATH=" + os.Getenv("PATH")},
+		Env:     []string{"HOME=" + m.home, "PATH=" + os.Getenv("PATH")},
+		Service: "unix:" + filepath.Join(m.root, "none.sock"), // whatever listens on the tests' machine
 	}
 }
 

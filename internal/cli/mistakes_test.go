@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,6 +38,12 @@ func TestTopAddress(t *testing.T) {
 	got := m.run(t, func(h *compose.Host) { h.Dir = m.home }, "top")
 	if lines := strings.Split(got.stderr, "\n"); got.status != exit.Usage || len(lines) != 3 || !strings.HasSuffix(lines[0], "make one with: git init ROOT/home") ||
 		!strings.HasPrefix(lines[1], "ralph: or name the repository's folder: --repo FOLDER; or give a service's address: no service listens at ") {
+		t.Errorf("%+v", got)
+	}
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
+	defer other.Close()
+	got = m.run(t, func(h *compose.Host) { h.Dir, h.Service = m.home, other.URL }, "top")
+	if got.status != exit.Usage || !strings.Contains(got.stderr, "does not answer as ralph's service: its answer names no projects\n") {
 		t.Errorf("%+v", got)
 	}
 }

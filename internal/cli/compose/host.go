@@ -34,6 +34,8 @@ type Host struct {
 	Observe func(journal.Event)
 	// FleetLife is how long a machine of a fleet counts as alive without a word from it; 0: the default.
 	FleetLife time.Duration
+	// Service is where the service of this machine listens; empty: where it usually does.
+	Service string
 	// Trackers are kinds of trackers besides the built-in ones.
 	Trackers []tracker.Descriptor
 }

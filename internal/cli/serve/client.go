@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -22,11 +23,11 @@ const unitSocket = "/run/ralph/api.sock"
 const usualListen = "unix:" + unitSocket + " where that is, else " + defaultListen
 
 // serviceHere is where the service of this machine listens, unless somebody says another place.
-func serviceHere() string {
-	if _, err := os.Stat(unitSocket); err == nil {
+func serviceHere(a *compose.App) string {
+	if _, err := os.Stat(unitSocket); err == nil && a.Host.Service == "" {
 		return "unix:" + unitSocket
 	}
-	return defaultListen
+	return cmp.Or(a.Host.Service, defaultListen)
 }
 
 // address is where clients find the API.

@@ -42,9 +42,9 @@ func NewTop(a *compose.App) *cobra.Command {
 			if !errors.Is(outside, git.ErrNoRepository) || a.Repo != "" {
 				return t.run()
 			}
-			t.address = serviceHere()
+			t.address = serviceHere(a)
 			err := t.run()
-			if advised, ok := errors.AsType[*exit.Error](outside); ok && errors.Is(err, attach.ErrNoService) {
+			if advised, ok := errors.AsType[*exit.Error](outside); ok && (errors.Is(err, attach.ErrNoService) || errors.Is(err, attach.ErrOther)) {
 				advised.Hint += "; or give a service's address: " + err.Error()
 				return advised
 			}
