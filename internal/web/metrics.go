@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/ralph-pool/ralph/internal/service"
@@ -39,39 +40,27 @@ type staged struct {
 
 // NewMetrics makes metrics that have counted nothing.
 func NewMetrics() *Metrics {
-	buckets := prometheus.ExponentialBuckets(1, 2, 15) // a second to about four hours
-	m := &Metrics{
-		registry: prometheus.NewRegistry(), on: map[string]staged{}, costless: map[string]bool{},
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ralph_runs_total", Help: "Runs that have ended.",
-		}, []string{"project", "outcome"}),
-		spend: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ralph_spend_usd_total", Help: "Cost of models, as far as it is known.",
-		}, []string{"project"}),
-		unknown: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ralph_runs_without_cost_total", Help: "Runs that have ended and whose cost is not known, or not all of it.",
-		}, []string{"project"}),
-		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ralph_tokens_total", Help: "Tokens of models.",
-		}, []string{"project", "kind"}),
-		estimated: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ralph_tokens_estimated_total", Help: "Of these tokens, those that are an estimate: themselves or their cost.",
-		}, []string{"project"}),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "ralph_run_seconds", Help: "Time from the beginning of a run to its end.", Buckets: buckets,
-		}, []string{"project"}),
-		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "ralph_stage_seconds", Help: "Time in one stage of a run.", Buckets: buckets,
-		}, []string{"project", "stage"}),
-		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ralph_claim_conflicts_total", Help: "Issues that were selected, and that another process had claimed by then.",
-		}, []string{"project"}),
-		hooks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ralph_webhooks_total", Help: "Requests to a project's webhook.",
-		}, []string{"project", "result"}),
+	registry := prometheus.NewRegistry()
+	auto := promauto.With(registry)
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"project"}, labels...))
 	}
-	m.registry.MustRegister(m.runs, m.spend, m.unknown, m.tokens, m.estimated, m.took, m.stages, m.conflicts, m.hooks)
-	return m
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		buckets := prometheus.ExponentialBuckets(1, 2, 15) // a second to about four hours
+		return auto.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, append([]string{"project"}, labels...))
+	}
+	return &Metrics{
+		registry: registry, on: map[string]staged{}, costless: map[string]bool{},
+		runs:      counter("ralph_runs_total", "Runs that have ended.", "outcome"),
+		spend:     counter("ralph_spend_usd_total", "Cost of models, as far as it is known."),
+		unknown:   counter("ralph_runs_without_cost_total", "Runs that have ended and whose cost is not known, or not all of it."),
+		tokens:    counter("ralph_tokens_total", "Tokens of models.", "kind"),
+		estimated: counter("ralph_tokens_estimated_total", "Of these tokens, those that are an estimate: themselves or their cost."),
+		took:      histogram("ralph_run_seconds", "Time from the beginning of a run to its end."),
+		stages:    histogram("ralph_stage_seconds", "Time in one stage of a run.", "stage"),
+		conflicts: counter("ralph_claim_conflicts_total", "Issues that were selected, and that another process had claimed by then."),
+		hooks:     counter("ralph_webhooks_total", "Requests to a project's webhook.", "result"),
+	}
 }
 
 // Observe counts an event; see service.Config.
