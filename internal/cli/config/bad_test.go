@@ -136,7 +136,7 @@ func TestBadVariable(t *testing.T) {
 
 // FuzzFile: whatever a file holds, every problem is one line with a place, and what loads is valid.
 func FuzzFile(f *testing.F) {
-	f.Add(Example())
+	f.Add(example())
 	f.Add("parallel: 3\nlocal: {dir: x}\n")
 	f.Add("a: &x [*x]\n? b\n: c\n--- |\n  x\n")
 	f.Add("\ufefflabels:\r\n- a\r\n")

@@ -101,36 +101,6 @@ func (k Key) level(v any) int {
 	return len(k.Levels)
 }
 
-// note says in the example which values need trust; empty: none where the user's own file does not have the key.
-func (k Key) note() string {
-	if k.Guard == Looser && k.Bound {
-		if free := slices.Concat(k.Levels[:k.level(k.Default)+1]...); len(free) > 1 {
-			return "guarded but for " + strings.Join(free, ", ")
-		}
-		return "guarded"
-	}
-	note, special := map[Guard]string{
-		Ordinary: "",
-		Outside:  "guarded outside the repository",
-		Above:    "guarded above your own",
-		Below:    "guarded below your own",
-		Lacking:  "guarded where it lacks some of your own",
-		Beyond:   "guarded where it admits more than your own",
-		Looser:   "guarded where it is looser than your own",
-		Own:      "yours alone",
-	}[k.Guard]
-	if !special {
-		return "guarded"
-	}
-	switch {
-	case k.Bound && k.Guard == Lacking:
-		note = strings.Replace(note, "your own", "these", 1)
-	case k.Bound:
-		note = strings.Replace(note, "your own", "this", 1)
-	}
-	return note
-}
-
 // listOf is a list; a text is one of a single item, or of none.
 func listOf(v any) []string {
 	items, _ := v.([]string)

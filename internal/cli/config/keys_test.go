@@ -74,7 +74,7 @@ func TestExampleFile(t *testing.T) {
 	t.Parallel()
 	const path = "../../../config.example.yaml"
 	if *update {
-		if err := os.WriteFile(path, []byte(Example()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(example()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestExampleFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Example(), string(got)); diff != "" {
+	if diff := cmp.Diff(example(), string(got)); diff != "" {
 		t.Errorf("config.example.yaml is not what the table says; run: make example\n%s", diff)
 	}
 }
@@ -93,7 +93,7 @@ func TestExampleIsTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, other, err := setup{repo: Example()}.load(t)
+	got, other, err := setup{repo: example()}.load(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -182,3 +182,35 @@ func (k Key) place(v any, base, home string) any {
 	}
 	return v
 }
+
+// YAML writes a value of Config as it stands in a file.
+func YAML(v any) string {
+	switch v := v.(type) {
+	case []string:
+		items := make([]string, len(v))
+		for i, item := range v {
+			items[i] = scalarYAML(item)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case string:
+		return scalarYAML(v)
+	case time.Duration:
+		return shortDuration(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// scalarYAML quotes what YAML could take for something else than text.
+func scalarYAML(s string) string {
+	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '/' && r != '.' && r != '_'
+	}) && !strings.HasPrefix(s, "-") && !strings.HasPrefix(s, ".")
+	switch strings.ToLower(s) {
+	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
+		plain = false
+	}
+	if plain {
+		return s
+	}
+	return strconv.Quote(s)
+}

@@ -2,13 +2,12 @@ package config
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
 )
 
-// Example is the text of config.example.yaml: every key, its default and its help.
-func Example() string {
+// example is the text of config.example.yaml: every key, its default and its help.
+func example() string {
 	var b strings.Builder
 	b.WriteString(exampleHead)
 	group, parent := "", ""
@@ -53,34 +52,32 @@ const exampleHead = `# Every key of ralph's configuration, with its default. Cop
 # Of every key that your own file has, the repository needs your consent for each other value that is not stricter.
 `
 
-// YAML writes a value of Config as it stands in a file.
-func YAML(v any) string {
-	switch v := v.(type) {
-	case []string:
-		items := make([]string, len(v))
-		for i, item := range v {
-			items[i] = scalarYAML(item)
+// note says in the example which values need trust; empty: none where the user's own file does not have the key.
+func (k Key) note() string {
+	if k.Guard == Looser && k.Bound {
+		if free := slices.Concat(k.Levels[:k.level(k.Default)+1]...); len(free) > 1 {
+			return "guarded but for " + strings.Join(free, ", ")
 		}
-		return "[" + strings.Join(items, ", ") + "]"
-	case string:
-		return scalarYAML(v)
-	case time.Duration:
-		return shortDuration(v)
+		return "guarded"
 	}
-	return fmt.Sprint(v)
-}
-
-// scalarYAML quotes what YAML could take for something else than text.
-func scalarYAML(s string) string {
-	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '/' && r != '.' && r != '_'
-	}) && !strings.HasPrefix(s, "-") && !strings.HasPrefix(s, ".")
-	switch strings.ToLower(s) {
-	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
-		plain = false
+	note, special := map[Guard]string{
+		Ordinary: "",
+		Outside:  "guarded outside the repository",
+		Above:    "guarded above your own",
+		Below:    "guarded below your own",
+		Lacking:  "guarded where it lacks some of your own",
+		Beyond:   "guarded where it admits more than your own",
+		Looser:   "guarded where it is looser than your own",
+		Own:      "yours alone",
+	}[k.Guard]
+	if !special {
+		return "guarded"
 	}
-	if plain {
-		return s
+	switch {
+	case k.Bound && k.Guard == Lacking:
+		note = strings.Replace(note, "your own", "these", 1)
+	case k.Bound:
+		note = strings.Replace(note, "your own", "this", 1)
 	}
-	return strconv.Quote(s)
+	return note
 }
