@@ -2,11 +2,13 @@ package compose
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
@@ -92,25 +94,13 @@ func (a *App) Places(found string) (places []string) {
 }
 
 // LookPath is where a program is that agents may run; empty: nowhere.
-func (a *App) LookPath(program string) string {
+func (a *App) LookPath(program string) (found string) {
 	if filepath.IsAbs(program) {
-		if runnable(program) {
-			return program
-		}
-		return ""
+		found, _ = exec.LookPath(program)
+	} else if !strings.Contains(program, "/") {
+		found, _ = proc.Lookup(program, "", []string{"PATH=" + a.Host.Getenv("PATH")})
 	}
-	for _, dir := range filepath.SplitList(a.Host.Getenv("PATH")) {
-		path := filepath.Join(dir, program)
-		if filepath.IsAbs(dir) && runnable(path) {
-			return path
-		}
-	}
-	return ""
-}
-
-func runnable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
+	return found
 }
 
 // SandboxPath is the PATH inside a native sandbox: the host's, as far as it is shown.
