@@ -42,21 +42,8 @@ func forgeTitles(a *compose.App) string {
 	return strings.Join(titles, " or ")
 }
 
-// initOptions are the choices given as flags; a nil one is asked for.
-type initOptions struct {
-	agent, sandbox, model *string
-	tracker               *string
-	command               []string
-	fallback, attempts    []string
-	review                string
-	skip                  *bool
-	gate, setup           []string
-	gateGiven, setupGiven bool
-	allow, private        []string
-	allowGiven            bool
-	yes                   bool  // nothing is asked
-	build                 *bool // set to whether the image is to be built
-}
+// given reports the keys whose flag is on the command line: what they say is not asked for.
+type given func(key string) bool
 
 // NewInit makes `ralph init`.
 func NewInit(a *compose.App) *cobra.Command {
@@ -90,12 +77,11 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 	if scaffold.Configured(top) {
 		return existsAlready(top)
 	}
-	given, err := initFlags(cmd, a)
+	choices, said, err := initFlags(cmd, a)
 	if err != nil {
 		return err
 	}
-	given.yes, given.build = yes, new(bool)
-	choices, err := decide(ctx, a, top, given)
+	build, err := decide(ctx, a, top, said, yes, &choices)
 	if err != nil {
 		if errors.Is(err, exit.ErrInterrupted) {
 			return fmt.Errorf("%w; nothing was written", err)
@@ -121,9 +107,9 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 		a.UI.Warn(err.Error())
 	}
 	if !a.UI.Quiet {
-		printScaffold(a, top, choices, files, *given.build)
+		printScaffold(a, top, choices, files, build)
 	}
-	if !*given.build {
+	if !build {
 		return nil
 	}
 	if !a.UI.Quiet {
@@ -143,122 +129,99 @@ func existsAlready(top string) error {
 }
 
 // initFlags reads the flags alone: what files and variables say is no choice for this repository.
-func initFlags(cmd *cobra.Command, a *compose.App) (initOptions, error) {
+func initFlags(cmd *cobra.Command, a *compose.App) (c scaffold.Choices, said given, err error) {
 	loaded, err := config.Load(config.Sources{Flags: cmd.Flags(), Dir: a.Host.Dir, Choices: a.Choices(), Commanded: a.Commanded(), Partial: true})
 	if err != nil {
-		return initOptions{}, err
+		return c, nil, err
 	}
-	c := loaded.Config
-	if program := a.About(c.Agent).Program; program != "" && len(c.AgentCommand) > 0 {
-		return initOptions{}, exit.Usagef("--agent-command needs --agent %s, not %s", strings.Join(a.Commanded(), " or "), c.Agent)
+	set := loaded.Config
+	if program := a.About(set.Agent).Program; program != "" && len(set.AgentCommand) > 0 {
+		return c, nil, exit.Usagef("--agent-command needs --agent %s, not %s", strings.Join(a.Commanded(), " or "), set.Agent)
 	}
-	o := initOptions{
-		command: c.AgentCommand, gate: c.Gate, setup: c.Setup, fallback: c.Fallback, attempts: c.Attempts, review: c.Review,
+	said = func(key string) bool { return loaded.Origin(key).Source == config.FromFlag }
+	c = scaffold.Choices{
+		Label: set.Labels[0], Model: set.Model, SkipPermissions: set.SkipPermissions, Command: set.AgentCommand, Setup: set.Setup, Gate: set.Gate,
+		Allow: set.Allow, AllowPrivate: set.AllowPrivate, Fallback: set.Fallback, Attempts: set.Attempts, Review: set.Review,
 	}
-	if loaded.Origin("agent").Source == config.FromFlag {
-		o.agent = &c.Agent
+	if said("agent") {
+		c.Agent = set.Agent
 	}
-	if loaded.Origin("sandbox").Source == config.FromFlag {
-		o.sandbox = &c.Sandbox
+	if said("sandbox") {
+		c.Sandbox = set.Sandbox
 	}
-	if loaded.Origin("model").Source == config.FromFlag {
-		o.model = &c.Model
+	if set.Tracker != "auto" {
+		c.Tracker = set.Tracker
 	}
-	if loaded.Origin("skip-permissions").Source == config.FromFlag {
-		o.skip = &c.SkipPermissions
-	}
-	if loaded.Origin("tracker").Source == config.FromFlag && c.Tracker != "auto" {
-		o.tracker = &c.Tracker
-	}
-	o.gateGiven = loaded.Origin("gate").Source == config.FromFlag
-	o.setupGiven = loaded.Origin("setup").Source == config.FromFlag
-	for _, key := range []string{"allow", "allow-private"} {
-		o.allowGiven = o.allowGiven || loaded.Origin(key).Source == config.FromFlag
-	}
-	o.allow, o.private = c.Allow, c.AllowPrivate
-	return o, nil
+	return c, said, nil
 }
 
-// decide fills in what the flags leave open, by asking or by refusing.
-func decide(ctx context.Context, a *compose.App, top string, o initOptions) (scaffold.Choices, error) {
-	c := scaffold.Choices{Label: defaultLabel(), Command: o.command, Setup: o.setup, Gate: o.gate, Allow: o.allow, AllowPrivate: o.private,
-		Fallback: o.fallback, Attempts: o.attempts, Review: o.review}
-	if o.agent != nil {
-		c.Agent = *o.agent
-	}
-	if o.sandbox != nil {
-		c.Sandbox = *o.sandbox
-	}
-	if o.model != nil {
-		c.Model = *o.model
-	}
-	if o.skip != nil {
-		c.SkipPermissions = *o.skip
-	}
-	forge, err := place(ctx, a, o, top, &c)
+// decide fills in what the flags leave open, by asking or by refusing, or with yes by what is proposed. build says that the image is to
+// be built.
+func decide(ctx context.Context, a *compose.App, top string, said given, yes bool, c *scaffold.Choices) (build bool, err error) {
+	forge, err := place(ctx, a, top, c)
 	if err != nil {
-		return c, err
+		return false, err
 	}
-	if o.yes {
-		assume(a, &c)
-		*o.build = slices.Contains(compose.Engines(), c.Sandbox)
+	if yes {
+		assume(a, c)
+		build = slices.Contains(compose.Engines(), c.Sandbox)
 	}
-	if !a.Host.Interactive || o.yes {
-		if err := missing(a, c, o.yes); err != nil {
-			return c, err
+	if !a.Host.Interactive || yes {
+		if err := missing(a, *c, yes); err != nil {
+			return false, err
 		}
-		return c, propose(ctx, a, top, o, &c)
+		return build, propose(ctx, a, top, said, c)
 	}
 	ask := newAsker(ctx, a.UI, a.Host.Stdin)
 	if folder, has := a.Trackers.Folder(); has && forge != nil {
-		if err := ask.place(ctx, *forge, folder, &c); err != nil {
-			return c, err
+		if err := ask.place(ctx, *forge, folder, c); err != nil {
+			return false, err
 		}
 	}
 	if c.Agent == "" {
 		if c.Agent, err = ask.choose(ctx, "Which agent does the work?", agentOptions(a)); err != nil {
-			return c, err
+			return false, err
 		}
 	}
 	named := a.About(c.Agent).Program == "" // by the user
 	if named && len(c.Command) == 0 {
 		if c.Command, err = ask.words(ctx, "Which program is it?", "it reads the prompt on standard input"); err != nil {
-			return c, err
+			return false, err
 		}
 	}
-	if o.model == nil && a.About(c.Agent).Models {
+	if !said("model") && a.About(c.Agent).Models {
 		if c.Model, err = ask.text(ctx, "Which model?", "Enter: the agent's own default", ""); err != nil {
-			return c, err
+			return false, err
 		}
 	}
 	if c.Sandbox == "" {
 		if c.Sandbox, err = ask.choose(ctx, "Where do agents and checks run?", sandboxOptions(a)); err != nil {
-			return c, err
+			return false, err
 		}
 	}
-	if o.skip == nil && !named && !compose.Isolates(c.Sandbox) {
+	if !said("skip-permissions") && !named && !compose.Isolates(c.Sandbox) {
 		question := "May the agent act without asking, on this host?"
 		if c.SkipPermissions, err = ask.yes(ctx, question, "it can do little unattended otherwise"); err != nil {
-			return c, err
+			return false, err
 		}
 	}
-	if err := propose(ctx, a, top, o, &c); err != nil {
-		return c, err
+	if err := propose(ctx, a, top, said, c); err != nil {
+		return false, err
 	}
-	if len(c.Setup) > 0 && !o.setupGiven {
+	if len(c.Setup) > 0 && !said("setup") {
 		if c.Setup, err = ask.shellLine(ctx, "Which command fetches and builds what the project depends on?", c.Setup); err != nil {
-			return c, err
+			return false, err
 		}
 	}
-	if !o.gateGiven {
+	if !said("gate") {
 		if c.Gate, err = ask.shellLine(ctx, "Which command must pass before work counts as done?", c.Gate); err != nil {
-			return c, err
+			return false, err
 		}
 	}
 	if slices.Contains(compose.Engines(), c.Sandbox) {
-		*o.build, err = ask.yes(ctx, "Build the image that agents and checks run in now?", "it downloads a base image and the agent")
+		build, err = ask.yes(ctx, "Build the image that agents and checks run in now?", "it downloads a base image and the agent")
 	}
-	return c, err
+	return build, err
 }
 
 // missing names the flags that have no default and were not given.
@@ -312,12 +275,6 @@ func sandboxOptions(a *compose.App) []option {
 		out = append(out, o)
 	}
 	return out
-}
-
-func defaultLabel() string {
-	k, _ := config.Lookup("labels")
-	labels, _ := k.Default.([]string)
-	return labels[0]
 }
 
 func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaffold.File, build bool) {

@@ -31,20 +31,21 @@ func assume(a *compose.App, c *scaffold.Choices) {
 }
 
 // propose fills in what the project's checks need, as far as the flags leave it open.
-func propose(ctx context.Context, a *compose.App, top string, o initOptions, c *scaffold.Choices) error {
+func propose(ctx context.Context, a *compose.App, top string, said given, c *scaffold.Choices) error {
 	proposals, err := toolchain.Propose(top)
 	if err != nil {
 		return err
 	}
+	allowed := said("allow") || said("allow-private")
 	asked := map[string]bool{} // tools; more than one folder may have them
 	for _, p := range proposals {
-		if !o.setupGiven {
+		if !said("setup") {
 			c.Setup = append(c.Setup, p.Setup...)
 		}
-		if !o.gateGiven {
+		if !said("gate") {
 			c.Gate = append(c.Gate, p.Gate...)
 		}
-		if o.allowGiven || !compose.Isolates(c.Sandbox) || len(p.Setup) == 0 || asked[p.Tool] {
+		if allowed || !compose.Isolates(c.Sandbox) || len(p.Setup) == 0 || asked[p.Tool] {
 			continue
 		}
 		asked[p.Tool] = true
@@ -63,7 +64,7 @@ func propose(ctx context.Context, a *compose.App, top string, o initOptions, c *
 		}
 		c.Env = append(c.Env, s.Env...)
 	}
-	if !o.allowGiven && compose.Isolates(c.Sandbox) {
+	if !allowed && compose.Isolates(c.Sandbox) {
 		showNamed(a, proposals, slices.Concat(c.Allow, c.AllowPrivate))
 	}
 	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)

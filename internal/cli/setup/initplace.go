@@ -13,9 +13,9 @@ import (
 
 // place decides where the issues are: where the flag says, else on the forge of the remote, else in a folder. A folder
 // beside a forge would hide the project's own issues. It returns the forge when no flag decided.
-func place(ctx context.Context, a *compose.App, o initOptions, top string, c *scaffold.Choices) (forge *tracker.Descriptor, err error) {
-	if o.tracker != nil {
-		kind, err := a.Trackers.Lookup(*o.tracker)
+func place(ctx context.Context, a *compose.App, top string, c *scaffold.Choices) (forge *tracker.Descriptor, err error) {
+	if c.Tracker != "" {
+		kind, err := a.Trackers.Lookup(c.Tracker)
 		c.Tracker, c.Backlog = kind.Name, kind.Takes(tracker.OptionFolder)
 		return nil, err
 	}
