@@ -1,10 +1,10 @@
 package progress
 
 import (
-	"bytes"
+	"bufio"
 	"context"
+	"errors"
 	"io"
-	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/look"
@@ -16,26 +16,20 @@ func DiffText(ctx context.Context, p *compose.Parts, key string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	var text limited
-	err = p.Repo.Git().Pipe(ctx, strings.NewReader(""), &text, "diff", "--no-color", "--no-ext-diff", w.Begin+"..."+w.Tip, "--")
-	if text.full() {
+	var text []byte
+	err = p.Repo.Git().Read(ctx, "", func(out *bufio.Reader) (err error) {
+		if text, err = io.ReadAll(io.LimitReader(out, diffMax)); len(text) == diffMax {
+			err = errEnough
+		}
+		return err
+	}, "diff", "--no-color", "--no-ext-diff", w.Begin+"..."+w.Tip, "--")
+	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return text.String(), err
+	return string(text), err
 }
 
 // diffMax is how many bytes of a diff a view takes; nobody reads more there.
 const diffMax = 1 << 20
 
-// limited keeps the first bytes that are written, and then refuses the rest.
-type limited struct{ bytes.Buffer }
-
-func (l *limited) full() bool { return l.Len() >= diffMax }
-
-func (l *limited) Write(b []byte) (int, error) {
-	n, _ := l.Buffer.Write(b[:min(len(b), diffMax-l.Len())])
-	if n < len(b) {
-		return n, io.ErrShortWrite
-	}
-	return n, nil
-}
+var errEnough = errors.New("enough has been read")
