@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/loop"
@@ -87,6 +88,19 @@ func (a *App) PoolConfig(ctx context.Context, p *Parts) (c pool.Config, err erro
 		Run: r, Require: p.Labels, Exclude: p.ExcludeLabels, Parallel: p.Parallel, Limit: p.Limit, BranchPrefix: p.BranchPrefix,
 		MaxOpen: p.MaxOpenRequests, ByLabel: byLabel, AllowOverlap: p.Overlap == "allow", MinFree: MinFree(p.Config),
 	}, nil
+}
+
+// Worker works single issues as the configuration says.
+func (a *App) Worker(ctx context.Context, p *Parts) (*pool.Worker, error) {
+	c, err := a.PoolConfig(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	worker, err := pool.NewWorker(c)
+	if err != nil {
+		return nil, &exit.Error{Status: exit.Usage, Err: err}
+	}
+	return worker, nil
 }
 
 // Caps are what all runs may spend together.

@@ -12,7 +12,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -34,13 +33,9 @@ func NewRetry(a *compose.App) *cobra.Command {
 			}
 		}
 		p.PreferNone() // nothing is run
-		c, err := a.PoolConfig(ctx, p)
+		worker, err := a.Worker(ctx, p)
 		if err != nil {
 			return err
-		}
-		worker, err := pool.NewWorker(c)
-		if err != nil {
-			return &exit.Error{Status: exit.Usage, Err: err}
 		}
 		verb := tracker.Retry
 		if fresh {

@@ -30,9 +30,9 @@ func NewLogs(a *compose.App) *cobra.Command {
 		Example:     "  ralph logs fix-login\n  ralph logs -f fix-login\n  ralph logs --all --json fix-login",
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runLogs(cmd, a, args[0], follow, all)
-		},
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
+			return runLogs(ctx, a, p, args[0], follow, all)
+		}),
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
 	cmd.Flags().BoolVar(&all, "all", false, "print all runs of the issue, not only the latest")
@@ -41,13 +41,8 @@ func NewLogs(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-func runLogs(cmd *cobra.Command, a *compose.App, key string, follow, all bool) (err error) {
-	p, err := a.Open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	runs, err := p.RunsOf(cmd.Context(), key)
+func runLogs(ctx context.Context, a *compose.App, p *compose.Parts, key string, follow, all bool) error {
+	runs, err := p.RunsOf(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -56,7 +51,7 @@ func runLogs(cmd *cobra.Command, a *compose.App, key string, follow, all bool) (
 		a.UI.Note("run %s, the last of %d; those before: ralph logs --all %s", runs[0].ID, n, runs[0].Key)
 	}
 	for i, r := range runs {
-		if err := logRun(cmd.Context(), a, r, follow && i == len(runs)-1); err != nil {
+		if err := logRun(ctx, a, r, follow && i == len(runs)-1); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -38,15 +37,11 @@ func printPrompt(ctx context.Context, a *compose.App, p *compose.Parts, key stri
 			*program = []string{"none"}
 		}
 	}
-	c, err := a.PoolConfig(ctx, p)
+	worker, err := a.Worker(ctx, p)
 	if err != nil {
 		return err
 	}
-	workers, err := pool.New(c)
-	if err != nil {
-		return &exit.Error{Status: exit.Usage, Err: err}
-	}
-	text, err := workers.Prompt(ctx, p.Key(ctx, key))
+	text, err := worker.Prompt(ctx, p.Key(ctx, key))
 	if errors.Is(err, tracker.ErrNotFound) {
 		return exit.Classified(p.Nearest(ctx, &backlog.UnknownKeyError{Key: key}))
 	}

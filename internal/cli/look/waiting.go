@@ -12,7 +12,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
@@ -74,17 +73,11 @@ func waiting(ctx context.Context, a *compose.App, p *compose.Parts) (list []back
 	ctx, cancel := context.WithTimeout(ctx, waitsTime)
 	defer cancel()
 	p.AssumeNone() // nothing is run
-	c, err := a.PoolConfig(ctx, p)
-	if err != nil {
-		p.Log.Debug("no look at the backlog", "error", err)
-		return nil
+	var plan backlog.Plan
+	worker, err := a.Worker(ctx, p)
+	if err == nil {
+		plan, err = worker.Plan(ctx)
 	}
-	worker, err := pool.NewWorker(c)
-	if err != nil {
-		p.Log.Debug("no look at the backlog", "error", err)
-		return nil
-	}
-	plan, err := worker.Plan(ctx)
 	if err != nil {
 		p.Log.Debug("no look at the backlog", "error", err)
 		return nil
