@@ -147,13 +147,7 @@ func (a *App) Mounts(p *Parts) ([]sandboxes.Mount, error) {
 
 // Expand makes a path of the configuration absolute: ~/ is the home, and others are below base.
 func (a *App) Expand(base, path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(a.Host.Getenv("HOME"), rest)
-	}
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(base, path)
+	return config.Resolve(path, base, a.Host.Getenv("HOME"))
 }
 
 // Limits are what a sandbox may use.

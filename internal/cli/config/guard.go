@@ -45,7 +45,7 @@ func (k Key) guarded(v, own any, repo string) bool {
 		return k.loosens(v, own) || k.Levels != nil && v != own && k.level(v) == k.level(own)
 	}
 	if path, _ := v.(string); k.Guard == Outside {
-		return path != "" && !inside(resolve(path, repo, ""), repo)
+		return path != "" && !inside(Resolve(path, repo, ""), repo)
 	}
 	return k.bound() && k.loosens(v, k.Default)
 }

@@ -93,7 +93,7 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 			case !isText || s == "":
 				f.fail(v, name+": a text is wanted")
 			case name == "repo":
-				p.Repo = filepath.Clean(resolve(f.expand(v, s), f.rules.dir, f.rules.home))
+				p.Repo = filepath.Clean(Resolve(f.expand(v, s), f.rules.dir, f.rules.home))
 			default:
 				p.Name = s
 			}

@@ -155,8 +155,8 @@ func (k Key) show(v any) any {
 	return out
 }
 
-// resolve makes a path absolute against base and expands a leading "~/".
-func resolve(path, base, home string) string {
+// Resolve makes a path absolute against base and expands a leading "~/".
+func Resolve(path, base, home string) string {
 	switch rest, tilde := strings.CutPrefix(path, "~/"); {
 	case path == "" || filepath.IsAbs(path):
 		return path
@@ -173,11 +173,11 @@ func (k Key) place(v any, base, home string) any {
 	switch v := v.(type) {
 	case string:
 		if k.Kind == Path {
-			return resolve(v, base, home)
+			return Resolve(v, base, home)
 		}
 	case []string:
 		if k.Kind == Words && len(v) > 0 && strings.Contains(v[0], "/") {
-			return append([]string{resolve(v[0], base, home)}, v[1:]...)
+			return append([]string{Resolve(v[0], base, home)}, v[1:]...)
 		}
 	}
 	return v
