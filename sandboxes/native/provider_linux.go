@@ -161,7 +161,9 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("reap sandbox native: the run has no id")
 	}
-	p.started.Delete(run) // or Open takes one that is no more
+	if started, ok := p.started.LoadAndDelete(run); ok { // or Open takes one that is no more
+		_ = started.(*supervisor.Client).Kill(ctx) // what follows finds it, too
+	}
 	if err := killFirsts(ctx, run); err != nil {
 		return fmt.Errorf("reap sandbox native: %w", err)
 	}
