@@ -141,7 +141,11 @@ func (d *Database) Migrate(ctx context.Context) (done []string, err error) {
 		return nil, err
 	}
 	turn := lent.Hijack() // its end is the end of the lock, also when this process is killed
-	defer turn.Close(context.WithoutCancel(ctx))
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
+		defer cancel()
+		_ = turn.Close(end) // there is nothing to lose on it
+	}()
 	if _, err := turn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended('ralph schema', 0))"); err != nil {
 		return nil, err
 	}
