@@ -90,7 +90,11 @@ func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.San
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	_, ahead := p.started.Load(spec.Run)
 	s, err := p.open(ctx, spec)
+	if err != nil && ahead && ctx.Err() == nil { // the process that was started ahead may be ending
+		s, err = p.open(ctx, spec)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
