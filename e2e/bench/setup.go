@@ -20,7 +20,7 @@ type installs struct {
 func installations() []installs {
 	return []installs{
 		{
-			name: "Go", lock: "go mod tidy", setup: "go mod download && (go vet ./...; go test -run '^$' ./... || true)",
+			name: "Go", lock: "go mod tidy", setup: "go mod download && (go vet ./... container/ring; go test -run '^$' ./... container/ring || true)",
 			gate: "go vet ./... && go test ./...",
 			files: map[string]string{
 				"go.mod":  "module app.example/app\n\ngo 1.21\n",

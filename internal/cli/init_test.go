@@ -264,11 +264,11 @@ func TestInitProposes(t *testing.T) {
 		want map[string]string
 	}{
 		"yes": {[]string{"--yes"}, map[string]string{
-			"agent": "codex", "sandbox": "auto", "setup": "go mod download && (go vet ./...; go test -run '^$' ./... || true)", "gate": "go vet ./... && go test ./...", "allow": "goproxy.invalid\nsum.invalid",
+			"agent": "codex", "sandbox": "auto", "setup": "go mod download && (go vet ./... container/ring; go test -run '^$' ./... container/ring || true)", "gate": "go vet ./... && go test ./...", "allow": "goproxy.invalid\nsum.invalid",
 			"allow-private": "127.0.0.1:8081", "agent-env": "GOPROXY=(hidden)\nGOSUMDB=(hidden)",
 			"sandbox-show": "BIN", "proof": "report",
 		}},
-		"nothing isolated": {[]string{"--agent=codex", "--sandbox=none"}, map[string]string{"setup": "go mod download && (go vet ./...; go test -run '^$' ./... || true)", "allow": "", "agent-env": "", "sandbox-show": ""}},
+		"nothing isolated": {[]string{"--agent=codex", "--sandbox=none"}, map[string]string{"setup": "go mod download && (go vet ./... container/ring; go test -run '^$' ./... container/ring || true)", "allow": "", "agent-env": "", "sandbox-show": ""}},
 		"docker":           {[]string{"--agent=codex", "--sandbox=docker"}, map[string]string{"allow": "goproxy.invalid\nsum.invalid", "sandbox-show": ""}},
 		"given": {[]string{"--yes", "--setup=a", "--setup=b", "--gate=c", "--allow=d.invalid"}, map[string]string{
 			"setup": "a\nb", "gate": "c", "allow": "d.invalid", "allow-private": "", "agent-env": "", "sandbox-show": "",

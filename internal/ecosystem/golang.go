@@ -66,8 +66,9 @@ func golang() Ecosystem {
 
 func goTools() []Tool {
 	// Vetting, and testing nothing, fill the build cache: what they compile and vet differs, and neither is done again.
-	const fill = "go vet ./...; go test -run '^$'"
-	const warm = fill + " ./... || true"
+	const fill = "go vet ./... container/ring; go test -run '^$'"
+	// A small package of the standard library brings what the first test of a repository needs.
+	const warm = fill + " ./... container/ring || true"
 	modules := []string{"go.mod", "go.sum", "go.work", "go.work.sum"}
 	return []Tool{{
 		Name: "go", Usual: true,

@@ -20,8 +20,8 @@ func TestPropose(t *testing.T) {
 		want  []want
 	}{
 		"nothing":   {map[string]string{"README.md": ""}, nil},
-		"go":        {map[string]string{"go.mod": "module a", "go.sum": "x"}, []want{{"go", "go mod download && (go vet ./...; go test -run '^$' ./... || true)", "go vet ./... && go test ./..."}}},
-		"go, alone": {map[string]string{"go.mod": "module a", "Makefile": "all:\n\ntest:\n\tgo test"}, []want{{"go", "go vet ./...; go test -run '^$' ./... || true", "go vet ./... && go test ./..."}}},
+		"go":        {map[string]string{"go.mod": "module a", "go.sum": "x"}, []want{{"go", "go mod download && (go vet ./... container/ring; go test -run '^$' ./... container/ring || true)", "go vet ./... && go test ./..."}}},
+		"go, alone": {map[string]string{"go.mod": "module a", "Makefile": "all:\n\ntest:\n\tgo test"}, []want{{"go", "go vet ./... container/ring; go test -run '^$' ./... container/ring || true", "go vet ./... && go test ./..."}}},
 		"npm": {map[string]string{"package.json": `{"scripts":{"test":"x"}}`, "package-lock.json": "{}"},
 			[]want{{"npm", "npm ci --no-audit --no-fund", "npm test"}}},
 		"npm without a lock": {map[string]string{"package.json": `{"dependencies":{}}`},
@@ -47,15 +47,15 @@ func TestPropose(t *testing.T) {
 		"make, test first":   {map[string]string{"Makefile": "test:\n\ttrue\n"}, []want{{"make", "", "make test"}}},
 		"npm init":           {map[string]string{"package.json": `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`}, []want{{"npm", "", ""}}},
 		"both": {map[string]string{"go.mod": "", "package.json": `{"scripts":{"test":"x"},"dependencies":{}}`},
-			[]want{{"go", "go vet ./...; go test -run '^$' ./... || true", "go vet ./... && go test ./..."}, {"npm", "npm install --no-package-lock --no-audit --no-fund", "npm test"}}},
+			[]want{{"go", "go vet ./... container/ring; go test -run '^$' ./... container/ring || true", "go vet ./... && go test ./..."}, {"npm", "npm install --no-package-lock --no-audit --no-fund", "npm test"}}},
 		"below": {map[string]string{"README.md": "", "Makefile": "all:\n", "api/go.mod": "", "api/tools/go.mod": "", "apps/it's me/package.json": `{"scripts":{"test":"x"}}`,
 			"apps/node_modules/package.json": `{"scripts":{"test":"x"}}`, ".cache/go.mod": "", "a/b/c/go.mod": ""}, []want{
 			{"make", "", ""},
-			{"go", "(cd api && (go vet ./...; go test -run '^$' ./... || true))", "(cd api && go vet ./... && go test ./...)"},
+			{"go", "(cd api && (go vet ./... container/ring; go test -run '^$' ./... container/ring || true))", "(cd api && go vet ./... && go test ./...)"},
 			{"npm", "", `(cd 'apps/it'\''s me' && npm test)`},
 		}},
 		"top before below": {map[string]string{"go.mod": "", "web/package.json": `{"scripts":{"test":"x"}}`},
-			[]want{{"go", "go vet ./...; go test -run '^$' ./... || true", "go vet ./... && go test ./..."}}},
+			[]want{{"go", "go vet ./... container/ring; go test -run '^$' ./... container/ring || true", "go vet ./... && go test ./..."}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
