@@ -3,6 +3,7 @@ package ecosystem
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
@@ -107,7 +108,7 @@ func jsTools() []Tool {
 		{
 			Name: "pnpm", Markers: []string{"pnpm-lock.yaml", "pnpm-workspace.yaml"},
 			Setup:  []Line{{If: having("pnpm-lock.yaml"), Shell: "pnpm install --frozen-lockfile"}},
-			Gate:   jsScript("pnpm test"),
+			Gate:   jsScript("pnpm"),
 			Hosts:  []Ask{registry("pnpm")},
 			Caches: []string{".local/share/pnpm/store"},
 			Reads:  jsReads("pnpm-lock.yaml pnpm-workspace.yaml", "pnpm install"),
@@ -118,7 +119,7 @@ func jsTools() []Tool {
 				{If: having(".yarnrc.yml"), Shell: "yarn install --immutable"},
 				{If: having("yarn.lock"), Shell: "yarn install --frozen-lockfile --non-interactive"},
 			},
-			Gate:   jsScript("yarn test"),
+			Gate:   jsScript("yarn"),
 			Hosts:  []Ask{{Argv: []string{"yarn", "config", "get", "npmRegistryServer"}, Name: "YARN_NPM_REGISTRY_SERVER"}, registry("yarn")},
 			Caches: []string{".cache/yarn", ".yarn/berry/cache"},
 			Reads:  jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn"),
@@ -145,7 +146,7 @@ func jsTools() []Tool {
 				{If: having("package-lock.json", "npm-shrinkwrap.json"), Shell: "npm ci --no-audit --no-fund"},
 				{If: inPackage(`"dependencies"`, `"devDependencies"`, `"workspaces"`), Shell: "npm install --no-package-lock --no-audit --no-fund"},
 			},
-			Gate:   jsScript("npm test"),
+			Gate:   jsScript("npm"),
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".npm/_cacache"},
 			Reads:  jsReads("package-lock.json npm-shrinkwrap.json", "npm ci", "npm install"),
@@ -158,11 +159,20 @@ func inPackage(words ...string) []Clue {
 	return []Clue{{Files: []string{"package.json"}, Words: words}}
 }
 
-// jsScript is the gate of a project with a script of tests.
-func jsScript(run string) []Line {
+// jsScript is the gate of a project by its scripts. It builds where git sees nothing of that: that checks the types of TypeScript,
+// and tests may need what was built.
+func jsScript(program string) []Line {
+	build, test := program+" run build", program+" test"
+	var ignored []string
+	for _, dir := range []string{"dist", "build", "lib", "out", ".next"} {
+		ignored = append(ignored, "\n"+dir, "\n/"+dir)
+	}
+	builds := append(inPackage(`"build":`), Clue{Files: []string{".gitignore"}, Words: ignored})
+	tests, untested := inPackage(`"test"`), inPackage("Error: no test specified") // what `npm init` writes always fails
 	return []Line{
-		{If: inPackage("Error: no test specified")}, // what `npm init` writes always fails
-		{If: inPackage(`"test"`), Shell: run},
+		{If: slices.Concat(tests, builds), Unless: untested, Shell: build + " && " + test},
+		{If: builds, Shell: build},
+		{If: tests, Unless: untested, Shell: test},
 	}
 }
 
