@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,11 +32,26 @@ func systemSettings() []string {
 	}
 }
 
+// languageSettings are patterns of more of them, which the packages of languages have put there.
+func languageSettings() []string {
+	return []string{
+		"dotnet/install_location*", "java-*/*.cfg", "java-*/logging.properties", "java-*/net.properties", "java-*/security",
+		"maven/logging", "maven/m2.conf", "php/*/cli/conf.d", "php/*/mods-available",
+	}
+}
+
 // SystemPaths are the host's system folders and settings that every sandbox may read, whether they exist or not.
 func SystemPaths() []string {
 	paths := systemFolders()
 	for _, name := range systemSettings() {
 		paths = append(paths, "/etc/"+name)
+	}
+	for _, pattern := range languageSettings() {
+		found, _ := filepath.Glob("/etc/" + pattern) // a pattern of ours is well-formed
+		paths = append(paths, slices.DeleteFunc(found, func(path string) bool {
+			info, err := os.Lstat(path)
+			return err != nil || info.Mode()&fs.ModeSymlink != 0 // its folder inside may be missing
+		})...)
 	}
 	return paths
 }
