@@ -72,9 +72,10 @@ func rust() Ecosystem {
 func rustTools() []Tool {
 	return []Tool{{
 		Name: "cargo", Usual: true,
-		Setup:  []Line{{If: having("Cargo.lock"), Shell: "cargo fetch --locked"}, {Shell: "cargo fetch"}},
-		Gate:   []Line{{Shell: "cargo test"}},
-		Caches: []string{".cargo/registry", ".cargo/git/db"},
+		Setup:   []Line{{If: having("Cargo.lock"), Shell: "cargo fetch --locked"}, {Shell: "cargo fetch"}},
+		Gate:    []Line{{Shell: "cargo test"}},
+		Caches:  []string{".cargo/registry", ".cargo/git/db"},
+		Manager: Manager{Program: "rustup", Variable: "RUSTUP_HOME", Folder: ".rustup"},
 		Reads: []Fetch{{Commands: []string{"cargo fetch"}, Reads: Reads{
 			Files: []string{"Cargo.toml", "Cargo.lock", ".cargo/", "rust-toolchain", "rust-toolchain.toml"},
 		}}},

@@ -23,8 +23,17 @@ type Tool struct {
 	Caches []string
 	// Reads are what lines of setup read of a project, also lines that a person wrote.
 	Reads []Fetch
+	// Manager may have installed its programs.
+	Manager Manager
 	// Lacks says of parts that are empty why they are.
 	Lacks map[Part]string
+}
+
+// Manager is a program that installs versions of a tool, and that the tool's programs are links to.
+type Manager struct {
+	Program  string
+	Variable string // names the folder of what it has installed
+	Folder   string // that folder below a home, where the variable is not set
 }
 
 // Part is a part of what is known of a tool, as one that it may lack.

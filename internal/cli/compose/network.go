@@ -1,16 +1,11 @@
 package compose
 
 import (
-	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/reach"
 	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -32,18 +27,4 @@ func (a *App) Network(c config.Config) (gateway.Network, error) {
 		n.Allow = append(n.Allow, r)
 	}
 	return n, nil
-}
-
-// PrivateHost reports whether the host, as far as can be seen now, is on this host or a private network.
-func PrivateHost(ctx context.Context, host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return reach.Of(addr) == reach.Private
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return reach.Of(a) != reach.Private })
 }

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,28 +13,45 @@ import (
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
-// HiddenTools are the folders with programs that shell lines begin with and that a native sandbox does not show.
-func (a *App) HiddenTools(c config.Config, lines []string) []string {
+// HiddenTools are what programs that shell lines begin with need in a native sandbox: folders that it does not show, and variables
+// with which version managers find what they have installed.
+func (a *App) HiddenTools(c config.Config, lines []string) (folders, env []string) {
 	if c.Sandbox != "auto" && c.Sandbox != "native" && c.Sandbox != "landlock" {
-		return nil
+		return nil, nil
 	}
-	var out []string
+	hide := func(dir string) {
+		if !a.Shown(c, dir) && !slices.Contains(folders, dir) {
+			folders = append(folders, dir)
+		}
+	}
 	for _, program := range toolchain.Programs(lines) {
 		found := a.LookPath(program)
-		if found == "" || a.Shown(c, found) {
+		if found == "" {
 			continue
 		}
-		for _, dir := range a.Places(found) {
-			// The programs of version managers lead to what stands beside their folder.
-			if parent := filepath.Dir(dir); filepath.Base(dir) == "shims" || filepath.Base(dir) == "bin" && strings.Contains(parent, "/versions/") {
-				dir = parent
+		if !a.Shown(c, found) {
+			for _, dir := range a.Places(found) {
+				// The programs of version managers lead to what stands beside their folder.
+				if parent := filepath.Dir(dir); filepath.Base(dir) == "shims" || filepath.Base(dir) == "bin" && strings.Contains(parent, "/versions/") {
+					dir = parent
+				}
+				hide(dir)
 			}
-			if !a.Shown(c, dir) && !slices.Contains(out, dir) {
-				out = append(out, dir)
+		}
+		real, _ := filepath.EvalSymlinks(found)
+		for _, m := range toolchain.Managers() {
+			dir := cmp.Or(a.Host.Getenv(m.Variable), filepath.Join(a.Host.Getenv("HOME"), m.Folder))
+			if _, err := os.Stat(dir); err != nil || filepath.Base(real) != m.Program {
+				continue
+			}
+			hide(dir)
+			has := func(e string) bool { return e == m.Variable || strings.HasPrefix(e, m.Variable+"=") }
+			if !slices.ContainsFunc(slices.Concat(c.AgentEnv, env), has) {
+				env = append(env, m.Variable+"="+dir)
 			}
 		}
 	}
-	return out
+	return folders, env
 }
 
 func (a *App) programPlaces(agent string, c config.Config) []string {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/ralph-pool/ralph/internal/cli/config"
 )
 
 // TestPlaces: a program in a folder that is below a link needs the folders by both names.
@@ -29,5 +31,45 @@ func TestPlaces(t *testing.T) {
 		if !slices.Contains(got, filepath.Join(dir, want)) {
 			t.Errorf("no %s in %q", want, got)
 		}
+	}
+}
+
+// TestHiddenTools: a program that a version manager has installed needs the manager's folder, and the variable that names it.
+func TestHiddenTools(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	bin, toolchains := filepath.Join(home, ".cargo/bin"), filepath.Join(home, ".rustup")
+	for _, folder := range []string{bin, toolchains} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(bin, "rustup"), nil, 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	if err := os.Symlink("rustup", filepath.Join(bin, "cargo")); err != nil {
+		t.Fatal(err)
+	}
+	a := &App{Host: Host{Env: []string{"HOME=" + home, "PATH=" + bin}}}
+	native := config.Config{Agent: "command", AgentCommand: []string{"/agent"}, Sandbox: "native"}
+	for name, c := range map[string]struct {
+		with         func(*config.Config)
+		folders, env []string
+	}{
+		"neither":          {func(*config.Config) {}, []string{bin, toolchains}, []string{"RUSTUP_HOME=" + toolchains}},
+		"the folders":      {func(c *config.Config) { c.SandboxShow = []string{home} }, nil, []string{"RUSTUP_HOME=" + toolchains}},
+		"a value":          {func(c *config.Config) { c.AgentEnv = []string{"RUSTUP_HOME=/x"} }, []string{bin, toolchains}, nil},
+		"the host's value": {func(c *config.Config) { c.AgentEnv = []string{"RUSTUP_HOME"} }, []string{bin, toolchains}, nil},
+		"no isolation":     {func(c *config.Config) { c.Sandbox = "none" }, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conf := native
+			c.with(&conf)
+			folders, env := a.HiddenTools(conf, []string{"cargo test"})
+			if !slices.Equal(folders, c.folders) || !slices.Equal(env, c.env) {
+				t.Errorf("folders %q, variables %q", folders, env)
+			}
+		})
 	}
 }

@@ -68,8 +68,12 @@ func (d *doctor) tools(p *compose.Parts) {
 	if !compose.ShowsHost(provider) {
 		return
 	}
-	if hidden := d.app.HiddenTools(p.Config, lines); len(hidden) > 0 {
+	hidden, env := d.app.HiddenTools(p.Config, lines)
+	if len(hidden) > 0 {
 		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs", "sandbox-show: "+config.YAML(hidden)+" in your configuration")
+	}
+	if len(env) > 0 {
+		d.warn("tools", "a version manager does not find in the sandbox what it has installed", "agent-env: "+config.YAML(env)+" in your configuration")
 	}
 }
 
@@ -92,7 +96,7 @@ func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 			if r, err := egress.ParseRule(address); err == nil && len(r.Ports) > 0 {
 				host, port = r.Host, r.Ports[0]
 			}
-			private := compose.PrivateHost(ctx, address)
+			private := toolchain.PrivateHost(ctx, address)
 			allowed := slices.ContainsFunc(network.Allow, func(r egress.Rule) bool { return r.Allows(host, port) && (r.AllowPrivate || !private) })
 			key := map[bool]string{false: "allow", true: "allow-private"}[private]
 			if !allowed {
