@@ -65,19 +65,29 @@ func golang() Ecosystem {
 }
 
 func goTools() []Tool {
-	// Vetting, and testing nothing, fill the build cache: what they compile and vet differs, and neither is done again.
-	const fill = "go vet ./... container/ring; go test -run '^$'"
-	// A small package of the standard library brings what the first test of a repository needs.
-	const warm = fill + " ./... container/ring || true"
+	// Vetting, and testing nothing, fill the build cache: what they compile and vet differs, and neither is done again. A small package
+	// of the standard library brings what the first test of a repository needs.
+	const (
+		fill = "go vet ./... container/ring; go test -run '^$'"
+		warm = fill + " ./... container/ring || true"
+		// In a workspace ./... is what the module of the folder has, if that is one.
+		each     = "go list -m -f '{{.Dir}}/...' | xargs go "
+		fillWork = each + "vet container/ring; " + each + "test -run '^$'"
+		warmWork = fillWork + " container/ring || true"
+	)
 	modules := []string{"go.mod", "go.sum", "go.work", "go.work.sum"}
 	return []Tool{{
 		Name: "go", Usual: true,
-		Setup:  []Line{{If: having("go.work", "go.sum"), Shell: "go mod download && (" + warm + ")"}, {Shell: warm}},
-		Gate:   []Line{{Shell: "go vet ./... && go test ./..."}},
+		Setup: []Line{
+			{If: having("go.work"), Shell: "go mod download && (" + warmWork + ")"},
+			{If: having("go.sum"), Shell: "go mod download && (" + warm + ")"},
+			{Shell: warm},
+		},
+		Gate:   []Line{{If: having("go.work"), Shell: each + "vet && " + each + "test"}, {Shell: "go vet ./... && go test ./..."}},
 		Hosts:  []Ask{{Argv: []string{"go", "env", "GOPROXY"}, Name: "GOPROXY"}, {Argv: []string{"go", "env", "GOSUMDB"}, Name: "GOSUMDB"}},
 		Caches: []string{"go/pkg/mod", ".cache/go-build"},
 		Reads: []Fetch{
-			{Lines: []string{fill}, Reads: Reads{Files: modules, Code: true}},
+			{Lines: []string{fill, fillWork}, Reads: Reads{Files: modules, Code: true}},
 			{Commands: []string{"go mod download"}, Reads: Reads{Files: modules}},
 		},
 	}}

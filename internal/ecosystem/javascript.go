@@ -108,7 +108,7 @@ func jsTools() []Tool {
 		{
 			Name: "pnpm", Markers: []string{"pnpm-lock.yaml", "pnpm-workspace.yaml"},
 			Setup:  []Line{{If: having("pnpm-lock.yaml"), Shell: "pnpm install --frozen-lockfile"}},
-			Gate:   jsScript("pnpm"),
+			Gate:   jsScript("pnpm", "pnpm -r test"),
 			Hosts:  []Ask{registry("pnpm")},
 			Caches: []string{".local/share/pnpm/store"},
 			Reads:  jsReads("pnpm-lock.yaml pnpm-workspace.yaml", "pnpm install"),
@@ -119,7 +119,7 @@ func jsTools() []Tool {
 				{If: having(".yarnrc.yml"), Shell: "yarn install --immutable"},
 				{If: having("yarn.lock"), Shell: "yarn install --frozen-lockfile --non-interactive"},
 			},
-			Gate:   jsScript("yarn"),
+			Gate:   jsScript("yarn", ""),
 			Hosts:  []Ask{{Argv: []string{"yarn", "config", "get", "npmRegistryServer"}, Name: "YARN_NPM_REGISTRY_SERVER"}, registry("yarn")},
 			Caches: []string{".cache/yarn", ".yarn/berry/cache"},
 			Reads:  jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn"),
@@ -146,7 +146,7 @@ func jsTools() []Tool {
 				{If: having("package-lock.json", "npm-shrinkwrap.json"), Shell: "npm ci --no-audit --no-fund"},
 				{If: inPackage(`"dependencies"`, `"devDependencies"`, `"workspaces"`), Shell: "npm install --no-package-lock --no-audit --no-fund"},
 			},
-			Gate:   jsScript("npm"),
+			Gate:   jsScript("npm", "npm test --workspaces --if-present"),
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".npm/_cacache"},
 			Reads:  jsReads("package-lock.json npm-shrinkwrap.json", "npm ci", "npm install"),
@@ -159,21 +159,28 @@ func inPackage(words ...string) []Clue {
 	return []Clue{{Files: []string{"package.json"}, Words: words}}
 }
 
-// jsScript is the gate of a project by its scripts. It builds where git sees nothing of that: that checks the types of TypeScript,
-// and tests may need what was built.
-func jsScript(program string) []Line {
+// jsScript is the gate of a project by its scripts, or by those of its workspaces. It builds where git sees nothing of that: that
+// checks the types of TypeScript, and tests may need what was built.
+func jsScript(program, each string) []Line {
 	build, test := program+" run build", program+" test"
-	var ignored []string
+	var ignored, members []string
 	for _, dir := range []string{"dist", "build", "lib", "out", ".next"} {
 		ignored = append(ignored, "\n"+dir, "\n/"+dir)
 	}
+	for _, dir := range []string{"packages", "apps", "libs", "services", "modules"} {
+		members = append(members, dir+"/*/package.json")
+	}
 	builds := append(inPackage(`"build":`), Clue{Files: []string{".gitignore"}, Words: ignored})
 	tests, untested := inPackage(`"test"`), inPackage("Error: no test specified") // what `npm init` writes always fails
-	return []Line{
+	lines := []Line{
 		{If: slices.Concat(tests, builds), Unless: untested, Shell: build + " && " + test},
-		{If: builds, Shell: build},
 		{If: tests, Unless: untested, Shell: test},
 	}
+	if each != "" {
+		workspaces := Clue{Files: []string{"package.json", "pnpm-workspace.yaml"}, Words: []string{`"workspaces"`, "packages:"}}
+		lines = append(lines, Line{If: []Clue{workspaces, {Files: members, Words: tests[0].Words}}, Shell: each})
+	}
+	return append(lines, Line{If: builds, Shell: build})
 }
 
 // jsReads is what commands read that install packages, with these files of their tool.
