@@ -37,7 +37,7 @@ func TestZero(t *testing.T) {
 	f.write("long.sh", "go test ./...\nstatus=$?\nhead -c 20000 /dev/zero | tr '\\0' x\nexit $status\n")
 	f.write("Makefile", "test:\n\tgo test ./...\n")
 	f.commit("a project")
-	f.Config.Run.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	f.Config.Run.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath -vet=off", "GOPROXY=off", "GOGC=off")
 }
 
 const right = `printf 'package sum\n\n// Sum adds.\nfunc Sum(a, b int) int { return a + b }\n' > sum.go`
