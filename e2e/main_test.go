@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -57,6 +59,10 @@ func crashing(h *compose.Host) {
 type leakFree struct{ m *testing.M }
 
 func (l leakFree) Run() int {
+	if err := buildAgent(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code := l.m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
@@ -65,4 +71,20 @@ func (l leakFree) Run() int {
 		}
 	}
 	return code
+}
+
+// buildAgent puts the scripted agent's own program in the place of this binary, which takes ten times as long to start. A copy of
+// this binary that runs elsewhere has no source to build from, and does without.
+func buildAgent() error {
+	const source = "./scripted/cmd"
+	program, err := exec.LookPath("scripted-agent")
+	if _, missing := os.Stat(source); err != nil || missing != nil {
+		return err
+	}
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program+".new", source)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the scripted agent: %w: %s", err, out)
+	}
+	return os.Rename(program+".new", program)
 }
