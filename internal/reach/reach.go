@@ -1,5 +1,5 @@
-// Package reach says what kind of place an IP address is: what an agent may reach hangs on it. Its functions are pure and
-// safe for concurrent use.
+// Package reach says what kind of place an IP address or a host is: what an agent may reach hangs on it. Its functions are safe
+// for concurrent use.
 package reach
 
 import (

@@ -2,15 +2,12 @@ package toolchain
 
 import (
 	"context"
-	"net"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
-	"github.com/ralph-pool/ralph/internal/reach"
 )
 
 // Source is where the tools of a project fetch from.
@@ -116,18 +113,4 @@ func hostsIn(text string) (hosts []string, secret bool) {
 		hosts = append(hosts, host)
 	}
 	return hosts, secret
-}
-
-// PrivateHost reports whether the host, as far as can be seen now, is on this host or a private network.
-func PrivateHost(ctx context.Context, host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return reach.Of(addr) == reach.Private
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(a netip.Addr) bool { return reach.Of(a) != reach.Private })
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/work"
+	"github.com/ralph-pool/ralph/internal/reach"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -96,7 +97,7 @@ func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 			if r, err := egress.ParseRule(address); err == nil && len(r.Ports) > 0 {
 				host, port = r.Host, r.Ports[0]
 			}
-			private := toolchain.PrivateHost(ctx, address)
+			private := reach.PrivateHost(ctx, address)
 			allowed := slices.ContainsFunc(network.Allow, func(r egress.Rule) bool { return r.Allows(host, port) && (r.AllowPrivate || !private) })
 			key := map[bool]string{false: "allow", true: "allow-private"}[private]
 			if !allowed {

@@ -12,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/reach"
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
@@ -52,7 +53,7 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 		s := p.Source(ctx, a.Host.Env)
 		for _, host := range s.Hosts {
 			list := &c.Allow
-			if toolchain.PrivateHost(ctx, host) {
+			if reach.PrivateHost(ctx, host) {
 				list = &c.AllowPrivate
 			}
 			if !slices.Contains(*list, host) {

@@ -21,8 +21,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/reach"
 	"github.com/ralph-pool/ralph/internal/service"
-	"github.com/ralph-pool/ralph/internal/toolchain"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -278,7 +278,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
 		fix := hint.For(s.Unavailable)
 		if e, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
-			fix = hint.Baseline(e, func(host string) bool { return toolchain.PrivateHost(ctx, host) })
+			fix = hint.Baseline(e, func(host string) bool { return reach.PrivateHost(ctx, host) })
 		}
 		if spent, ok := errors.AsType[*ledger.SpentError](s.Unavailable); ok {
 			fix = fmt.Sprintf("a sweep goes on then; to go on now, raise budget-usd-%s or budget-tokens-%s", spent.Period, spent.Period)
