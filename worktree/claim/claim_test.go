@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -357,4 +358,28 @@ func TestLockedOnTheRemote(t *testing.T) {
 		t.Fatal(err)
 	}
 	claimed(t, s.store, "r1")
+}
+
+// slow lets time pass while the refs are moved.
+type slow struct {
+	refs
+	pass func()
+}
+
+func (s slow) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
+	defer s.pass()
+	return s.refs.swap(ctx, key, old, new, also...)
+}
+
+// Nobody works on a claim that others may take before its holder has renewed it.
+func TestClaimThatTakesTooLong(t *testing.T) {
+	everywhere(t, func(s *site) {
+		free := s.store.later(0)
+		late := s.store.later(0)
+		late.refs = slow{s.store.refs, func() { late.now = func() time.Time { return time.Now().Add(ttl/2 + time.Minute) } }}
+		if _, err := late.Claim(s.Context(), "k", Holder{Owner: "r1", Run: "r1"}, ttl); !errors.Is(err, git.ErrAway) {
+			s.Errorf("the claim is held: %v", err)
+		}
+		claimed(s, free, "r2")
+	})
 }
