@@ -108,7 +108,7 @@ func (c *Claim) Heartbeat(ctx context.Context) (lost bool) {
 }
 
 // fence renews the claim. It stops the run and returns false if the claim is lost. A renewal that fails otherwise leaves the claim
-// valid until it expires.
+// valid until it expires, and one whose answer comes later than that has not kept it.
 func (c *Claim) fence(ctx context.Context) bool {
 	if !c.Held() {
 		return false
@@ -117,7 +117,7 @@ func (c *Claim) fence(ctx context.Context) bool {
 	if c.Lost(err) {
 		return false
 	}
-	if err != nil && c.expired() {
+	if c.expired() {
 		c.lose()
 		return false
 	}

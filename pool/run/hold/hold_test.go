@@ -180,6 +180,23 @@ func TestExpired(t *testing.T) {
 	}
 }
 
+// A renewal whose answer comes when others may take the claim has not kept it.
+func TestRenewedTooLate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c, stop := s.run("r1", nil)
+	looks := 0
+	s.onClock = func() {
+		if looks++; looks == 4 { // the claim is written by then
+			s.expire()
+		}
+	}
+	if c.MayPublish(t.Context(), false) {
+		t.Error("it may publish")
+	}
+	s.expect(c, stop, false, false)
+}
+
 // The renewal before an effect finds that another process has the claim, whether the run's clock says so or not.
 func TestTaken(t *testing.T) {
 	t.Parallel()
