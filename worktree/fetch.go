@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
@@ -70,14 +71,17 @@ func (t *Tree) receive(ctx context.Context, in Inside, s importer.Script, refs t
 	if err != nil {
 		return nil, err
 	}
-	caps := t.capsNow()
+	caps, since := t.capsNow(), rec.Made
+	if now := time.Now(); now.Before(since) { // the clock was set back, and commits have the dates of the new one
+		since = now
+	}
 	last := refs.tip(rec.Start)
 	known := slices.Compact([]string{last, rec.At, rec.History})
 	s.GitDir, s.Branch, s.Last, s.Given, s.Known = t.privateDir(), rec.Spec.Branch, last, t.given(), known
 	s.Blob, s.Files, s.Depth, s.Sparse = caps.Blob, caps.Files, caps.Depth, config.Get("core.sparsecheckout") == "true"
 	q, err := t.runScript(ctx, in, s, importer.Env(config, false), importer.Options{
 		Dir: t.quarantineDir(), Given: t.given(), Known: known, Shallow: t.sharedFile("shallow"), SHA256: t.repo.objects.SHA256,
-		Since: rec.Made, Caps: caps,
+		Since: since, Caps: caps,
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/worktree/record"
 )
 
 // inside is an agent's view of a private tree: a shell whose git uses the private repository, as a sandbox that mounts
@@ -199,6 +202,21 @@ func TestLocksOfAKilledGit(t *testing.T) {
 	}
 	tip := in.sh("git add -A; git config x.y z; git commit -qm 'add b'; git rev-parse HEAD")
 	if got := f.imported(in.tree); got.Tip != tip || got.WIP != "" {
+		t.Errorf("imported %+v", got)
+	}
+	f.remove(in.tree)
+}
+
+// A clock that was set back makes no commit older than its run.
+func TestCommitsAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	in := f.private("42", "r1")
+	if err := in.tree.update(func(r *record.Record) { r.Made = time.Now().Add(3 * time.Hour) }); err != nil {
+		t.Fatal(err)
+	}
+	tip := in.sh("echo b > b.txt; git add -A; git commit -qm 'add b'; git rev-parse HEAD")
+	if got := f.imported(in.tree); got.Tip != tip {
 		t.Errorf("imported %+v", got)
 	}
 	f.remove(in.tree)
