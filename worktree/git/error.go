@@ -61,14 +61,19 @@ func ObjectsIn(err error) []string {
 
 // Error is one line: the subcommand and git's reason.
 func (e *Error) Error() string {
-	name := "git"
-	if len(e.Args) > 0 {
-		name += " " + e.Args[0]
-	}
+	name := called(e.Args)
 	if reason := e.reason(); reason != "" {
 		return name + ": " + reason
 	}
 	return fmt.Sprintf("%s: exit status %d", name, e.ExitCode)
+}
+
+// called is the command in messages: without the settings before the subcommand.
+func called(args []string) string {
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
+	}
+	return strings.Join(append([]string{"git"}, args[:min(1, len(args))]...), " ")
 }
 
 // reason is git's own fatal or error line, that of the ssh which it has started, or the last line that is no hint.
@@ -84,7 +89,7 @@ func (e *Error) reason() string {
 				return Printable(rest)
 			}
 		}
-		if line != "" && !strings.HasPrefix(line, "hint: ") {
+		if line != "" && !strings.HasPrefix(line, "hint:") {
 			last = line
 		}
 	}

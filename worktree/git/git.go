@@ -127,7 +127,7 @@ func (g Runner) Lines(ctx context.Context, line func([]byte), args ...string) er
 		return err
 	}
 	if lines.Cut() > 0 {
-		return fmt.Errorf("git %s: a line of the output is too long", args[0])
+		return fmt.Errorf("%s: a line of the output is too long", called(args))
 	}
 	return lines.Close()
 }
@@ -139,13 +139,13 @@ func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end after %s", limit))
 	defer cancel()
 	if ctx.Err() != nil {
-		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
+		return fmt.Errorf("%s: %w", called(args), context.Cause(ctx))
 	}
 	env := g.env
 	if g.auth != nil {
 		more, err := g.auth(ctx)
 		if err != nil {
-			return fmt.Errorf("git %s: %w", args[0], err)
+			return fmt.Errorf("%s: %w", called(args), err)
 		}
 		env = append(slices.Clip(env), more...)
 	}
@@ -157,13 +157,13 @@ func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 	})
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("git %s: %w (is git installed and in PATH?)", args[0], err)
+		return fmt.Errorf("%s: %w (is git installed and in PATH?)", called(args), err)
 	case err != nil:
-		return fmt.Errorf("git %s: %w", args[0], err)
+		return fmt.Errorf("%s: %w", called(args), err)
 	case exit.Code == 0:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
+		return fmt.Errorf("%s: %w", called(args), context.Cause(ctx))
 	}
 	return &Error{Args: args, ExitCode: exit.Code, Stderr: stderr.String()}
 }

@@ -27,12 +27,14 @@ func TestErrorReason(t *testing.T) {
 	t.Parallel()
 	for stderr, want := range map[string]string{
 		"hint: grafts are deprecated\nhint: use replace\n": "git x: exit status 137",
+		"To x\nhint: see\nhint:\n":                         "git x: To x",
+		"hint:\n":                                          "git x: exit status 137",
 		"hint: a\nfatal: b\nhint: c\n":                     "git x: b",
 		"some words\nhint: c\n":                            "git x: some words",
 		"ssh: no such host\r\nfatal: Could not read from remote repository.\n\nPlease make sure\n": "git x: ssh: no such host",
 		"fatal: Could not read from remote repository.\n":                                          "git x: Could not read from remote repository.",
 	} {
-		if got := (&Error{Args: []string{"x"}, ExitCode: 137, Stderr: stderr}).Error(); got != want {
+		if got := (&Error{Args: []string{"-c", "a=b", "x", "-c"}, ExitCode: 137, Stderr: stderr}).Error(); got != want {
 			t.Errorf("%q: %q, want %q", stderr, got, want)
 		}
 	}
