@@ -162,7 +162,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	defer done()
 	defer runner.Spaces().Disk.Watching(hard, func(*disk.ShortError) {})()
 
-	if err := j.recover(hard, runner); err != nil {
+	if err := j.recover(ctx, hard, runner); err != nil {
 		return run.Result{}, err
 	}
 	if j.Command == nil { // its commits, or their merge, would take up what is half done there
@@ -259,11 +259,12 @@ func Recover(ctx context.Context, c run.Config, recovered func(journal.Record)) 
 	if err != nil {
 		return err
 	}
-	return Job{Run: c, Recovered: recovered}.recover(ctx, r)
+	return Job{Run: c, Recovered: recovered}.recover(ctx, ctx, r)
 }
 
-// recover brings jobs that died to their end. One that cannot be brought there now waits for the next call.
-func (j Job) recover(ctx context.Context, r *run.Runner) error {
+// recover brings jobs that died to their end. One that cannot be brought there now waits for the next call, and so do those that
+// are left when soft ends.
+func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 	log := cmp.Or(j.Run.Log, slog.New(slog.DiscardHandler))
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
@@ -273,6 +274,9 @@ func (j Job) recover(ctx context.Context, r *run.Runner) error {
 			return err
 		}
 		for _, rec := range open {
+			if soft.Err() != nil {
+				return nil
+			}
 			if !r.Dead(rec) {
 				continue
 			}
@@ -295,7 +299,7 @@ func (j Job) recover(ctx context.Context, r *run.Runner) error {
 				log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", errors.Join(err, claim.Leave(after, rec.ID, jobTTL)))
 				continue
 			}
-			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim})
+			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim, Soft: soft})
 			if j.Recovered != nil {
 				j.Recovered(res.Record)
 			}
