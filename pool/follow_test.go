@@ -150,3 +150,44 @@ func TestFollowUpCountsForLabels(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// An issue in review that gets an excluded label is left alone, whatever its request needs: the plan says so, a command is refused,
+// and a run that is on ends.
+func TestExcludedIssueIsNotFollowedUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.withRemote()
+	host := &reviewed{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+	f.Config.Run.Publish, f.Config.Run.Tracker, f.Config.Exclude = journal.PublishRequest, host, []string{"frozen"}
+	h := f.forum()
+	f.issue("a")
+	f.one()
+	h.request, host.review = 1, time.Now().Add(time.Hour) // the forge's clock is ahead
+	label := func(c tracker.Change) {
+		t.Helper()
+		if err := h.Change(t.Context(), "a", c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan, err := f.pool().Plan(t.Context())
+	if err != nil || len(plan.FollowUp) != 1 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	label(tracker.Change{AddLabels: []string{"frozen"}})
+	why := tracker.Unfit{Code: tracker.UnfitExcluded, Detail: "frozen"}
+	if s := f.sweep(t.Context()); len(s.Runs) != 0 || len(s.Skipped) != 1 || s.Skipped[0].Skip.Unfit != why {
+		t.Errorf("runs %+v, skipped %+v", s.Runs, s.Skipped)
+	}
+	if err := f.pool().Requeue(t.Context(), "a", "ada", tracker.Fix, "Rename it."); err == nil || !strings.Contains(err.Error(), "carries excluded label frozen") {
+		t.Errorf("the command: %v", err)
+	}
+	r, err := f.pool().WorkPlanned(t.Context(), "a", &plan.FollowUp[0].FollowUp) // a plan of before
+	if err != nil || r.Skip == nil || r.Skip.Unfit != why {
+		t.Errorf("%+v, %v", r, err)
+	}
+	label(tracker.Change{RemoveLabels: []string{"frozen"}})
+	f.onStage(journal.StageWork, func(journal.Record) { label(tracker.Change{AddLabels: []string{"frozen"}}) })
+	if r := f.one(); r.FollowUp == "" || r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Unfit != why {
+		t.Errorf("%+v", r.Verdict)
+	}
+}

@@ -58,16 +58,24 @@ func (i Issue) Unfit(require, exclude []string) Unfit {
 			return Unfit{UnfitLacks, l}
 		}
 	}
-	for _, l := range exclude {
-		if i.HasLabel(l) {
-			return Unfit{UnfitExcluded, l}
-		}
+	if why := i.Excluded(exclude); why.Code != "" {
+		return why
 	}
 	if i.Taken != "" {
 		return Unfit{UnfitTaken, i.Taken}
 	}
 	if by := i.Blockers(); by != "" {
 		return Unfit{UnfitBlocked, by}
+	}
+	return Unfit{}
+}
+
+// Excluded is the Unfit of an issue that carries one of these labels.
+func (i Issue) Excluded(exclude []string) Unfit {
+	for _, l := range exclude {
+		if i.HasLabel(l) {
+			return Unfit{UnfitExcluded, l}
+		}
 	}
 	return Unfit{}
 }

@@ -17,15 +17,16 @@ func (p *Planner) Refusal(c tracker.Command, issue tracker.Issue, approved bool,
 	if approves && (request || labelled) && !approved {
 		return tracker.Refuse("Nobody has approved the issue's text as it stands: read it, and put the label %s on.", tracker.Code(p.Require[0]))
 	}
-	if request {
-		return nil
-	}
+	why := issue.Excluded(p.Exclude)
 	labels := p.Run.Labels
 	free := issue
 	free.Labels = slices.DeleteFunc(slices.Concat(issue.Labels, p.Require[:1]), func(l string) bool {
 		return tracker.SameLabel(l, labels.NeedsHuman) || tracker.SameLabel(l, labels.NeedsInfo) || tracker.SameLabel(l, labels.InReview)
 	})
-	if why := free.Unfit(p.Require, p.Exclude); why.Code != "" {
+	if !request {
+		why = free.Unfit(p.Require, p.Exclude)
+	}
+	if why.Code != "" {
 		return tracker.Refuse("The issue cannot be worked now: %s.", tracker.QuoteLine(why.String(), 300))
 	}
 	return nil

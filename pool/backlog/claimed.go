@@ -41,7 +41,7 @@ func (p *Planner) Outdated(f tracker.FollowUp, issue tracker.Issue, past Past, k
 	case approves && !past.Approved:
 		return &journal.Skip{Code: journal.SkipEdited, Detail: p.Require[0]}
 	}
-	return nil
+	return p.excluded(issue)
 }
 
 // Unapproved is why nobody who may do so has approved the text of a claimed issue; nil if somebody has, or if the tracker knows no

@@ -13,20 +13,21 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// followUps lists ralph's open requests that need another run and may have one now, and those that have used up their rounds.
-func (p *Planner) followUps(ctx context.Context, v view) (out, exhausted []FollowUp, err error) {
+// followUps adds ralph's open requests that need another run and may have one now, those that have used up their rounds, and those
+// whose issues carry an excluded label.
+func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error) {
 	follower, ok := tracker.As[tracker.Follower](p.Run.Tracker)
 	if !ok || p.Run.Publish != journal.PublishRequest {
-		return nil, nil, nil
+		return nil
 	}
 	var list []tracker.FollowUp
 	if p.Run.Requests.MaxRounds >= 0 {
 		if list, err = follower.FollowUps(ctx, tracker.FollowUpQuery{Prefix: p.BranchPrefix, Answered: v.answered}); err != nil {
-			return nil, nil, fmt.Errorf("list requests: %w", err)
+			return fmt.Errorf("list requests: %w", err)
 		}
 	}
 	if list, err = p.askedRounds(ctx, v, list); err != nil {
-		return nil, nil, err
+		return err
 	}
 	keys := func() (all []string) {
 		for _, f := range list {
@@ -35,7 +36,7 @@ func (p *Planner) followUps(ctx context.Context, v view) (out, exhausted []Follo
 		return all
 	}
 	if err := v.read(ctx, keys()); err != nil {
-		return nil, nil, err
+		return err
 	}
 	list = slices.DeleteFunc(list, func(f tracker.FollowUp) bool {
 		c, claimed := v.claims[f.Key]
@@ -43,23 +44,36 @@ func (p *Planner) followUps(ctx context.Context, v view) (out, exhausted []Follo
 	})
 	issues, err := tracker.Read(ctx, p.Run.Tracker, keys()) // an issue that is not found is not open
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	for n, f := range list {
 		issue, t := issues[n], v.tally[f.Key]
 		follow := FollowUp{f, issue, t.Rounds, v.claims[f.Key].Record.Mark}
+		excluded := p.excluded(issue)
 		switch {
 		case !issue.Open || issue.HasLabel(p.Run.Labels.NeedsHuman):
 		case t.Asked != nil && !t.Asked.Request && issue.HasLabel(p.Require[0]): // a person wants a new run of the issue
+		case excluded != nil:
+			plan.Skipped = slices.DeleteFunc(plan.Skipped, func(s Skipped) bool { return s.Issue.Key == f.Key })
+			plan.Skipped = append(plan.Skipped, Skipped{issue, *excluded})
 		case issue.HasLabel(p.Run.Labels.NeedsInfo) && t.Hash == issue.Hash(): // nobody has answered
 		case t.Asked != nil && t.Asked.Request, t.Rounds < p.Run.Requests.MaxRounds:
-			out = append(out, follow)
+			plan.FollowUp = append(plan.FollowUp, follow)
 		case issue.Unfit(p.Require, p.Exclude).Code == "": // a person has put it back
 		default:
-			exhausted = append(exhausted, follow)
+			plan.HandOver = append(plan.HandOver, follow)
 		}
 	}
-	return out, exhausted, nil
+	return nil
+}
+
+// excluded is the reason to leave an issue alone whose request needs another run; nil if it carries no excluded label. The pick-up
+// label does not count: a request in review has none.
+func (p *Planner) excluded(i tracker.Issue) *journal.Skip {
+	if why := i.Excluded(p.Exclude); why.Code != "" {
+		return &journal.Skip{Code: journal.SkipUnfit, Unfit: why}
+	}
+	return nil
 }
 
 // answered is the time of the latest comment that the issue's pushed runs have answered.

@@ -155,7 +155,7 @@ func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
 		}
 	}
 	slices.SortFunc(plan.Work, tracker.Before)
-	if plan.FollowUp, plan.HandOver, err = p.followUps(ctx, v); err != nil {
+	if err := p.followUps(ctx, v, &plan); err != nil {
 		return plan, err
 	}
 	return plan, p.apart(ctx, v, q, listing.Issues, &plan)

@@ -67,7 +67,10 @@ func StillFit(l Labels, exclude []string, r journal.Record) func(tracker.Issue) 
 		case !i.Open:
 			return tracker.Unfit{Code: tracker.UnfitClosed}
 		}
-		return tracker.Unfit{}
+		if r.Settings.Attended { // a person has decided
+			return tracker.Unfit{}
+		}
+		return i.Excluded(exclude)
 	}
 }
 
