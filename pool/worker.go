@@ -137,16 +137,19 @@ func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 func (w *Worker) Park(list []journal.Parked) { w.runner.Lot().Park(list) }
 
 // Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
-func (w *Worker) Stop(key string) bool { return w.ask(key, false) }
+func (w *Worker) Stop(key string) bool { return w.ask(key, "", false) }
+
+// StopRun is Stop for one run of the issue: it does nothing when that is over.
+func (w *Worker) StopRun(key, run string) bool { return w.ask(key, run, false) }
 
 // StopNow is Stop without a grace period: the agent, or the checks, are killed.
-func (w *Worker) StopNow(key string) bool { return w.ask(key, true) }
+func (w *Worker) StopNow(key string) bool { return w.ask(key, "", true) }
 
-func (w *Worker) ask(key string, now bool) bool {
+func (w *Worker) ask(key, run string, now bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, ok := w.running[key]
-	if ok {
+	if ok = ok && (run == "" || r.Run == run); ok {
 		r.stop(halt.Error(journal.StopAsked, ""))
 	}
 	if ok && now {

@@ -166,7 +166,7 @@ func served(t *testing.T, token string, events http.HandlerFunc) *Service {
 	mux.HandleFunc("GET /v1/projects", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(projects)) })
 	mux.HandleFunc("GET /v1/projects/shop/runs/r1/events", events)
 	mux.HandleFunc("POST /v1/projects/shop/issues/{key}/stop", func(w http.ResponseWriter, r *http.Request) {
-		if r.PathValue("key") != "fix" {
+		if r.PathValue("key") != "fix" || r.FormValue("run") != "r1" {
 			w.WriteHeader(http.StatusConflict)
 			_, _ = w.Write([]byte(`{"detail":"it is not being worked"}`))
 		}

@@ -191,7 +191,7 @@ func (s *Service) Runs(ctx context.Context) (runs []Run, err error) {
 
 // Stop is of Source.
 func (s *Service) Stop(ctx context.Context, r Run) error {
-	if err := s.ask(ctx, http.MethodPost, "/v1/projects/"+url.PathEscape(r.Project)+"/issues/"+url.PathEscape(r.Key)+"/stop", nil); err != nil {
+	if err := s.ask(ctx, http.MethodPost, "/v1/projects/"+url.PathEscape(r.Project)+"/issues/"+url.PathEscape(r.Key)+"/stop?run="+url.QueryEscape(r.ID), nil); err != nil {
 		return fmt.Errorf("stop %s: %w", r.Key, err)
 	}
 	return nil

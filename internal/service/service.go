@@ -56,8 +56,8 @@ type Parts struct {
 	Work  func(ctx context.Context) error
 	Wake  func()      // has whoever plans for Work look at the backlog
 	Pause SharedPause // nil: a pause holds in this process
-	// Stop ends the run of an issue that another process works; nil: there are no others.
-	Stop func(ctx context.Context, key string) (bool, error)
+	// Stop ends the run of an issue that another process works, or only this one if it is named; nil: there are no others.
+	Stop func(ctx context.Context, key, run string) (bool, error)
 	// Folder is a copy, as package archive makes them, of the folder of a run that another machine has worked; nil: there is none.
 	Folder func(ctx context.Context, run string) ([]byte, error)
 	// Elsewhere lists the records of runs that other processes work; nil: there are none, or nobody wants to know.
@@ -328,16 +328,22 @@ func (s *Service) Runs(ctx context.Context, name string, q journal.Query) ([]jou
 	return p.placed(list), err
 }
 
-// Stop asks the run of an issue to end, and takes its pick-up label away so that no sweep continues it; see Retry.
-func (s *Service) Stop(ctx context.Context, name, key string) error {
+// Stop asks a run of an issue to end, and takes the pick-up label away so that no sweep continues it; see Retry. Without a run it
+// is whichever is on; one that is over is refused: the next may be on by now.
+func (s *Service) Stop(ctx context.Context, name, key, run string) error {
 	_, parts, err := s.opened(name)
 	if err != nil {
 		return err
 	}
-	stopped := parts.Pool.Stop(key)
-	if parts.Stop != nil { // here or elsewhere
+	stopped := false
+	if run == "" {
+		stopped = parts.Pool.Stop(key)
+	} else {
+		stopped = parts.Pool.StopRun(key, run)
+	}
+	if parts.Stop != nil && (run == "" || !stopped) { // here or elsewhere
 		var elsewhere bool
-		if elsewhere, err = parts.Stop(ctx, key); err != nil {
+		if elsewhere, err = parts.Stop(ctx, key, run); err != nil {
 			err = fmt.Errorf("%w: %w", ErrAway, err)
 		}
 		stopped = stopped || elsewhere
@@ -350,6 +356,9 @@ func (s *Service) Stop(ctx context.Context, name, key string) error {
 	}
 	if _, err := parts.Tracker.Get(ctx, key); errors.Is(err, tracker.ErrNotFound) {
 		return err
+	}
+	if run != "" {
+		return fmt.Errorf("run %s is over; nothing was stopped", run)
 	}
 	return ErrNotOn
 }

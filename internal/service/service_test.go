@@ -231,10 +231,17 @@ func TestStopRetryPause(t *testing.T) {
 	p.Set("agent", `cat >/dev/null; exec sleep 1000`)
 	s, w := start(t, 0, p)
 	w.Until(t, "p", journal.EventStarted, 1)
-	if err := s.Stop(t.Context(), "p", "other"); !errors.Is(err, tracker.ErrNotFound) {
+	if err := s.Stop(t.Context(), "p", "other", ""); !errors.Is(err, tracker.ErrNotFound) {
 		t.Errorf("stop of another: %v", err)
 	}
-	if err := s.Stop(t.Context(), "p", "task-1"); err != nil {
+	if err := s.Stop(t.Context(), "p", "task-1", "the-one-before"); err == nil || err.Error() != "run the-one-before is over; nothing was stopped" {
+		t.Errorf("stop of a run that is over: %v", err)
+	}
+	st, err := s.Status("p")
+	if err != nil || len(st.Running) != 1 {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	if err := s.Stop(t.Context(), "p", "task-1", st.Running[0].Run); err != nil {
 		t.Fatal(err)
 	}
 	if e := w.Until(t, "p", journal.EventEnded, 1); e.Outcome != journal.Interrupted && e.Outcome != journal.Superseded {
@@ -256,7 +263,7 @@ func TestStopRetryPause(t *testing.T) {
 	if err != nil || len(board.Work) != 1 {
 		t.Errorf("board: %+v, %v", board, err)
 	}
-	if st := until(t, s, "p", func(service.Status) bool { return true }); st.State != service.Paused || len(st.Running) > 0 {
+	if st = until(t, s, "p", func(service.Status) bool { return true }); st.State != service.Paused || len(st.Running) > 0 {
 		t.Errorf("while it is paused: %+v", st)
 	}
 	if err := s.Pause("p", false); err != nil {
@@ -279,8 +286,8 @@ func TestStopWhileOthersAreAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	away := errors.New("the database is away")
-	parts.Stop = func(context.Context, string) (bool, error) { return false, away }
-	if err := s.Stop(t.Context(), "p", "task-1"); !errors.Is(err, away) {
+	parts.Stop = func(context.Context, string, string) (bool, error) { return false, away }
+	if err := s.Stop(t.Context(), "p", "task-1", ""); !errors.Is(err, away) {
 		t.Errorf("stopped: %v", err)
 	}
 	w.Until(t, "p", journal.EventEnded, 1)
@@ -288,7 +295,7 @@ func TestStopWhileOthersAreAway(t *testing.T) {
 	if err != nil || slices.Contains(i.Labels, "no-human") {
 		t.Errorf("labels %q, %v", i.Labels, err)
 	}
-	if err := s.Stop(t.Context(), "p", "other"); !errors.Is(err, away) || errors.Is(err, service.ErrNotOn) {
+	if err := s.Stop(t.Context(), "p", "other", ""); !errors.Is(err, away) || errors.Is(err, service.ErrNotOn) {
 		t.Errorf("stop of one that is not on here: %v", err)
 	}
 }

@@ -103,11 +103,6 @@ type ofProject struct {
 	Project string `path:"project" maxLength:"64"`
 }
 
-type ofIssue struct {
-	Project string `path:"project" maxLength:"64"`
-	Issue   string `path:"issue" maxLength:"255"`
-}
-
 type ofRun struct {
 	Project string `path:"project" maxLength:"64"`
 	Run     string `path:"run" maxLength:"255"`
@@ -222,8 +217,14 @@ func newIssuesBody(board service.Board, status service.Status) issuesBody {
 	return out
 }
 
-func (a api) stop(ctx context.Context, in *ofIssue) (*struct{}, error) {
-	return nil, failure(a.Service.Stop(ctx, in.Project, in.Issue))
+type stopInput struct {
+	Project string `path:"project" maxLength:"64"`
+	Issue   string `path:"issue" maxLength:"255"`
+	Run     string `query:"run" maxLength:"255" doc:"End this run only, and refuse to when it is over. Default: whichever is on."`
+}
+
+func (a api) stop(ctx context.Context, in *stopInput) (*struct{}, error) {
+	return nil, failure(a.Service.Stop(ctx, in.Project, in.Issue, in.Run))
 }
 
 type retryInput struct {

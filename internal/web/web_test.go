@@ -194,6 +194,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"POST", "/v1/projects/bad/pause", 503},
 		{"POST", "/v1/projects/shop/resume", 204},
 		{"POST", "/v1/projects/shop/issues/task-1/stop", 409},
+		{"POST", "/v1/projects/shop/issues/task-1/stop?run=" + run, 409},
 		{"POST", "/v1/projects/shop/issues/none/stop", 404},
 		{"POST", "/v1/projects/shop/issues/none/retry", 404},
 		{"POST", "/v1/projects/shop/issues/unasked/retry", 409},

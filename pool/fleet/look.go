@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -89,8 +90,8 @@ func (d *Database) Queue() (*river.Client[pgx.Tx], error) {
 }
 
 // Stop asks for the end of an issue's run, wherever it is, and takes its row away. It reports whether there was one, and does
-// not wait.
-func (d *Database) Stop(ctx context.Context, project, key string) (bool, error) {
+// not wait. With a run it ends that one only, and none when that is over.
+func (d *Database) Stop(ctx context.Context, project, key, run string) (bool, error) {
 	client, err := d.Queue()
 	if err != nil {
 		return false, err
@@ -98,6 +99,12 @@ func (d *Database) Stop(ctx context.Context, project, key string) (bool, error) 
 	ids, err := query(ctx, d, pgx.RowTo[int64], "SELECT id FROM river_job WHERE queue = $1 AND args ->> 'key' = $2 AND "+isOpen, queueOf(project), key)
 	if err != nil {
 		return false, err
+	}
+	if run != "" && len(ids) > 0 { // a run that is on now had its row before
+		on, err := d.isOn(ctx, project, key, run)
+		if !on || err != nil {
+			return false, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -107,6 +114,13 @@ func (d *Database) Stop(ctx context.Context, project, key string) (bool, error) 
 		}
 	}
 	return len(ids) > 0, nil
+}
+
+// isOn reports that the run is the last that is on.
+func (d *Database) isOn(ctx context.Context, project, key, run string) (bool, error) {
+	list, err := d.Running(ctx, project)
+	list = slices.DeleteFunc(list, func(r journal.Record) bool { return r.Key != key })
+	return len(list) > 0 && list[len(list)-1].ID == run, err
 }
 
 // Wake has the project's planner, on whichever machine, read the backlog within a second or so. It does not wait. While the

@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/postgres"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -360,12 +361,26 @@ func TestStop(t *testing.T) {
 	t.Parallel()
 	p := planner(t, time.Hour, nil, 0)
 	p.mustFeed(t, "a")
-	for _, want := range []bool{true, false} {
-		if got, err := p.f.db.Stop(t.Context(), "p", "a"); err != nil || got != want {
-			t.Errorf("stopped: %t, %v", got, err)
+	store := &postgres.Store{DB: p.f.db.pool, Project: "p", Machine: p.f.id}
+	for id, ended := range map[string]time.Time{"r1": time.Now(), "r2": {}, "r3": {}} { // r2 died, r3 is on
+		r := journal.Record{Run: journal.Run{ID: id, Kind: journal.KindIssue, Key: "a", Started: time.Unix(int64(id[1]), 0)}, State: journal.State{Ended: ended}}
+		if err := store.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if got := rows(t, p.f.db); !slices.Equal(got, []string{"a cancelled 1"}) {
+	for _, stop := range []struct {
+		run  string
+		want bool
+	}{{"r1", false}, {"r2", false}, {"r3", true}, {"r3", false}, {"", false}} {
+		if got, err := p.f.db.Stop(t.Context(), "p", "a", stop.run); err != nil || got != stop.want {
+			t.Errorf("stopped %q: %t, %v", stop.run, got, err)
+		}
+	}
+	p.mustFeed(t, "a")
+	if got, err := p.f.db.Stop(t.Context(), "p", "a", ""); err != nil || !got {
+		t.Errorf("stopped whichever is on: %t, %v", got, err)
+	}
+	if got := rows(t, p.f.db); !slices.Equal(got, []string{"a cancelled 1", "a cancelled 1"}) {
 		t.Errorf("rows %q", got)
 	}
 }

@@ -59,7 +59,7 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 	}
 	if database != nil {
 		defer database.Close()
-		stopped, err := database.Stop(ctx, name, p.Key(ctx, key))
+		stopped, err := database.Stop(ctx, name, p.Key(ctx, key), "")
 		if stopped {
 			a.UI.Printf("Asked the machine that has %s of %s to end its run.\n", screen.CleanLine(key), screen.CleanLine(name))
 		}

@@ -118,8 +118,8 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 	if served {
 		parts.Elsewhere = func(ctx context.Context) ([]journal.Record, error) { return j.Elsewhere(ctx, name) }
 	}
-	parts.Stop = func(ctx context.Context, key string) (bool, error) {
-		stopped, err := j.database.Stop(ctx, name, key)
+	parts.Stop = func(ctx context.Context, key, run string) (bool, error) {
+		stopped, err := j.database.Stop(ctx, name, key, run)
 		if err != nil {
 			err = fmt.Errorf("tell the machine that works it: %w", err)
 		}

@@ -35,8 +35,13 @@ func (p *Pages) ownForm(r *http.Request) bool {
 func (p *Pages) pause(r *http.Request) error  { return p.Service.Pause(r.PathValue("project"), true) }
 func (p *Pages) resume(r *http.Request) error { return p.Service.Pause(r.PathValue("project"), false) }
 
+// stop ends the run that the page has shown: by now the issue may have another one.
 func (p *Pages) stop(r *http.Request) error {
-	return p.Service.Stop(r.Context(), r.PathValue("project"), r.PathValue("key"))
+	run := r.PostFormValue("run")
+	if run == "" {
+		return errForm
+	}
+	return p.Service.Stop(r.Context(), r.PathValue("project"), r.PathValue("key"), run)
 }
 
 func (p *Pages) retry(r *http.Request) error {

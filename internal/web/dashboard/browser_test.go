@@ -192,7 +192,7 @@ func testWithoutScripts(t *testing.T, browser browsertest.Browser) {
 	}
 	p.Do(chromedp.Click(chromedp.CSS(`[aria-label="Stop 412"]`)))
 	f.wait(2)
-	if asked := f.Asked(); asked[len(asked)-1] != "stop shop 412" {
+	if asked := f.Asked(); asked[len(asked)-1] != "stop shop 412 r-412" {
 		t.Errorf("asked %q", asked)
 	}
 }

@@ -39,7 +39,7 @@ type Service interface {
 	Totals(ctx context.Context, name string, since time.Time) ([]journal.Total, error)
 	Diff(ctx context.Context, name string, r journal.Record, limit int) (diff []byte, cut bool, err error)
 	// What people may ask of it.
-	Stop(ctx context.Context, name, key string) error
+	Stop(ctx context.Context, name, key, run string) error
 	Retry(ctx context.Context, name, key, by string, fresh bool) error
 	Fix(ctx context.Context, name, key, by, text string) error
 	Pause(name string, paused bool) error

@@ -138,7 +138,7 @@ func TestForms(t *testing.T) {
 	}{
 		{"/p/shop/pause", nil, "pause shop true"},
 		{"/p/shop/resume", nil, "pause shop false"},
-		{"/p/shop/issues/412/stop", nil, "stop shop 412"},
+		{"/p/shop/issues/412/stop", url.Values{"run": {"r-7"}}, "stop shop 412 r-7"},
 		{"/p/shop/issues/397/retry", nil, "retry shop 397 false"},
 		{"/p/shop/issues/a%2Fb/fresh", nil, "retry shop a/b true"},
 		{"/p/shop/issues/396/fix", url.Values{"text": {"use a map"}}, "fix shop 396 use a map"},
@@ -162,6 +162,7 @@ func TestForms(t *testing.T) {
 	}{
 		{"no form", "", own},
 		{"another form", strings.Repeat("A", len(token)), own},
+		{"a form that names no run", token, own},
 		{"another site", token, []string{"Origin: http://evil.example"}},
 		{"a page without an origin", token, []string{"Origin: null"}},
 		{"another site's frame", token, []string{"Sec-Fetch-Site: cross-site"}},
