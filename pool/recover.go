@@ -187,12 +187,12 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		how = "was left at stage "
 	}
 	own := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
-	res := w.runner.Do(ctx, run.Task{
-		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs, Soft: soft,
+	res, asked := w.stoppable(soft, ctx, run.Task{
+		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
 	v := res.Record.Verdict
-	over = own || v.Final
+	over = own || v.Final || asked // the next run would be what was to end
 	switch {
 	case res.Deferred != nil:
 	case !over || !v.Final && v.Outcome == journal.Interrupted:

@@ -284,21 +284,27 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 
 // do does the run of an issue that begin has claimed.
 func (a *attempt) do(soft, hard context.Context) Result {
-	w := a.w
-	urgent, hasten := context.WithCancelCause(context.WithoutCancel(soft))
-	defer hasten(nil)
-	soft, stop := context.WithCancelCause(soft)
-	defer stop(nil)
-	defer w.note(a.rec, stop, hasten)()
-	rec := a.rec
+	w, rec := a.w, a.rec
 	if a.landed {
 		rec = *a.stored
 	}
-	res := w.runner.Do(hard, run.Task{
-		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, There: a.there, Soft: soft,
-		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed, Urgent: urgent,
+	res, _ := w.stoppable(soft, hard, run.Task{
+		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, There: a.there,
+		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
 	})
 	return Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}
+}
+
+// stoppable does a run that Stop reaches. asked reports that it was stopped, and not everything else with it.
+func (w *Worker) stoppable(soft, hard context.Context, t run.Task) (res run.Result, asked bool) {
+	urgent, hasten := context.WithCancelCause(context.WithoutCancel(soft))
+	defer hasten(nil)
+	own, stop := context.WithCancelCause(soft)
+	defer stop(nil)
+	defer w.note(t.Record, stop, hasten)()
+	t.Soft, t.Urgent = own, urgent
+	res = w.runner.Do(hard, t)
+	return res, own.Err() != nil && soft.Err() == nil
 }
 
 // newRecord is the record of a new run of the issue.
