@@ -113,6 +113,22 @@ func TestMergeRefuses(t *testing.T) {
 			t.Errorf("%s did not merge", command)
 		}
 	})
+	for _, flag := range []string{"assume-unchanged", "skip-worktree"} {
+		t.Run("dirty, and marked "+flag, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			tip := f.branchWith("1", "a.txt", "theirs")
+			f.git("update-index", "--"+flag, "a.txt")
+			if path, err := f.repo.Git().InTheWay(ctx, f.dir, tip); err != nil || path != "" {
+				t.Errorf("in the way, although it is as it was: %q, %v", path, err)
+			}
+			f.write(f.dir, "a.txt", "mine")
+			refuse(f, f.base(), tip, ErrDirty)
+			if f.read(f.dir, "a.txt") != "mine" {
+				t.Error("the file was overwritten")
+			}
+		})
+	}
 	t.Run("untracked and ignored files", func(t *testing.T) {
 		t.Parallel()
 		f := newFixture(t)

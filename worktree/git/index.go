@@ -18,12 +18,15 @@ func (g Runner) HidesChanges(ctx context.Context, gitDir string, sha256 bool) (b
 	}
 	out, err := g.Out(ctx, "ls-files", "-v")
 	for line := range strings.Lines(out) {
-		if line[0] == 'S' || line[0] >= 'a' && line[0] <= 'z' {
+		if unseen(line) {
 			return true, err
 		}
 	}
 	return false, err
 }
+
+// unseen reports that a line of `ls-files -v` is of a file that git is not to look at.
+func unseen(line string) bool { return line[0] == 'S' || line[0] >= 'a' && line[0] <= 'z' }
 
 // hidesChanges reads the flags of a whole index of version 2 or 3, with names of SHA-1. ok is false for any other, and for one
 // whose entries may be elsewhere.

@@ -45,8 +45,12 @@ func (g Runner) InTheWay(ctx context.Context, dir, commit string) (string, error
 	if err != nil {
 		return "", err
 	}
+	hidden, err := g.hidden(ctx, dir, changed)
+	if err != nil {
+		return "", err
+	}
 	for _, path := range changed {
-		if slices.Contains(dirty, path) {
+		if slices.Contains(dirty, path) || slices.Contains(hidden, path) {
 			return Printable(path), nil
 		}
 	}
@@ -57,4 +61,32 @@ func (g Runner) InTheWay(ctx context.Context, dir, commit string) (string, error
 		}
 	}
 	return "", err
+}
+
+// hidden are those of the paths in a checkout whose files have changed although the index tells git not to look at them: no diff
+// shows them, but git overwrites none.
+func (g Runner) hidden(ctx context.Context, dir string, paths []string) (out []string, err error) {
+	index, err := g.Run(ctx, "", "ls-files", "--stage", "-v", "-z")
+	if err != nil {
+		return nil, err
+	}
+	var ids, files []string
+	for entry := range strings.SplitSeq(index, "\x00") {
+		flags, path, _ := strings.Cut(entry, "\t")
+		if fields := strings.Fields(flags); len(fields) == 4 && unseen(entry) && slices.Contains(paths, path) {
+			if at, err := os.Lstat(filepath.Join(dir, path)); err == nil && at.Mode().IsRegular() && !strings.Contains(path, "\n") {
+				ids, files = append(ids, fields[2]), append(files, path)
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	hashes, err := g.Run(ctx, strings.Join(files, "\n")+"\n", "hash-object", "--stdin-paths")
+	for n, hash := range strings.Fields(hashes) {
+		if hash != ids[n] {
+			out = append(out, files[n])
+		}
+	}
+	return out, err
 }
