@@ -19,7 +19,7 @@ type Machine struct {
 	PID      int
 	Roles    []string
 	Since    time.Time      // when the process joined the fleet
-	Projects map[string]int // what it works, and how many issues of each at the same time at most
+	Projects map[string]int // what it plans, shows or works, and how many issues of each it works at the same time at most
 }
 
 // Issue is an issue with an open row.
@@ -40,7 +40,9 @@ type Look struct {
 
 // Look lists machines and open rows. Machines that died less than a minute ago may still be there.
 func (d *Database) Look(ctx context.Context) (l Look, err error) {
-	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], "SELECT id, name, pid, roles, since, projects FROM ralph_machine WHERE "+alive+" ORDER BY name, since, id", time.Minute.Seconds()); err != nil {
+	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], `SELECT id, name, pid, roles, since,
+		(SELECT coalesce(jsonb_object_agg(project, 0), '{}') FROM jsonb_object_keys(repositories) AS project) || projects
+		FROM ralph_machine WHERE `+alive+" ORDER BY name, since, id", time.Minute.Seconds()); err != nil {
 		return l, err
 	}
 	if l.Paused, err = d.paused(ctx); err != nil {

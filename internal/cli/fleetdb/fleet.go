@@ -161,7 +161,10 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 	for _, m := range look.Machines {
 		var works []string
 		for name, n := range m.Projects {
-			works = append(works, name+" "+strconv.Itoa(n))
+			if n > 0 {
+				name += " " + strconv.Itoa(n)
+			}
+			works = append(works, name)
 		}
 		slices.Sort(works)
 		names[m.ID] = fmt.Sprintf("%s (pid %d)", m.Name, m.PID)
