@@ -27,15 +27,28 @@ func TestNearestKey(t *testing.T) {
 	}
 }
 
-// An argument of top that is no address of a service is none of a repository either.
-func TestTopAddress(t *testing.T) {
+// An address that cannot be read is refused with what names it. An argument of top that is none of a service is none of a repository
+// either.
+func TestAddresses(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	want := ran{status: exit.Usage, stderr: "ralph: \"nosuch\" is no address of a service; give HOST:PORT, http://HOST:PORT or unix:PATH\n"}
 	if got := m.run(t, nil, "top", "nosuch"); got != want {
 		t.Errorf("%+v", got)
 	}
-	got := m.run(t, func(h *compose.Host) { h.Dir = m.home }, "top")
+	want.stderr = "ralph: --listen: \"nosuch\" is no address of a service; give HOST:PORT, http://HOST:PORT or unix:PATH\n"
+	if got := m.run(t, nil, "projects", "pause", "--listen", "nosuch", "p"); got != want {
+		t.Errorf("%+v", got)
+	}
+	const database = "the database's address cannot be read: its port is no number from 1 to 65535; in a password write / as %2F\n"
+	if got := m.run(t, nil, "fleet", "status", "--database", "postgres://ralph@h:x/n"); got.status != exit.Usage || got.stderr != "ralph: --database: "+database {
+		t.Errorf("%+v", got)
+	}
+	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_DATABASE=postgres://ralph@h:x/n") }, "fleet", "status")
+	if got.status != exit.Usage || got.stderr != "ralph: RALPH_DATABASE: "+database {
+		t.Errorf("%+v", got)
+	}
+	got = m.run(t, func(h *compose.Host) { h.Dir = m.home }, "top")
 	if lines := strings.Split(got.stderr, "\n"); got.status != exit.Usage || len(lines) != 3 || !strings.HasSuffix(lines[0], "make one with: git init ROOT/home") ||
 		!strings.HasPrefix(lines[1], "ralph: or name the repository's folder: --repo FOLDER; or give a service's address: no service listens at ") {
 		t.Errorf("%+v", got)

@@ -73,7 +73,7 @@ type Database struct {
 func Open(ctx context.Context, where string) (*Database, error) {
 	c, err := pgxpool.ParseConfig(where)
 	if err != nil {
-		return nil, errors.New("the database's address is not like postgres://USER@HOST/NAME, or names a file that cannot be read")
+		return nil, fmt.Errorf("%w: %s", ErrAddress, wrongAddress(err))
 	}
 	c.MaxConns = max(c.MaxConns, 8)
 	c.ConnConfig.ConnectTimeout = min(cmp.Or(c.ConnConfig.ConnectTimeout, connectTime), callTime)

@@ -148,6 +148,7 @@ func TestPasswordIsHidden(t *testing.T) {
 		"user=ralph password='hunter2secret host=127.0.0.1 port=1",
 		"mysql://ralph:hunter2secret@127.0.0.1/ralph",
 		"postgres://ralph:hunter2secret@127.0.0.1:1/ralph?sslmode=hunter2secret",
+		"postgres://ralph:hunter2secret@127.0.0.1:1/ralph?target_session_attrs=hunter2secret",
 	} {
 		_, err := Open(t.Context(), where)
 		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {

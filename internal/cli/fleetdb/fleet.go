@@ -61,32 +61,36 @@ func OpenProject(ctx context.Context, a *compose.App, p *compose.Parts, o Member
 	return d, cmp.Or(o.name, filepath.Base(p.Top)), err
 }
 
-// address is the database's address; empty: there is none.
-func address(a *compose.App, o Options) (string, error) {
-	if o.file == "" {
-		return cmp.Or(o.url, a.Host.Getenv(config.DatabaseVariable)), nil
-	}
-	if o.url != "" {
-		return "", exit.Usagef("--database and --database-file exclude each other")
+// address is the database's address, and what names it; empty: there is none.
+func address(a *compose.App, o Options) (where, from string, err error) {
+	switch {
+	case o.file == "" && o.url == "":
+		return a.Host.Getenv(config.DatabaseVariable), config.DatabaseVariable, nil
+	case o.file == "":
+		return o.url, "--database", nil
+	case o.url != "":
+		return "", "", exit.Usagef("--database and --database-file exclude each other")
 	}
 	path := a.Expand(a.Host.Dir, o.file)
-	where, err := a.ReadSecretFile("database-file", path)
-	if err != nil {
-		return "", exit.Usagef("--database-file: %w", err)
+	if where, err = a.ReadSecretFile("database-file", path); err != nil {
+		return "", "", exit.Usagef("--database-file: %w", err)
 	}
 	if where == "" {
-		return "", exit.Usagef("--database-file: %s is empty; it has to hold postgres://USER@HOST/NAME", path)
+		return "", "", exit.Usagef("--database-file: %s is empty; it has to hold postgres://USER@HOST/NAME", path)
 	}
-	return where, nil
+	return where, "--database-file " + path, nil
 }
 
 // Open opens the fleet's database; nil: none is named.
 func Open(ctx context.Context, a *compose.App, o Options) (*fleet.Database, error) {
-	where, err := address(a, o)
+	where, from, err := address(a, o)
 	if err != nil || where == "" {
 		return nil, err
 	}
 	d, err := fleet.Open(ctx, where)
+	if errors.Is(err, fleet.ErrAddress) {
+		return nil, exit.Usagef("%s: %w", from, err)
+	}
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: cmp.Or(fleet.Remedy(err), "is it running, and reachable? try: psql with the same address")}
 	}

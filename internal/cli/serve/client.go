@@ -44,8 +44,8 @@ func (s *serving) address(l net.Listener) string {
 	return "http://" + l.Addr().String() + "/"
 }
 
-// clientOf is a client of the service at an address, with the token that it asks for.
-func clientOf(a *compose.App, address, tokenFile string) (*attach.Service, error) {
+// clientOf is a client of the service at an address, which flag names if it is not empty, with the token that it asks for.
+func clientOf(a *compose.App, flag, address, tokenFile string) (*attach.Service, error) {
 	token, err := listenToken(a, tokenFile)
 	if err != nil {
 		return nil, err
@@ -55,6 +55,9 @@ func clientOf(a *compose.App, address, tokenFile string) (*attach.Service, error
 	}
 	s, err := attach.NewService(address, token)
 	if err != nil {
+		if flag != "" {
+			err = fmt.Errorf("%s: %w", flag, err)
+		}
 		return nil, exit.Usagef("%w; give HOST:PORT, http://HOST:PORT or unix:PATH", err)
 	}
 	return s, nil

@@ -109,7 +109,7 @@ func nearestProject(name string, names []string) string {
 // there is a client of the service.
 func (o *projectsOptions) there() (*attach.Service, error) {
 	o.listen = cmp.Or(o.listen, serviceHere(o.App))
-	return clientOf(o.App, o.listen, o.tokenFile)
+	return clientOf(o.App, "--listen", o.listen, o.tokenFile)
 }
 
 // path is the file with the projects.

@@ -119,7 +119,7 @@ func (t *top) connect(ctx context.Context) (end func() error, err error) {
 		t.name = func(_, key string) string { return name(key) }
 		return p.Close, nil
 	}
-	service, err := clientOf(t.App, t.address, t.tokenFile)
+	service, err := clientOf(t.App, "", t.address, t.tokenFile)
 	if err != nil {
 		return nil, err
 	}
