@@ -82,13 +82,14 @@ type served struct {
 	server time.Time // when the server started for which the journal was reconciled last; of the goroutine of recoverAgain
 
 	mu       sync.Mutex
-	rest     time.Time // guarded by mu; nothing is started here before
-	failures int       // guarded by mu; of this machine in a row
-	why      error     // guarded by mu; the last of them; nil: there is none
+	rest     time.Time         // guarded by mu; nothing is started here before
+	failures int               // guarded by mu; of this machine in a row
+	why      error             // guarded by mu; the last of them; nil: there is none
+	said     map[string]string // guarded by mu; why issues were not worked when that was logged last; by key
 }
 
 func newServed(p Project) *served {
-	s := &served{Project: p, free: make(chan struct{}, 1)}
+	s := &served{Project: p, free: make(chan struct{}, 1), said: map[string]string{}}
 	s.do = s.work
 	return s
 }

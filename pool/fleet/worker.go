@@ -155,9 +155,11 @@ func (f *Fleet) ended(ctx context.Context, s *served, key string, r pool.Result,
 	until := r.Record.Verdict.RetryAt
 	switch {
 	case r.Unavailable == nil && err == nil:
-		s.works()
+		s.works(key)
 	case r.Unavailable == nil:
-		f.c.Log.Warn("issue not worked", "project", s.Name, "issue", key, "error", err)
+		if s.isNews(key, err) { // an issue that only other clones have comes again with each look at the backlog
+			f.c.Log.Warn("issue not worked", "project", s.Name, "issue", key, "error", err)
+		}
 		if ctx.Err() == nil && !errors.Is(err, errSlotLost) && !errors.Is(err, tracker.ErrNotFound) { // such as a disk that takes no writes
 			s.fails(time.Now(), err)
 		}
@@ -191,10 +193,20 @@ func (s *served) trouble(now time.Time) error {
 	return fmt.Errorf("this machine leaves the issues to others for now: %w", s.why)
 }
 
-func (s *served) works() {
+func (s *served) works(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures, s.why = 0, nil
+	delete(s.said, key)
+}
+
+// isNews reports that an issue was not worked for another reason than the last time, if there was one.
+func (s *served) isNews(key string, why error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, text := s.said[key], why.Error()
+	s.said[key] = text
+	return known != text
 }
 
 func (s *served) fails(now time.Time, why error) {

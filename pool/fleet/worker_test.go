@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -79,5 +80,31 @@ func TestMachineThatCannotWorkRests(t *testing.T) {
 	f.ended(t.Context(), s, "k", pool.Result{}, nil)
 	if err := f.Held("p"); err != nil {
 		t.Errorf("it works again: %v", err)
+	}
+}
+
+// An issue that this machine cannot work is logged once for each reason, however often it comes.
+func TestIssueThatIsNotWorkedIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	f := &Fleet{c: Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, db: migrated(t)}
+	s := newServed(Project{Name: "p"})
+	logged := func() int { return strings.Count(log.String(), "issue not worked") }
+	for n, c := range []struct {
+		key  string
+		err  error
+		want int
+	}{
+		{"a", tracker.ErrNotFound, 1},
+		{"a", tracker.ErrNotFound, 1},
+		{"b", tracker.ErrNotFound, 2},
+		{"a", tracker.ErrStale, 3},
+		{"a", tracker.ErrStale, 3},
+		{"a", nil, 3},
+		{"a", tracker.ErrStale, 4},
+	} {
+		if f.ended(t.Context(), s, c.key, pool.Result{}, c.err); logged() != c.want {
+			t.Errorf("result %d: %d lines, want %d", n, logged(), c.want)
+		}
 	}
 }
