@@ -353,7 +353,9 @@ func (f *Fleet) recoverAgain(ctx context.Context, s *served) {
 		if err := f.reconcile(ctx, s); err != nil && ctx.Err() == nil && !f.away(ctx) {
 			f.c.Log.Warn("records are not in the database yet", "project", s.Name, "error", err)
 		}
-		if err := s.recover(ctx); err != nil && ctx.Err() == nil {
+		if err := s.recover(ctx); err == nil {
+			s.polled(time.Now())
+		} else if ctx.Err() == nil {
 			f.c.Log.Warn("runs that died are not recovered yet", "project", s.Name, "error", err)
 		}
 	}

@@ -183,7 +183,8 @@ func (s *served) resting(now time.Time) time.Duration {
 	return s.rest.Sub(now)
 }
 
-// trouble is why this machine could not work the project, until it can, or has not tried for a while; nil: nothing is known.
+// trouble is why this machine could not work the project, until it can, or has rested and polls without an error; nil: nothing is
+// known.
 func (s *served) trouble(now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,6 +208,15 @@ func (s *served) isNews(key string, why error) bool {
 	known, text := s.said[key], why.Error()
 	s.said[key] = text
 	return known != text
+}
+
+// polled notes a poll without an error. Of a trouble from before this machine's rest nothing is known to be left then.
+func (s *served) polled(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.After(s.rest) {
+		s.why = nil
+	}
 }
 
 func (s *served) fails(now time.Time, why error) {

@@ -74,9 +74,18 @@ func TestMachineThatCannotWorkRests(t *testing.T) {
 	if err := f.Held("p"); s.resting(time.Now()) <= 0 || err == nil || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("rests %s, held by %v", s.resting(time.Now()), err)
 	}
+	s.polled(time.Now())
+	if f.Held("p") == nil {
+		t.Error("a poll while it rests ends the trouble")
+	}
 	if err := s.trouble(time.Now().Add(restMin + restMax + time.Second)); err != nil {
 		t.Errorf("long after the last try: %v", err)
 	}
+	s.polled(time.Now().Add(restMin + time.Second))
+	if err := f.Held("p"); err != nil {
+		t.Errorf("after a poll once it has rested: %v", err)
+	}
+	f.ended(t.Context(), s, "k", pool.Result{}, errors.New("read-only file system"))
 	f.ended(t.Context(), s, "k", pool.Result{}, nil)
 	if err := f.Held("p"); err != nil {
 		t.Errorf("it works again: %v", err)
