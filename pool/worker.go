@@ -181,6 +181,9 @@ func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
 }
 
 func (w *Worker) single(ctx context.Context, key string, t task) (r Result, err error) {
+	if short := w.disk.Short(); short != nil && !t.merge && w.life.Err() == nil { // as a sweep
+		return Result{Unavailable: short}, short
+	}
 	ctx, hard, done := w.call(ctx)
 	defer done()
 	if t.issue, err = w.named(ctx, key); err != nil {

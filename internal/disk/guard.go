@@ -18,6 +18,8 @@ type Guard struct {
 
 	mu      sync.Mutex
 	writers []*account // guarded by mu
+	needed  int        // guarded by mu; calls of Needed that are not over
+	end     func()     // guarded by mu; ends the watch for them
 }
 
 // Writer is a run, or anything else that writes to the disk.
@@ -144,6 +146,24 @@ func (g *Guard) Watching(ctx context.Context, changed func(*ShortError)) (stop f
 	var watching sync.WaitGroup
 	watching.Go(func() { g.Watch(ctx, changed) })
 	return func() { cancel(nil); watching.Wait() }
+}
+
+// Needed has the disk watched, once for all callers, until each has called done.
+func (g *Guard) Needed() (done func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.needed++; g.needed == 1 {
+		g.end = g.Watching(context.Background(), func(*ShortError) {})
+	}
+	return func() {
+		g.mu.Lock()
+		g.needed--
+		end, last := g.end, g.needed == 0
+		g.mu.Unlock()
+		if last {
+			end()
+		}
+	}
 }
 
 // check ends the largest writer if space is short. It returns the time until the next check.

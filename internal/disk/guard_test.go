@@ -215,6 +215,37 @@ func TestGuardWatches(t *testing.T) {
 	<-done
 }
 
+// The disk is watched while anybody needs that, and not after it.
+func TestGuardIsNeeded(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 16*mib)
+	s.free(0)
+	looks := make(chan bool, 1)
+	room := s.guard.Room
+	s.guard.Room = func(place string) (Room, error) {
+		select {
+		case looks <- true:
+		default:
+		}
+		return room(place)
+	}
+	one, other := s.guard.Needed(), s.guard.Needed()
+	<-looks
+	one()
+	<-looks
+	<-looks
+	other()
+	select { // the last look before the end
+	case <-looks:
+	default:
+	}
+	select {
+	case <-looks:
+		t.Error("it looks, and nobody needs it")
+	case <-time.After(3 * shortestPause):
+	}
+}
+
 // However fast somebody writes, the next look comes before the room is gone.
 func TestPauses(t *testing.T) {
 	t.Parallel()

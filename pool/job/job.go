@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/claims"
 	"github.com/ralph-pool/ralph/pool/halt"
@@ -160,7 +159,6 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	}
 	hard, done := j.call(ctx)
 	defer done()
-	defer runner.Spaces().Disk.Watching(hard, func(*disk.ShortError) {})()
 
 	if err := j.recover(ctx, hard, runner); err != nil {
 		return run.Result{}, err

@@ -18,10 +18,11 @@ const (
 	lookTime = 3 * time.Second        // for a look at the issue before such a stop
 )
 
-// watch watches a run until ctx ends: it renews the claim, and checks whether the issue still qualifies and whether a stop was
-// requested. wait returns when its goroutines have ended.
+// watch watches a run until ctx ends: it renews the claim, has the disk watched, and checks whether the issue still qualifies and whether
+// a stop was requested. wait returns when its goroutines have ended.
 func (x *execution) watch(ctx context.Context) (wait func()) {
 	var watching sync.WaitGroup
+	unneeded := x.r.spaces.Disk.Needed()
 	watching.Go(func() {
 		if x.claim.Heartbeat(ctx) {
 			x.kill(halt.Error(journal.StopClaimLost, ""))
@@ -38,7 +39,7 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 		quiet(nil)
 		<-reported
 	}
-	return watching.Wait
+	return func() { watching.Wait(); unneeded() }
 }
 
 // watchIssue checks the issue and requests to stop.
