@@ -26,7 +26,7 @@ type Prover struct {
 func (p *Prover) Prove(ctx context.Context, r journal.Record, base string, share bool) (journal.Proof, error) {
 	made, err := p.prove(ctx, r, base)
 	if err == nil && share {
-		err = p.Repo.Notes().Share(ctx)
+		err = p.Repo.Notes().Share(ctx, r.Tip)
 	}
 	if err != nil {
 		err = fmt.Errorf("proof of %.12s: %w", r.Tip, err)

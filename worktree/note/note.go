@@ -144,9 +144,10 @@ func (s Store) move(ctx context.Context, old, new string) error {
 	return s.Git.MoveRefs(ctx, git.Edit{Ref: Ref, Old: old, New: new})
 }
 
-// Share brings the notes of this repository and of the remote together, and pushes them. It fails with git.ErrDeclined when
-// the remote does not take them, and wraps git.ErrRemote when it cannot be reached. Without a remote it does nothing.
-func (s Store) Share(ctx context.Context) error {
+// Share pushes the commit's note, and no other: notes of commits that stay here, or went to another remote, are not this
+// remote's. This repository gets all notes of the remote. It fails with git.ErrDeclined when the remote does not take the
+// note, and wraps git.ErrRemote when it cannot be reached. Without a remote it does nothing.
+func (s Store) Share(ctx context.Context, commit string) error {
 	unmoved := 0 // pushes that were refused although nobody else has moved the ref
 	for range maxTries {
 		here, err := s.Here(ctx)
@@ -157,31 +158,53 @@ func (s Store) Share(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		all, err := s.join(ctx, here, there)
-		if err == nil && all != here {
-			err = s.move(ctx, here, all)
-		}
-		if errors.Is(err, git.ErrMoved) {
-			continue
-		}
-		if err != nil || all == there {
+		next, err := s.with(ctx, there, here, commit)
+		if err != nil {
 			return err
 		}
-		err = s.Talk.Push(ctx, git.TransferTime, s.Remote, git.Edit{Ref: Ref, Old: there, New: all})
+		if next != there {
+			err = s.Talk.Push(ctx, git.TransferTime, s.Remote, git.Edit{Ref: Ref, Old: there, New: next})
+		}
 		switch {
 		case errors.Is(err, git.ErrMoved):
 			continue
-		case !errors.Is(err, git.ErrStale):
+		case errors.Is(err, git.ErrStale):
+			if unmoved++; unmoved == maxUnmoved { // such as where refs stand below the name
+				return fmt.Errorf("%w: %w", git.ErrDeclined, err)
+			}
+			continue
+		case err != nil:
 			return err
 		}
-		if unmoved++; unmoved == maxUnmoved { // such as where refs stand below the name
-			return fmt.Errorf("%w: %w", git.ErrDeclined, err)
+		all, err := s.join(ctx, here, next)
+		if err == nil && all != here {
+			err = s.move(ctx, here, all)
+		}
+		if !errors.Is(err, git.ErrMoved) {
+			return err
 		}
 	}
 	return fmt.Errorf("%w: %s changes faster than it can be pushed", git.ErrRemote, Ref)
 }
 
-// join is a state that has all notes of both.
+// with is the state there with what the commit's note says here, too.
+func (s Store) with(ctx context.Context, there, here, commit string) (string, error) {
+	text, err := s.Read(ctx, here, commit)
+	if err != nil {
+		return "", err
+	}
+	tree, err := s.put(ctx, there, commit, text)
+	if err != nil || tree == "" {
+		return there, err
+	}
+	var parents []string
+	if there != "" {
+		parents = []string{there}
+	}
+	return s.Objects.Commit(tree, parents, "note on "+commit, time.Now())
+}
+
+// join is a state that has all notes of both, and goes on from there.
 func (s Store) join(ctx context.Context, here, there string) (string, error) {
 	if there == "" || here == there {
 		return here, nil
@@ -217,6 +240,9 @@ func (s Store) join(ctx context.Context, here, there string) (string, error) {
 		if tree != "" {
 			at = tree
 		}
+	}
+	if at == there {
+		return there, nil
 	}
 	tree, err := s.Git.Out(ctx, "rev-parse", "--verify", "--end-of-options", at+"^{tree}")
 	if err != nil {

@@ -155,7 +155,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 			line := fmt.Sprintf("clone %d line %d", i, n)
 			all = append(all, line)
 			wait.Go(func() {
-				if err := errors.Join(c.Add(t.Context(), tip, line), c.Share(t.Context())); err != nil {
+				if err := errors.Join(c.Add(t.Context(), tip, line), c.Share(t.Context(), tip)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -166,7 +166,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	if err := s.Add(t.Context(), tip, "last"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Share(t.Context()); err != nil {
+	if err := s.Share(t.Context(), tip); err != nil {
 		t.Fatal(err)
 	}
 	s.want(s.here(tip), append(all, "last")...)
@@ -180,7 +180,7 @@ func TestHalfFetched(t *testing.T) {
 	tip := s.commit()
 	s.git("push", "-q", "origin", "main")
 	c := s.clone()
-	if err := errors.Join(s.Add(t.Context(), tip, "line"), s.Share(t.Context()), c.Add(t.Context(), tip, "other")); err != nil {
+	if err := errors.Join(s.Add(t.Context(), tip, "line"), s.Share(t.Context(), tip), c.Add(t.Context(), tip, "other")); err != nil {
 		t.Fatal(err)
 	}
 	text, err := s.Git.Out(t.Context(), "cat-file", "commit", Ref)
@@ -191,7 +191,7 @@ func TestHalfFetched(t *testing.T) {
 	if err != nil || half != s.git("rev-parse", Ref) {
 		t.Fatalf("%s, %v", half, err)
 	}
-	if err := c.Share(t.Context()); err != nil {
+	if err := c.Share(t.Context(), tip); err != nil {
 		t.Fatal(err)
 	}
 	s.want(c.here(tip), "line", "other")
@@ -213,8 +213,11 @@ func TestJoin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, at := range []*site{s, other, s} {
-		if err := at.Share(t.Context()); err != nil {
+	for _, share := range []struct {
+		at     *site
+		commit string
+	}{{s, a}, {s, b}, {other, b}, {s, b}} {
+		if err := share.at.Share(t.Context(), share.commit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -223,6 +226,31 @@ func TestJoin(t *testing.T) {
 	if s.git("rev-parse", Ref) != other.git("rev-parse", Ref) {
 		t.Error("the two repositories differ")
 	}
+}
+
+// TestShareSendsOneNote: the remote gets the note that it is to have, not those of commits that stay here.
+func TestShareSendsOneNote(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	stays, goes, later := s.commit(), s.commit(), s.commit()
+	for _, commit := range []string{stays, goes, later} {
+		if err := s.Add(t.Context(), commit, "on "+commit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, commit := range []string{goes, later} {
+		if err := s.Share(t.Context(), commit); err != nil {
+			t.Fatal(err)
+		}
+		s.want(s.there(commit), "on "+commit)
+	}
+	s.want(s.there(stays))
+	if log := s.git("--git-dir", s.bare, "log", "--all", "--format=%B", Ref); strings.Contains(log, stays) {
+		t.Errorf("the history of the remote's notes names the commit that stays:\n%s", log)
+	}
+	s.want(s.here(stays), "on "+stays)
+	s.git("push", "-q", "origin", Ref) // whoever wants to send all can
+	s.want(s.there(stays), "on "+stays)
 }
 
 func TestDeclined(t *testing.T) {
@@ -236,7 +264,7 @@ func TestDeclined(t *testing.T) {
 	if err := s.Add(t.Context(), tip, "line"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Share(t.Context()); !errors.Is(err, git.ErrDeclined) {
+	if err := s.Share(t.Context(), tip); !errors.Is(err, git.ErrDeclined) {
 		t.Errorf("the error is %v", err)
 	}
 	s.want(s.here(tip), "line")
