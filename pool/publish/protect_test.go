@@ -44,6 +44,12 @@ func TestProtectedPaths(t *testing.T) {
 		"lefthook-local.yml", ".pre-commit-config.yml", ".overcommit.yml", ".idea/runConfigurations/a.xml", "a.code-workspace", ".zed/tasks.json", ".fleet/run.json",
 		".nvim.lua", ".exrc", ".vimrc", ".dir-locals.el", ".gdbinit", "mise.toml", ".mise.toml", "web/.yarnrc.yml", ".pnpmfile.cjs", "web/.npmrc",
 		"a/.cargo/config.toml", ".bazelrc", "flake.nix", "shell.nix", ".roo/rules/a.md", ".roomodes", ".continue/config.json", ".trae/rules/a.md", ".qwen/settings.json",
+		".github/dependabot.yaml", "buildkite.yml", "buildkite/pipeline.json", ".cirrus.star", "codemagic.yaml", "ios/ci_scripts/ci_post_clone.sh",
+		".eas/workflows/a.yml", "amplify.yml", ".prow.yaml", ".renovaterc.json5", "mise.ci.toml", ".mise.production.toml", "mise/config.toml", "web/.vs/tasks.vs.json",
+		".theia/tasks.json", ".nova/Tasks/a.json", ".helix/languages.toml", ".Renviron", "sub/.pdbrc", ".irbrc", ".pryrc", ".iex.exs", ".ghci", ".ocamlinit",
+		".yarn/releases/yarn-4.0.0.cjs", "web/.yarn/plugins/a.cjs", ".pnpmfile.mjs", ".bundle/config", ".mvn/extensions.xml", ".jvmopts", ".sbtopts",
+		"user.bazelrc", "tools/bazel", ".github/skills/a/SKILL.md", ".opencode.json", "crush.json", ".crush.json", ".pi/extensions/a.ts", "web/.factory/settings.json",
+		".kilocode/rules/a.md", ".amp/settings.json", ".agent/rules/a.md", ".aiassistant/rules/a.md",
 		"QWEN.md", "mcp.json", ".github/mcp.json", ".github/hooks/a.json", ".rules", "AGENT.md", ".augment/rules/a.md",
 	} {
 		if p.protects(file) == "" {
@@ -53,6 +59,7 @@ func TestProtectedPaths(t *testing.T) {
 	for _, file := range []string{
 		"README.md", "docs/agents.md.txt", "agents/agents.go", "docs/claude-code.md", "MY-AGENTS.md", "docs/prompts/x.md", ".github/ISSUE_TEMPLATE/a.md",
 		"cursor/rules.go", "claude/main.go", "run/main.go", ".config/app.toml", "build.yml", "idx/a.go",
+		"mise/main.go", "ci_scripts/build.py", "tools/bazel.md", ".yarn/versions/a.yml", "docs/mise.md", "agent/main.go",
 	} {
 		if pattern := p.protects(file); pattern != "" {
 			t.Errorf("%s is protected by %s", file, pattern)
