@@ -66,9 +66,9 @@ func (a *App) ReadInput(ctx context.Context, most int64) ([]byte, error) {
 }
 
 // Foreground runs a program that talks to the person at the terminal.
-func (a *App) Foreground(argv ...string) error {
+func (a *App) Foreground(env []string, argv ...string) error {
 	ended, err := proc.Foreground(a.Hard, proc.Spec{
-		Argv: argv, Dir: a.Host.Dir, Env: a.Host.Env, Stdin: a.Host.Stdin, Stdout: a.Host.Stdout, Stderr: a.Host.Stderr,
+		Argv: argv, Dir: a.Host.Dir, Env: env, Stdin: a.Host.Stdin, Stdout: a.Host.Stdout, Stderr: a.Host.Stderr,
 	})
 	if err == nil && ended.Code != 0 && ended.Signal != syscall.SIGPIPE { // who leaves a pager has seen enough
 		err = fmt.Errorf("%s ended with status %d", argv[0], ended.Code)

@@ -52,7 +52,7 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	case w.Gone != "":
 		a.UI.Note("%s; this is what it changed", screen.CleanLine(w.Gone))
 	}
-	pager, err := throughPager(a, p.Top, "diff")
+	pager, env, err := throughPager(a, p.Top, "diff")
 	if err != nil {
 		return err
 	}
@@ -64,5 +64,5 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	if a.Color != "auto" {
 		argv = append(argv, "--color="+a.Color)
 	}
-	return a.Foreground(append(argv, w.Begin+"..."+w.Tip, "--")...)
+	return a.Foreground(env, append(argv, w.Begin+"..."+w.Tip, "--")...)
 }

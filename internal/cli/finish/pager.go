@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -90,15 +91,15 @@ func visibleLine(line string) string {
 	return b.String()
 }
 
-// throughPager are the settings that put the filter before the user's pager for a command of git's. They change nothing
-// where no terminal is written to.
-func throughPager(a *compose.App, dir, command string) ([]string, error) {
+// throughPager puts the filter before the user's pager for a command of git's, by settings and by the environment, whose
+// GIT_PAGER would be taken in place of a setting. It changes nothing where no terminal is written to.
+func throughPager(a *compose.App, dir, command string) (settings, env []string, err error) {
 	if !screen.IsTerminal(a.Host.Stdout) {
-		return nil, nil
+		return nil, a.Host.Env, nil
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+		return nil, nil, fmt.Errorf("find this program: %w", err)
 	}
 	ask := func(args ...string) string {
 		var out strings.Builder
@@ -108,7 +109,12 @@ func throughPager(a *compose.App, dir, command string) ([]string, error) {
 		}
 		return strings.TrimSpace(out.String())
 	}
-	return []string{"-c", "pager." + command + "=" + filtered(self, ask("config", "--get", "pager."+command), ask("var", "GIT_PAGER"))}, nil
+	setting := ""
+	if a.Host.Getenv("GIT_PAGER") == "" {
+		setting = ask("config", "--get", "pager."+command)
+	}
+	pager := filtered(self, setting, ask("var", "GIT_PAGER"))
+	return []string{"-c", "pager." + command + "=true"}, append(slices.Clip(a.Host.Env), "GIT_PAGER="+pager), nil
 }
 
 // filtered is a pager behind the filter: setting is what the user has for the command, and general the pager of all.

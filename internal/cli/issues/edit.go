@@ -85,7 +85,7 @@ func openEditor(a *compose.App, text string, save func(string) error) error {
 	kept := func(err error) error {
 		return fmt.Errorf("%w; nothing is saved, your text is in %s", err, path)
 	}
-	ended := a.Foreground(append(editor, path)...)
+	ended := a.Foreground(a.Host.Env, append(editor, path)...)
 	if ended != nil {
 		ended = fmt.Errorf("%s: %w", variable, ended)
 	}
