@@ -190,6 +190,20 @@ func TestBudgetsAreReserved(t *testing.T) {
 	}
 }
 
+// What an iteration counts of whose usage nobody tells is reserved, so that runs which begin together exceed a cap by one at most.
+func TestEstimatesAreReserved(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "sleep 0.2; "+commits)
+	f.Config.Run.Caps.Day.CostUSD = 2.5 * ledger.DefaultEstimate().CostUSD
+	f.Config.Parallel = 4
+	for _, key := range []string{"a", "b", "c", "d"} {
+		f.issue(key)
+	}
+	if s := f.sweep(t.Context()); len(s.Runs) != 3 {
+		t.Errorf("%d runs have begun, want 3", len(s.Runs))
+	}
+}
+
 // A run with a budget of its own is ended there, whatever the issue may use, and a person has to raise it.
 func TestBudgetOfARun(t *testing.T) {
 	t.Parallel()

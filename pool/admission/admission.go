@@ -21,11 +21,13 @@ import (
 // Desk admits the runs of one process. Its fields are not changed after its first use; it is safe for concurrent use then.
 type Desk struct {
 	Store   journal.Store
-	Pool    string                    // namespace of the store's records
-	Account *ledger.Account           // nil: there are no caps
-	Budget  loop.Budget               // of one run
-	Dead    func(journal.Record) bool // no process works on the run any more
-	Lock    string                    // file that processes lock from a look at the caps until the run is on record
+	Pool    string          // namespace of the store's records
+	Account *ledger.Account // nil: there are no caps
+	Budget  loop.Budget     // of one run
+	// Estimate is what counts for an iteration of an agent before it starts; nil, and zero: nothing.
+	Estimate func(agent string) loop.Budget
+	Dead     func(journal.Record) bool // no process works on the run any more
+	Lock     string                    // file that processes lock from a look at the caps until the run is on record
 }
 
 // Shared is a Store that several machines share. They admit runs one at a time.
@@ -71,6 +73,10 @@ func (d *Desk) grant(ctx context.Context, rec *journal.Record) error {
 		return err
 	}
 	rec.Granted, rec.Reserved = ledger.Grant(left, d.Budget)
+	if d.Estimate != nil { // others that begin at the same time find it spent
+		e := d.Estimate(rec.Agent)
+		rec.Reserved = rec.Reserved.Larger(agents.Usage{Input: e.Tokens, CostUSD: e.CostUSD})
+	}
 	return d.Store.Save(ctx, *rec)
 }
 

@@ -40,6 +40,16 @@ func (c Config) EstimateOf(a agents.Agent) loop.Budget {
 	return c.Estimated()
 }
 
+// EstimateOfName is EstimateOf for the agent of that name.
+func (c Config) EstimateOfName(name string) loop.Budget {
+	for _, l := range c.Agents() {
+		if l.Agent.Name() == name {
+			return c.EstimateOf(l.Agent)
+		}
+	}
+	return loop.Budget{}
+}
+
 // Priced adds their cost to the tokens of an agent: at the price of its model, else by the estimate; else it is unknown.
 func (c Config) Priced(a agents.Agent, model string, u agents.Usage) agents.Usage {
 	usd, known := c.price(model, u)
