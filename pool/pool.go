@@ -97,8 +97,11 @@ func New(c Config) (*Pool, error) {
 	return &Pool{Worker: w, sweeps: map[*sweep]bool{}}, nil
 }
 
-// Wake makes every sweep list the backlog again, such as after a webhook.
-func (p *Pool) Wake() { p.change(func() { p.wakes.Add(1) }) }
+// Wake makes every sweep list the backlog again, and every run look at its issue, such as after a webhook.
+func (p *Pool) Wake() {
+	p.change(func() { p.wakes.Add(1) })
+	p.runner.Look()
+}
 
 // signal tells every sweep that something has changed.
 func (p *Pool) signal() { p.change(func() {}) }

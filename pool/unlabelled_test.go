@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -20,6 +21,31 @@ func TestUnlabelledMeanwhile(t *testing.T) {
 	f.Config.Run.Publish = journal.PublishBranch
 	if r := f.one(); r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Unfit != (tracker.Unfit{Code: tracker.UnfitLacks, Detail: "no-human"}) || r.Commits != 1 {
 		t.Errorf("%+v, %d commits", r.Verdict, r.Commits)
+	}
+	f.clean()
+}
+
+// A run looks at its issue at once when the backlog may have changed.
+func TestUnlabelledIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	f.issue("a")
+	f.Config.Run.Reconcile = time.Hour
+	p := f.pool()
+	ctx, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	f.onStarted(func(key string) {
+		if err := f.Config.Run.Tracker.Change(ctx, key, tracker.Change{RemoveLabels: []string{"no-human"}}); err != nil {
+			t.Error(err)
+		}
+		p.Wake()
+	})
+	s, err := p.Sweep(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := f.only(s); r.Verdict.Outcome != journal.Superseded {
+		t.Errorf("%+v", r.Verdict)
 	}
 	f.clean()
 }

@@ -23,3 +23,6 @@ type (
 
 // Where the gate has to pass.
 const GateOnCheckout, GateOnWorktree = config.GateOnCheckout, config.GateOnWorktree
+
+// Config is the configuration with its defaults filled in.
+func (r *Runner) Config() Config { return r.c }

@@ -42,6 +42,7 @@ type Runner struct {
 	policy  publish.Policy
 	opened  atomic.Bool // a sandbox has opened; a later failure concerns its own run only
 	seq     atomic.Uint64
+	look    atomic.Pointer[chan struct{}] // closed by the next Look
 
 	admission *admission.Desk
 	lot       *parking.Lot
@@ -87,11 +88,9 @@ func New(c Config) (*Runner, error) {
 	}
 	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.EstimateOfName, Dead: r.Dead, Lock: filepath.Join(c.Repo.StateDir(), "locks", "admission")}
 	r.c.Store = &journal.Unsaved{Store: c.Store}
+	r.look.Store(new(make(chan struct{})))
 	return r, nil
 }
-
-// Config is the configuration with its defaults filled in.
-func (r *Runner) Config() Config { return r.c }
 
 // Task is one run to do. Record is required.
 type Task struct {

@@ -42,16 +42,22 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 	return func() { watching.Wait(); unneeded() }
 }
 
+// Look has the runs that are on look at their issues now.
+func (r *Runner) Look() { close(*r.look.Swap(new(make(chan struct{})))) }
+
 // watchIssue checks the issue and requests to stop.
 func (x *execution) watchIssue(ctx context.Context) {
 	reconcile := time.NewTicker(x.c.Reconcile)
 	defer reconcile.Stop()
 	asked := time.NewTicker(stopPoll)
 	defer asked.Stop()
-	for {
+	for look := x.r.look.Load(); ; {
 		select {
 		case <-ctx.Done():
 			return
+		case <-*look:
+			look = x.r.look.Load()
+			x.reconcile(ctx)
 		case <-reconcile.C:
 			x.reconcile(ctx)
 		case <-asked.C:
