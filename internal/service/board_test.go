@@ -103,6 +103,28 @@ func TestBoardCap(t *testing.T) {
 	}
 }
 
+// What kept the last sweep from working is no problem any more while the backlog is worked.
+func TestProblemIsOverWhileWorking(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 1)
+	p.Wait()
+	p.Set("cap", "10")
+	spent := journal.Record{Run: journal.Run{ID: "r-0", Kind: journal.KindIssue, Key: "other", Started: time.Now()}, State: journal.State{Ended: time.Now()}}
+	spent.Facts.Usage = agents.Usage{Input: 20}
+	if err := p.Store.Save(t.Context(), spent); err != nil {
+		t.Fatal(err)
+	}
+	s, w := start(t, 0, p)
+	until(t, s, "p", func(st service.Status) bool { return st.Problem != "" })
+	p.Set("cap", "")
+	s.Wake("p")
+	w.Until(t, "p", journal.EventStarted, 1)
+	if st, err := s.Status("p"); err != nil || len(st.Running) != 1 || st.Problem != "" {
+		t.Errorf("%+v, %v", st, err)
+	}
+	p.Go()
+}
+
 // Why a backlog is not worked is logged once, and again when it is another reason, or was worked in between.
 func TestProblemIsLoggedOnce(t *testing.T) {
 	t.Parallel()

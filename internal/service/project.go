@@ -362,10 +362,16 @@ func (p *project) status() Status {
 	s := Status{
 		Name: p.name, Repo: p.setup.Repo, Problem: p.wrong, Parallel: p.setup.Parallel, Poll: p.setup.Poll, Swept: p.swept, Next: p.next,
 	}
+	if p.parts != nil {
+		s.Running, s.Elsewhere = p.parts.Pool.Running(), p.elsewhere
+		slices.SortFunc(s.Running, func(a, b pool.Running) int { return strings.Compare(a.Key, b.Key) })
+	}
 	if p.sweeping && p.parts != nil {
 		s.Problem = cmp.Or(s.Problem, p.parts.held())
 	}
-	s.Problem = cmp.Or(s.Problem, p.problem)
+	if !p.sweeping || len(s.Running) == 0 { // else what kept the last sweep from working is over
+		s.Problem = cmp.Or(s.Problem, p.problem)
+	}
 	switch {
 	case draining || p.leaving || p.ended:
 		s.State = Draining
@@ -379,10 +385,6 @@ func (p *project) status() Status {
 		s.State = Working
 	default:
 		s.State = Waiting
-	}
-	if p.parts != nil {
-		s.Running, s.Elsewhere = p.parts.Pool.Running(), p.elsewhere
-		slices.SortFunc(s.Running, func(a, b pool.Running) int { return strings.Compare(a.Key, b.Key) })
 	}
 	return s
 }
