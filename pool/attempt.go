@@ -122,11 +122,10 @@ func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 		}
 		return nil
 	}
-	refuser, ok := tracker.As[tracker.Refuser](w.c.Run.Tracker)
-	if !ok || w.c.Run.Publish != journal.PublishRequest {
+	if w.c.Run.Publish != journal.PublishRequest {
 		return nil
 	}
-	commit, url, err := refuser.Refused(ctx, a.rec.Branch, w.c.Run.Requests.Into(a.base.Name, w.c.Run.Repo.Remote()))
+	commit, url, err := w.Refused(ctx, a.rec.Branch, a.base.Name)
 	if err != nil {
 		return &issueError{fmt.Errorf("look for a closed request: %w", err)}
 	}

@@ -227,6 +227,16 @@ func (w *Worker) newBase(ctx context.Context, others ...string) (worktree.Base, 
 	return b, there, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
 
+// Refused is the head commit and the address of the latest request of a branch into the base, if that was closed and not merged.
+// Both are empty otherwise.
+func (w *Worker) Refused(ctx context.Context, branch, base string) (commit, url string, err error) {
+	refuser, ok := tracker.As[tracker.Refuser](w.c.Run.Tracker)
+	if !ok {
+		return "", "", nil
+	}
+	return refuser.Refused(ctx, branch, w.c.Run.Requests.Into(base, w.c.Run.Repo.Remote()))
+}
+
 // task is an issue to work, and how.
 type task struct {
 	issue  tracker.Issue

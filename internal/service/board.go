@@ -29,6 +29,8 @@ type Reviewed struct {
 	tracker.Issue
 	Run   string // the latest; empty: this host does not know it
 	Where string // its request, or its branch; empty: not known
+	// Again is the label that has it done anew, where its request was closed without a merge.
+	Again string
 }
 
 // boardAge is how long a look at the backlog serves: a tracker on the network has a limit of requests.
@@ -90,12 +92,53 @@ func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
 		return nil, nil
 	}
 	runs, err := p.Store.Find(ctx, journal.Query{Keys: slices.Collect(maps.Keys(at)), Kind: journal.KindIssue, Latest: true})
+	var requests []journal.Record
 	for _, r := range runs {
 		if n, ok := at[r.Key]; ok {
 			out[n].Run, out[n].Where = r.ID, cmp.Or(r.Request.URL, r.Branch)
+			if r.Request.URL != "" {
+				requests = append(requests, r)
+			}
 		}
 	}
+	if err != nil || len(requests) == 0 {
+		return out, err
+	}
+	closed, err := p.closed(ctx, requests)
+	for key, url := range closed {
+		out[at[key]].Where, out[at[key]].Again = url, p.PickUp
+	}
 	return out, err
+}
+
+// closed are the requests of runs that people have closed without a merge, by the issue's key. Most are open, and cost one list.
+func (p *Parts) closed(ctx context.Context, runs []journal.Record) (map[string]string, error) {
+	lister, ok := tracker.As[tracker.RequestLister](p.Tracker)
+	if !ok {
+		return nil, nil
+	}
+	open, closed := map[string]map[string]tracker.RequestRef{}, map[string]string{}
+	for _, r := range runs {
+		prefix := strings.TrimSuffix(r.Branch, r.Key)
+		if open[prefix] == nil {
+			list, err := lister.Requests(ctx, prefix)
+			if err != nil {
+				return nil, fmt.Errorf("list open requests: %w", err)
+			}
+			open[prefix] = list
+		}
+		if _, is := open[prefix][r.Key]; is {
+			continue
+		}
+		commit, url, err := p.Pool.Refused(ctx, r.Branch, r.Base)
+		if err != nil {
+			return nil, err
+		}
+		if commit != "" {
+			closed[r.Key] = url
+		}
+	}
+	return closed, nil
 }
 
 // earlier notes the latest run of each issue that does not qualify, or that a person is next for, and of the latter how it ended.

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -50,6 +51,52 @@ func TestBoardInReview(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	p.Go()
+}
+
+// forge is a tracker with one open request and one that was closed.
+type forge struct{ tracker.Tracker }
+
+func (forge) Requests(context.Context, string) (map[string]tracker.RequestRef, error) {
+	return map[string]tracker.RequestRef{"task-1": {URL: "https://forge.example/1"}}, nil
+}
+
+func (forge) Refused(_ context.Context, head, base string) (commit, url string, err error) {
+	if head != "ralph/task-2" || base != "main" {
+		return "", "", errors.New("asked for " + head + " into " + base)
+	}
+	return "c0ffee", "https://forge.example/2", nil
+}
+
+// A request that a person has closed does not wait to be merged.
+func TestBoardClosedRequest(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "p", 2)
+	p.Forge = func(backlog tracker.Tracker) tracker.Tracker { return forge{backlog} }
+	s, w := start(t, 0, p)
+	w.Until(t, "p", journal.EventEnded, 2)
+	until(t, s, "p", in(service.Waiting))
+	runs, err := p.Store.Find(t.Context(), journal.Query{})
+	for _, r := range runs {
+		r.Request.URL = "https://forge.example/" + strings.TrimPrefix(r.Key, "task-")
+		err = errors.Join(err, p.Store.Save(t.Context(), r))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Wake("p")
+	b, err := s.Board(t.Context(), "p")
+	if err != nil || len(b.Wrong()) > 0 {
+		t.Fatal(err, b.Wrong())
+	}
+	want := map[string]string{
+		"task-1": "is finished and waits to be merged: https://forge.example/1",
+		"task-2": "its request was closed and not merged: https://forge.example/2; close the issue, or give it the label no-human to have it done anew",
+	}
+	for _, i := range b.Issues(nil) {
+		if i.Code != service.CodeInReview || i.Reason != want[i.Key] {
+			t.Errorf("%+v", i)
+		}
+	}
 }
 
 // What people have to look at says why: what the agent asked, or how the run ended.

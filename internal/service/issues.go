@@ -97,6 +97,9 @@ func (b Board) waitsForItself(key string) bool {
 const CodeInReview = "in-review"
 
 func (r Reviewed) reason() string {
+	if r.Again != "" {
+		return "its request was closed and not merged: " + r.Where + "; close the issue, or give it the label " + r.Again + " to have it done anew"
+	}
 	if r.Where == "" {
 		return "is finished and waits to be merged"
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/local"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -42,6 +43,7 @@ type Project struct {
 	Held        func() error
 	Folder      func(ctx context.Context, run string) ([]byte, error)
 	Fetch       func(ctx context.Context, branch string) error
+	Forge       func(tracker.Tracker) tracker.Tracker // what its backlog is given to; nil: nothing
 
 	mu       sync.Mutex
 	err      error             // guarded by mu; of the next Load
@@ -165,9 +167,13 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 	if err != nil {
 		return nil, err
 	}
-	issues, err := local.New(local.Config{Dir: filepath.Join(p.repo, ".ralph", "backlog"), LockDir: p.state})
+	backlog, err := local.New(local.Config{Dir: filepath.Join(p.repo, ".ralph", "backlog"), LockDir: p.state})
 	if err != nil {
 		return nil, err
+	}
+	issues := tracker.Tracker(backlog)
+	if p.Forge != nil {
+		issues = p.Forge(issues)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
