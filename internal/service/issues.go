@@ -31,6 +31,7 @@ type Issue struct {
 	Code   string // the kind of reason; the set is open
 	Reason string // why it is not worked; may be hostile
 	Run    string // the run that is on, that is the reason, or the latest of what does not qualify
+	Where  string // of finished work: its request, or its branch; empty: not known
 }
 
 // Retries reports that it makes sense to have the issue worked again: it is not worked anyway, and what does not qualify has
@@ -46,7 +47,7 @@ func (b Board) Issues(running []pool.Running) []Issue {
 	add := func(i tracker.Issue, state IssueState, code, reason, run string) {
 		if !seen[i.Key] {
 			seen[i.Key] = true
-			out = append(out, Issue{i, state, code, reason, run})
+			out = append(out, Issue{Issue: i, State: state, Code: code, Reason: reason, Run: run})
 		}
 	}
 	known, later := slices.Clone(b.Work), slices.Concat(b.After, b.Skipped)
@@ -73,7 +74,10 @@ func (b Board) Issues(running []pool.Running) []Issue {
 		add(f.Issue, IssueNeedsHuman, "rounds", string(f.Reason), "")
 	}
 	for _, r := range b.Review {
-		add(r.Issue, IssueNeedsHuman, CodeInReview, r.reason(), r.Run)
+		if !seen[r.Key] {
+			add(r.Issue, IssueNeedsHuman, CodeInReview, r.reason(), r.Run)
+			out[len(out)-1].Where = r.Where
+		}
 	}
 	for _, s := range later {
 		state, reason := stateOfSkip(s.Skip), report.Skip(s.Skip)

@@ -23,7 +23,7 @@ func TestBoardNames(t *testing.T) {
 	body := wholeBoard(t, f, live)
 	_, needs, _ := strings.Cut(body, `id="c-needs-human"`)
 	needs, _, _ = strings.Cut(needs, "</section>")
-	for _, want := range []string{">#396<", "waits to be merged: https://forge.example/shop/pulls/1204", `href="/p/shop/runs/r-396"`} {
+	for _, want := range []string{">#396<", "waits to be merged: https://forge.example/shop/pulls/1204", `<a href="https://forge.example/shop/pulls/1204" rel="noreferrer">Request</a>`, `href="/p/shop/runs/r-396"`} {
 		if !strings.Contains(needs, want) {
 			t.Errorf("no %q in\n%s", want, needs)
 		}
