@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/review"
@@ -20,8 +22,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-const cleanLong = `Remove what is safe to remove: ralph's branches, saved changes and records whose commits the base (or a branch of yours)
-contains, or whose changes it has in other commits, and worktrees of runs that have ended. An issue in review whose branch you
+const cleanLong = `Remove what is safe to remove: ralph's branches, saved changes and records whose commits the base, here or on the remote, or a
+branch of yours contains, or whose changes it has in other commits, and worktrees of runs that have ended. An issue in review whose branch you
 have merged is closed. Changes that a run saved go with its branch once later commits of the same issue were merged. What holds
 work that is nowhere else stays, and is listed with the reason. Checkouts and homes that runs share stay warm; --caches removes
 those that none uses now.
@@ -100,6 +102,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	if err := closeMerged(ctx, a, p, c.base, args, dry); err != nil {
 		return err
 	}
+	c.base = look.OnRemote(ctx, p, c.base)
 	// What is there comes first: whoever has made it since then holds its claim by now.
 	left, err := c.find(ctx)
 	if err != nil {
@@ -128,8 +131,12 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	if discard && n > 0 && err == nil {
 		err = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d not removed", n, len(results))}
 	}
+	remote, when := p.Repo.Remote(), "once "+c.base.Name+" is there and no request needs it"
+	if strings.HasPrefix(c.base.Name, remote+"/") {
+		when = "if no request needs it"
+	}
 	for _, command := range c.onRemote(ctx) {
-		a.UI.Note("still on %s; once %s is there and no request needs it: %s", screen.CleanLine(p.Repo.Remote()), screen.CleanLine(c.base.Name), command)
+		a.UI.Note("still on %s; %s: %s", screen.CleanLine(remote), screen.CleanLine(when), command)
 	}
 	return err
 }

@@ -47,6 +47,10 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error)
 	if err != nil {
 		return WorkData{}, err
 	}
+	issue := present(ctx, p, s)
+	if s.Kind == journal.KindIssue && !issue.Open {
+		base = OnRemote(ctx, p, base)
+	}
 	branches, err := p.Repo.Branches(ctx, base)
 	if err != nil {
 		return WorkData{}, err
@@ -66,7 +70,6 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error)
 			at.Name = s.Branch
 		}
 	}
-	issue := present(ctx, p, s)
 	w := WorkData{
 		Branch: at.Name, Base: base.Name, Ahead: at.Ahead, Merged: at.Merged, Uncommitted: at.WIP, Worktree: at.Tree,
 		Next: nextSteps(s, at, issue), Tip: at.Tip, Begin: base.Commit, Running: s.State == "running", Empty: s.Commits == 0,
