@@ -187,6 +187,8 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 		return []string{"ralph logs " + s.Key}
 	case s.Verdict.Outcome == journal.Succeeded && b.Tip != "" && !b.Merged:
 		switch {
+		case s.Request.URL != "": // where it is reviewed and merged
+			return append(next, "ralph open "+s.Key)
 		case s.Differs(issue):
 			return append(next, "ralph merge --edited "+s.Key+"  # if it still fits")
 		case s.Kind == journal.KindIssue:
