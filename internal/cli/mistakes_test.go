@@ -27,6 +27,21 @@ func TestNearestKey(t *testing.T) {
 	}
 }
 
+// Outside of a repository serve names the file that has the user's projects.
+func TestServeOutside(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "README", "hello\n")
+	m.commit(t)
+	if got := m.run(t, nil, "projects", "add", "--listen=unix:"+filepath.Join(m.root, "none.sock")); got.status != exit.OK {
+		t.Fatalf("%+v", got)
+	}
+	got := m.run(t, func(h *compose.Host) { h.Dir = m.home }, "serve")
+	if !strings.HasSuffix(got.stderr, "\nralph: or name the repository's folder: --repo FOLDER; or serve your projects: ralph serve ROOT/home/.config/ralph/serve.yaml\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // An address that cannot be read is refused with what names it. An argument of top that is none of a service is none of a repository
 // either.
 func TestAddresses(t *testing.T) {

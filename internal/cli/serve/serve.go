@@ -102,6 +102,17 @@ type serving struct {
 	views map[string]*progress.View // guarded by mu; by project
 }
 
+// orProjects adds to the hint of an error, outside of a repository, the user's file of projects.
+func (s *serving) orProjects(err error) error {
+	file := config.ServiceFile(s.Host.Env)
+	if e, ok := errors.AsType[*exit.Error](err); ok && e.Hint != "" {
+		if _, missing := os.Stat(file); missing == nil {
+			e.Hint += "; or serve your projects: ralph serve " + file
+		}
+	}
+	return err
+}
+
 func (s *serving) run() error {
 	if s.Repo != "" && s.file != "" {
 		return exit.Usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
@@ -110,7 +121,7 @@ func (s *serving) run() error {
 	if s.file == "" { // a bad configuration of the only project ends the command, at its start
 		var err error
 		if top, err = s.Top(s.cmd.Context()); err != nil {
-			return err
+			return s.orProjects(err)
 		}
 	}
 	loaded, err := config.Load(s.Sources(s.cmd.Flags(), top))
