@@ -30,8 +30,9 @@ func TestLookAndStopDuringTheBaseline(t *testing.T) {
 		}
 	}
 	follow := s.start(t, r, nil, "logs", "-f", keys[0])
-	if got := s.start(t, r, nil, "stop", keys[0]).end(t); got != 0 {
-		t.Errorf("stop: status %d", got)
+	stop := s.start(t, r, nil, "stop", keys[0])
+	if got := stop.end(t); got != 0 || !strings.Contains(stop.out.String(), "takes it up again unless you take its label no-human away") {
+		t.Errorf("stop: status %d\n%s", got, stop.out.String())
 	}
 	if got := follow.end(t); got != 0 || !strings.Contains(follow.out.String(), "ended       interrupted") {
 		t.Errorf("logs -f: status %d\n%s", got, follow.out.String())
