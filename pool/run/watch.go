@@ -16,6 +16,7 @@ import (
 const (
 	stopPoll = 500 * time.Millisecond // between looks for a request to stop
 	lookTime = 3 * time.Second        // for a look at the issue before such a stop
+	lookGap  = 5 * time.Second        // between looks for which Look asks: what ralph itself changes on a forge wakes it, too
 )
 
 // watch watches a run until ctx ends: it renews the claim, has the disk watched, and checks whether the issue still qualifies and whether
@@ -28,7 +29,8 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 			x.kill(halt.Error(journal.StopClaimLost, ""))
 		}
 	})
-	watching.Go(func() { x.watchIssue(ctx) })
+	look := x.r.look.Load()
+	watching.Go(func() { x.watchIssue(ctx, look) })
 	waiting, quiet := context.WithCancelCause(ctx)
 	reported, about := make(chan struct{}), x.input(journal.State{})
 	watching.Go(func() {
@@ -45,18 +47,25 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 // Look has the runs that are on look at their issues now.
 func (r *Runner) Look() { close(*r.look.Swap(new(make(chan struct{})))) }
 
-// watchIssue checks the issue and requests to stop.
-func (x *execution) watchIssue(ctx context.Context) {
+// watchIssue checks the issue and requests to stop. look is closed by the next Look.
+func (x *execution) watchIssue(ctx context.Context, look *chan struct{}) {
 	reconcile := time.NewTicker(x.c.Reconcile)
 	defer reconcile.Stop()
 	asked := time.NewTicker(stopPoll)
 	defer asked.Stop()
-	for look := x.r.look.Load(); ; {
+	var last time.Time
+	var soon <-chan time.Time
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-*look:
 			look = x.r.look.Load()
+			if soon == nil {
+				soon = time.After(time.Until(last.Add(lookGap)))
+			}
+		case <-soon:
+			soon, last = nil, time.Now()
 			x.reconcile(ctx)
 		case <-reconcile.C:
 			x.reconcile(ctx)
