@@ -2,10 +2,8 @@ package cli
 
 import (
 	"bufio"
-	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -13,7 +11,6 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/internal/ptytest"
 )
 
 // TestDiffOfARunThatIsOn: ralph diff says that the issue is being worked, and shows what has been imported so far.
@@ -74,35 +71,3 @@ func TestDiffOfARunThatIsOn(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-// TestDiffOnATerminal: what an agent has committed tells no terminal what to do, whichever pager the user has.
-func TestDiffOnATerminal(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\n")
-	m.commit(t)
-	agent := m.program(t, "agent", `printf 'a\033]0;title\007b\n' >x; git add x; git -c user.name=a -c user.email=a@b commit -qm x
-		echo "<promise>COMPLETE</promise>"`+"\n")
-	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_COMMIT_AUTHOR=a <a@b>") },
-		"work", "--sandbox=none", "--skip-permissions", "--agent-command="+filepath.Join(agent, "agent"), "--gate=true", "--publish=none")
-	if got.status != exit.OK {
-		t.Fatalf("%+v", got)
-	}
-	for _, env := range []string{"GIT_PAGER=cat", "GIT_PAGER=sed s/title/caption/", "PAGER=cat", "PAGER=sed s/title/caption/"} {
-		tty, person := ptytest.New(t, 24, 80)
-		got := m.run(t, func(h *compose.Host) { h.Env, h.Stdout = append(h.Env, env), tty }, "diff", "one")
-		if err := tty.Close(); err != nil {
-			t.Fatal(err)
-		}
-		seen, _ := io.ReadAll(person) // ends with an error when the other side is closed
-		want := "+a^[]0;title^Gb"
-		if strings.Contains(env, "sed") {
-			want = "+a^[]0;caption^Gb"
-		}
-		if got.status != exit.OK || strings.Contains(string(seen), "\x1b]") || !strings.Contains(colourless.ReplaceAllString(string(seen), ""), want) {
-			t.Errorf("%s: %+v, %q", env, got, seen)
-		}
-	}
-}
-
-var colourless = regexp.MustCompile("\x1b\\[[0-9;]*m")
