@@ -21,6 +21,8 @@ type Tally struct {
 	At      time.Time `json:"at,omitzero"`
 	RetryAt time.Time `json:"retry_at,omitzero"`
 	Final   bool      `json:"final,omitempty"`
+	// Runs is how many have ended, as far as is known. It says which of two tallies is later: clocks of machines differ.
+	Runs int `json:"runs,omitempty"`
 
 	Attempts int          `json:"attempts,omitempty"` // used up
 	Failures int          `json:"failures,omitempty"` // those that used up no attempt included
@@ -116,6 +118,11 @@ func (t Tally) Restart(a Asked) Tally {
 	return t
 }
 
+// Later reports that more runs have ended than the other tally knows of.
+func (t Tally) Later(other Tally) bool {
+	return t.Runs > other.Runs || t.Runs == other.Runs && t.At.After(other.At)
+}
+
 // Waits reports that it is too early for a run by the first of these agents that can: an agent that was unavailable keeps
 // only itself waiting.
 func (t Tally) Waits(now time.Time, chain []agents.Choice) bool {
@@ -136,7 +143,7 @@ func (r Record) Tally() Tally {
 		return t
 	}
 	t.Run, t.Host, t.Outcome, t.Hash, t.Tip = r.ID, r.Host, v.Outcome, cmp.Or(r.Run.Hash, t.Hash), cmp.Or(r.Tip, t.Tip)
-	t.At, t.RetryAt, t.Final = r.Facts.At, v.RetryAt, v.Final
+	t.At, t.RetryAt, t.Final, t.Runs = r.Facts.At, v.RetryAt, v.Final, t.Runs+1
 	if v.Final {
 		t.Open = nil
 	}

@@ -18,7 +18,7 @@ import (
 // Record is a tally for other machines.
 func Record(t journal.Tally) worktree.ClaimRecord {
 	r := worktree.ClaimRecord{
-		Run: t.Run, Host: t.Host, Outcome: string(t.Outcome), Hash: t.Hash, Tip: t.Tip, At: t.At,
+		Run: t.Run, Host: t.Host, Outcome: string(t.Outcome), Hash: t.Hash, Tip: t.Tip, At: t.At, Runs: t.Runs,
 		RetryAt: t.RetryAt, Attempts: t.Attempts, Failures: t.Failures, Rounds: t.Rounds, Commands: t.Commands,
 	}
 	if t.Asked != nil {
@@ -68,7 +68,7 @@ func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord
 // Of is what a claim knows of an issue's runs.
 func Of(r worktree.ClaimRecord) journal.Tally {
 	t := journal.Tally{
-		Run: r.Run, Host: r.Host, Outcome: journal.Outcome(r.Outcome), Hash: r.Hash, Tip: r.Tip, At: r.At,
+		Run: r.Run, Host: r.Host, Outcome: journal.Outcome(r.Outcome), Hash: r.Hash, Tip: r.Tip, At: r.At, Runs: r.Runs,
 		RetryAt: r.RetryAt, Final: r.Finished, Attempts: r.Attempts, Failures: r.Failures, Rounds: r.Rounds, Spent: agents.Usage(r.Spend), Commands: r.Commands,
 	}
 	if json.Unmarshal(r.Parked, &t.Parked) != nil {
@@ -91,7 +91,7 @@ func Of(r worktree.ClaimRecord) journal.Tally {
 func Newest(last journal.Record, known worktree.ClaimRecord) journal.Tally {
 	here, shared := last.Tally(), Of(known)
 	lost := last.Elsewhere && (shared.Run != "" || shared.Open != nil) // by its end it had no claim to count it
-	if here.Run != shared.Run && shared.At.Before(here.At) && !lost {
+	if here.Run != shared.Run && here.Later(shared) && !lost {
 		return here.WithOpen(shared).With(shared)
 	}
 	return shared.With(here)
@@ -102,7 +102,7 @@ func Newest(last journal.Record, known worktree.ClaimRecord) journal.Tally {
 func Onto(rec journal.Record, known worktree.ClaimRecord) journal.Tally {
 	shared, earlier := Of(known), rec.Earlier
 	again := shared.Asked != nil && !slices.Contains(earlier.Commands, shared.Asked.ID) // then the counts since stand, without this run
-	if !again && shared.Run != rec.ID && shared.Run != earlier.Run && earlier.At.Before(shared.At) {
+	if !again && shared.Run != rec.ID && shared.Run != earlier.Run && shared.Later(earlier) {
 		return shared
 	}
 	return earlier.WithOpen(shared)
@@ -154,7 +154,10 @@ func Overtaken(rec journal.Record, claim *worktree.Claim) (told journal.Outcome,
 		return "", false
 	}
 	d := claim.Record()
-	own, later := d.Run == rec.ID, d.At.After(rec.Started)
+	own, later := d.Run == rec.ID, Of(d).Later(rec.Earlier)
+	if rec.Stage == journal.StageClaim { // its earlier runs are not counted yet
+		later = d.At.After(rec.Started)
+	}
 	if own && d.Finished {
 		told = journal.Outcome(d.Outcome)
 		if !slices.Contains(journal.Outcomes(), told) || told == journal.Succeeded && rec.Stage.Before(journal.StageVerify) {

@@ -133,3 +133,23 @@ func TestUnpublished(t *testing.T) {
 		})
 	}
 }
+
+// Clocks of machines differ: the later of two tallies is the one that counts more runs, whatever the time on it.
+func TestClocksDiffer(t *testing.T) {
+	t.Parallel()
+	ahead := run("a", journal.Tally{}, 1, journal.Failed)
+	ahead.Facts.At = began.Add(24 * time.Hour)
+	after := run("b", ahead.Tally(), 2, journal.OverBudget) // on a machine whose clock is right
+	written := tally.Record(after.Tally())
+	written.Finished = true
+	if got := tally.Newest(ahead, written); got.Run != "b" || !got.Final {
+		t.Errorf("after a later run: %+v", got)
+	}
+	if got := tally.Newest(after, tally.Record(ahead.Tally())); got.Run != "b" {
+		t.Errorf("before the later run is written: %+v", got)
+	}
+	dead := run("c", ahead.Tally(), 0, "")
+	if got := tally.Onto(dead, written); got.Run != "b" {
+		t.Errorf("onto a later run: %+v", got)
+	}
+}

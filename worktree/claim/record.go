@@ -41,7 +41,8 @@ type Record struct {
 	Outcome  string    `json:"outcome,omitempty"` // of that run
 	Hash     string    `json:"hash,omitempty"`    // of the issue's text that was worked
 	Tip      string    `json:"tip,omitempty"`
-	At       time.Time `json:"at,omitzero"`        // when the outcome was decided
+	At       time.Time `json:"at,omitzero"`        // when the outcome was decided, by that machine's clock
+	Runs     int       `json:"runs,omitempty"`     // that have ended
 	Attempts int       `json:"attempts,omitempty"` // used up, since a person last took over
 	Failures int       `json:"failures,omitempty"` // those that used up no attempt included
 	Rounds   int       `json:"rounds,omitempty"`   // follow-up rounds
@@ -147,8 +148,8 @@ func decode(message string) (document, error) {
 		return document{}, errors.New("version and generation are required")
 	case d.Generation > maxCount:
 		return document{}, fmt.Errorf("its generation %d is too large", d.Generation)
-	case min(d.Record.Attempts, d.Record.Failures, d.Record.Rounds) < 0 || max(d.Record.Attempts, d.Record.Failures, d.Record.Rounds) > maxCount:
-		return document{}, errors.New("its numbers of attempts, failures and rounds are impossible")
+	case min(d.Record.Runs, d.Record.Attempts, d.Record.Failures, d.Record.Rounds) < 0 || max(d.Record.Runs, d.Record.Attempts, d.Record.Failures, d.Record.Rounds) > maxCount:
+		return document{}, errors.New("its numbers of runs, attempts, failures and rounds are impossible")
 	case h != nil && (h.Owner == "" || h.Expires.IsZero()):
 		return document{}, errors.New("owner and expires are required")
 	case h != nil:
