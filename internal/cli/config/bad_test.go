@@ -46,7 +46,7 @@ func TestBadFile(t *testing.T) {
 		{"everything", "allow: ['*']\n", `F:1: allow: "*" is no host to allow: a star stands only for the names below a domain, as in *.example.com`},
 		{"mount", "mounts: ['hots=/a']\n", `F:1: mounts: "hots=/a" is no mount: "hots" is none of host=PATH, inside=PATH and readonly`},
 		{"mount of nothing", "mounts: [readonly]\n", `F:1: mounts: "readonly" is no mount: host=PATH is missing`},
-		{"folder to show", "sandbox-show: [~/bin]\n", `F:1: sandbox-show: "~/bin" is no absolute path`},
+		{"folder to show", "sandbox-show: [bin]\n", `F:1: sandbox-show: "bin" is no absolute path, nor one below the home (~/PATH)`},
 		{"a key that is the user's alone", "proof-key: mine\n", `F:1: proof-key: a repository may not set it; set it in your own file, by a variable or by a flag`},
 		{"app without its key", "github-app-id: 5\n", `F:1: github-app-id needs github-app-key; give --github-app-key FILE`},
 		{"map in a list", "gate:\n  - go: test\n", `F:1: gate: line 2 is not a text; put it in quotes`},

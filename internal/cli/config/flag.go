@@ -112,7 +112,7 @@ func (f *flagValue) Type() string {
 		return "path"
 	case Words:
 		return "command"
-	case Names, Lines:
+	case Names, Folders, Lines:
 		return "text..." // given once for each
 	case Text:
 	}

@@ -371,7 +371,7 @@ func TestOwnValueWins(t *testing.T) {
 	t.Parallel()
 	another := map[Kind][2]any{
 		Text: {"a", "b"}, Path: {"/repo/a", "/repo/b"}, Bool: {true, false}, Duration: {time.Second, time.Minute},
-		Int: {1, 2}, Float: {1.0, 2.0}, Names: {[]string{"a"}, []string{"b"}}, Lines: {[]string{"a"}, []string{"b"}}, Words: {[]string{"a"}, []string{"b"}},
+		Int: {1, 2}, Float: {1.0, 2.0}, Names: {[]string{"a"}, []string{"b"}}, Folders: {[]string{"/a"}, []string{"/b"}}, Lines: {[]string{"a"}, []string{"b"}}, Words: {[]string{"a"}, []string{"b"}},
 	}
 	for _, k := range Keys() {
 		v := another[k.Kind]

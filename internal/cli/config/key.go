@@ -18,6 +18,7 @@ const (
 	Bool     Kind = "true or false"
 	Duration Kind = "duration" // as Go writes it: 90s, 1h30m
 	Names    Kind = "names"    // a list; in the environment separated by commas
+	Folders  Kind = "folders"  // a list of absolute paths, or such below the home as ~/PATH; in the environment separated by commas
 	Lines    Kind = "lines"    // a list; in the environment one a line
 	Words    Kind = "command"  // a program (with a slash it is a Path) and its arguments; as one text it is split like a shell does, nothing expanded
 )
@@ -33,7 +34,7 @@ func (k Kind) zero() any {
 		return false
 	case Duration:
 		return time.Duration(0)
-	case Names, Lines, Words:
+	case Names, Folders, Lines, Words:
 		return []string{}
 	case Text, Path:
 	}
@@ -117,7 +118,10 @@ func (k Key) Env() string {
 func (k Key) field() string { return strings.NewReplacer("-", "", ".", "").Replace(k.Name) }
 
 // List reports whether the value is a []string.
-func (k Key) List() bool { return k.Kind == Names || k.Kind == Lines || k.Kind == Words }
+func (k Key) List() bool {
+	_, list := k.Kind.zero().([]string)
+	return list
+}
 
 // wanted is what to write for the value, in words.
 func (k Key) wanted() string {

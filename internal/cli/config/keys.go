@@ -101,7 +101,7 @@ func groups() []group {
 				Help: "hosts that isolated runs may reach on this host or a private network, such as a company's registry"},
 			{Name: "agent-upstream", Guard: Changed, Use: toWork | toRun, Help: "address of the agent's model service; empty: the agent's own"},
 			{Name: "mounts", Kind: Lines, Check: access.CheckMount, Guard: Listed, Use: toMerge | toRun | toExec, Help: "host files shown inside: host=PATH,inside=PATH,readonly"},
-			{Name: "sandbox-show", Kind: Names, Check: access.CheckShown, Guard: Listed, Use: toMerge | toRun | toExec,
+			{Name: "sandbox-show", Kind: Folders, Check: access.CheckShown, Guard: Listed, Use: toMerge | toRun | toExec,
 				Help: "host folders that native and landlock sandboxes show besides the system's, read-only"},
 			{Name: "image", Check: checkArgument, Guard: Ordinary, Use: toMerge | toRun | toExec, Help: "image of docker, podman (see ralph image build) and sbx"},
 			{Name: "memory-mb", Kind: Int, Least: 32, Guard: Above, Use: toMerge | toRun | toExec, Help: "memory of one run in MiB; 0: 4096"},

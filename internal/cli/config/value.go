@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -108,7 +109,7 @@ func (k Key) listText(s string, split bool) ([]string, error) {
 		return []string{s}, nil
 	}
 	sep := "\n"
-	if k.Kind == Names {
+	if k.Kind == Names || k.Kind == Folders {
 		sep = ","
 	}
 	var items []string
@@ -168,7 +169,7 @@ func Resolve(path, base, home string) string {
 	return filepath.Join(base, path)
 }
 
-// place resolves a path, and the program of a command where it is named by one.
+// place resolves paths, and the program of a command where it is named by one.
 func (k Key) place(v any, base, home string) any {
 	switch v := v.(type) {
 	case string:
@@ -178,6 +179,15 @@ func (k Key) place(v any, base, home string) any {
 	case []string:
 		if k.Kind == Words && len(v) > 0 && strings.Contains(v[0], "/") {
 			return append([]string{Resolve(v[0], base, home)}, v[1:]...)
+		}
+		if k.Kind == Folders {
+			out := slices.Clone(v)
+			for i, item := range v {
+				if strings.HasPrefix(item, "~/") {
+					out[i] = Resolve(item, "", home)
+				}
+			}
+			return out
 		}
 	}
 	return v

@@ -67,7 +67,7 @@ func CheckMount(s string) error {
 // CheckShown refuses what would lead somewhere else inside.
 func CheckShown(s string) error {
 	if s != "" && !filepath.IsAbs(s) {
-		return errors.New("is no absolute path")
+		return errors.New("is no absolute path, nor one below the home (~/PATH)")
 	}
 	return nil
 }
