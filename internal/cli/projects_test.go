@@ -115,6 +115,9 @@ func TestProjectsOfService(t *testing.T) {
 	if got := do("projects", "list"); !strings.Contains(got.stderr, "serve.yaml:1") {
 		t.Errorf("the broken file is not named: %+v", got)
 	}
+	if got := do("projects", "pause", "rep"); got.status != exit.Usage || !strings.Contains(got.stderr, "; did you mean repo?") {
+		t.Errorf("a slip: %+v", got)
+	}
 	// What is not in the file any more is shown until it has ended.
 	if err := os.WriteFile(file, []byte("projects: [{repo: "+m.home+", name: other}]\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -124,9 +127,6 @@ func TestProjectsOfService(t *testing.T) {
 	}
 	if got := do("projects", "pause", "none"); got.status == 0 || !strings.Contains(got.stderr, "there is no such project") {
 		t.Errorf("no project: %+v", got)
-	}
-	if got := do("projects", "pause", "rep"); got.status != exit.Usage || !strings.Contains(got.stderr, "; did you mean repo?") {
-		t.Errorf("a slip: %+v", got)
 	}
 	close(interrupt)
 	if got := <-status; got != 0 {
