@@ -35,6 +35,23 @@ func Tag(root, file string, args []string) (string, error) {
 // longestName leaves room for the hash in a tag, which has at most 128 characters.
 const longestName = 100
 
+// Usual is the tag of the image of the repository's build file for an engine, without arguments of a person; empty when there is none.
+func Usual(root, engine string) string {
+	file, err := File(root, engine)
+	if err != nil {
+		return ""
+	}
+	args, err := Args(nil)
+	if err != nil {
+		return ""
+	}
+	tag, err := Tag(root, file, args)
+	if err != nil {
+		return ""
+	}
+	return tag
+}
+
 // Clean makes a repository's name fit for a tag.
 func Clean(name string) string {
 	var b strings.Builder

@@ -138,7 +138,7 @@ func (a *App) Agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 	env, err := a.AgentEnv(c.AgentEnv)
 	sandboxEnv := env
 	if ShowsHost(provider) {
-		sandboxEnv = append([]string{"PATH=" + a.SandboxPath(c)}, env...)
+		sandboxEnv = append(a.SandboxEnv(c), env...)
 	}
 	options := agents.Options{
 		Model: c.Model, Effort: c.Effort, PermissionMode: c.PermissionMode,

@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,15 +12,22 @@ import (
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
-// HiddenTools are what programs that shell lines begin with need in a native sandbox: folders that it does not show, and variables
-// with which version managers find what they have installed.
-func (a *App) HiddenTools(c config.Config, lines []string) (folders, env []string) {
+// HiddenTools are the folders that programs need with which shell lines begin, and that a native sandbox does not show. Below the
+// home they are written as ~/PATH: other people's homes have other names.
+func (a *App) HiddenTools(c config.Config, lines []string) (out []string) {
 	if c.Sandbox != "auto" && c.Sandbox != "native" && c.Sandbox != "landlock" {
-		return nil, nil
+		return nil
 	}
+	home := a.Host.Getenv("HOME")
 	hide := func(dir string) {
-		if !a.Shown(c, dir) && !slices.Contains(folders, dir) {
-			folders = append(folders, dir)
+		if a.Shown(c, dir) {
+			return
+		}
+		if below, ok := strings.CutPrefix(dir, home+"/"); ok && home != "" {
+			dir = "~/" + below
+		}
+		if !slices.Contains(out, dir) {
+			out = append(out, dir)
 		}
 	}
 	for _, program := range toolchain.Programs(lines) {
@@ -29,29 +35,25 @@ func (a *App) HiddenTools(c config.Config, lines []string) (folders, env []strin
 		if found == "" {
 			continue
 		}
+		var places []string
 		if !a.Shown(c, found) {
-			for _, dir := range a.Places(found) {
-				// The programs of version managers lead to what stands beside their folder.
-				if parent := filepath.Dir(dir); filepath.Base(dir) == "shims" || filepath.Base(dir) == "bin" && strings.Contains(parent, "/versions/") {
-					dir = parent
-				}
-				hide(dir)
-			}
+			places = a.Places(found)
 		}
-		real, _ := filepath.EvalSymlinks(found)
-		for _, m := range toolchain.Managers() {
-			dir := cmp.Or(a.Host.Getenv(m.Variable), filepath.Join(a.Host.Getenv("HOME"), m.Folder))
-			if _, err := os.Stat(dir); err != nil || filepath.Base(real) != m.Program {
-				continue
+		for _, dir := range places {
+			// The programs of version managers lead to what stands beside their folder.
+			if parent := filepath.Dir(dir); filepath.Base(dir) == "shims" || filepath.Base(dir) == "bin" && strings.Contains(parent, "/versions/") {
+				dir = parent
 			}
 			hide(dir)
-			has := func(e string) bool { return e == m.Variable || strings.HasPrefix(e, m.Variable+"=") }
-			if !slices.ContainsFunc(slices.Concat(c.AgentEnv, env), has) {
-				env = append(env, m.Variable+"="+dir)
+		}
+		real, _ := filepath.EvalSymlinks(found)
+		for _, m := range toolchain.Managers(a.Host.Getenv) {
+			if filepath.Base(real) == m.Program {
+				hide(m.Folder)
 			}
 		}
 	}
-	return folders, env
+	return out
 }
 
 func (a *App) programPlaces(agent string, c config.Config) []string {
@@ -121,15 +123,22 @@ func (a *App) LookPath(program string) (found string) {
 	return found
 }
 
-// SandboxPath is the PATH inside a native sandbox: the host's, as far as it is shown.
-func (a *App) SandboxPath(c config.Config) string {
+// SandboxEnv is the environment inside a native sandbox that programs of the host need: the PATH, and where version managers find
+// what they have installed.
+func (a *App) SandboxEnv(c config.Config) []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(a.Host.Getenv("PATH")) {
 		if a.Shown(c, dir) && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
-	return strings.Join(dirs, ":")
+	env := []string{"PATH=" + strings.Join(dirs, ":")}
+	for _, m := range toolchain.Managers(a.Host.Getenv) {
+		if a.Shown(c, m.Folder) {
+			env = append(env, m.Variable+"="+m.Folder)
+		}
+	}
+	return env
 }
 
 // Shown reports whether a native sandbox shows the path.

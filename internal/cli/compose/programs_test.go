@@ -34,7 +34,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestHiddenTools: a program that a version manager has installed needs the manager's folder, and the variable that names it.
+// TestHiddenTools: a program that a version manager has installed needs the manager's folder, and a variable that names it.
 func TestHiddenTools(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -56,17 +56,16 @@ func TestHiddenTools(t *testing.T) {
 		with         func(*config.Config)
 		folders, env []string
 	}{
-		"neither":          {func(*config.Config) {}, []string{bin, toolchains}, []string{"RUSTUP_HOME=" + toolchains}},
-		"the folders":      {func(c *config.Config) { c.SandboxShow = []string{home} }, nil, []string{"RUSTUP_HOME=" + toolchains}},
-		"a value":          {func(c *config.Config) { c.AgentEnv = []string{"RUSTUP_HOME=/x"} }, []string{bin, toolchains}, nil},
-		"the host's value": {func(c *config.Config) { c.AgentEnv = []string{"RUSTUP_HOME"} }, []string{bin, toolchains}, nil},
-		"no isolation":     {func(c *config.Config) { c.Sandbox = "none" }, nil, nil},
+		"neither":      {func(*config.Config) {}, []string{"~/.cargo/bin", "~/.rustup"}, []string{"PATH="}},
+		"the programs": {func(c *config.Config) { c.SandboxShow = []string{bin} }, []string{"~/.rustup"}, []string{"PATH=" + bin}},
+		"both":         {func(c *config.Config) { c.SandboxShow = []string{bin, toolchains} }, nil, []string{"PATH=" + bin, "RUSTUP_HOME=" + toolchains}},
+		"no isolation": {func(c *config.Config) { c.Sandbox = "none" }, nil, []string{"PATH="}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conf := native
 			c.with(&conf)
-			folders, env := a.HiddenTools(conf, []string{"cargo test"})
+			folders, env := a.HiddenTools(conf, []string{"cargo test"}), a.SandboxEnv(conf)
 			if !slices.Equal(folders, c.folders) || !slices.Equal(env, c.env) {
 				t.Errorf("folders %q, variables %q", folders, env)
 			}

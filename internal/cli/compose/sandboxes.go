@@ -2,7 +2,9 @@ package compose
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +87,8 @@ func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error)
 	}
 	if ShowsHost(provider) {
 		for _, path := range p.SandboxShow {
-			if _, err := os.Stat(path); err != nil {
+			// A repository's file is for the machines of all: they need not have the folder.
+			if _, err := os.Stat(path); err != nil && (byHand(p.Loaded.Origin("sandbox-show")) || !errors.Is(err, fs.ErrNotExist)) {
 				return nil, p.Wrong("sandbox-show", fmt.Errorf("%q: %w", path, err))
 			}
 			if p.ShowsKeys(path) {
@@ -231,25 +234,12 @@ func byHand(o config.Origin) bool {
 // Engines are the programs that build images and run containers.
 func Engines() []string { return []string{"docker", "podman"} }
 
-// imageOf is the image that the configuration means for an engine: the one named, or the one that `ralph image build`
-// makes of the repository's build file; empty when there is none.
+// imageOf is the image that the configuration means for an engine: the one named, or the one that `ralph image build` makes.
 func imageOf(c config.Config, top, engine string) string {
 	if c.Image != "" || top == "" {
 		return c.Image
 	}
-	file, err := image.File(top, engine)
-	if err != nil {
-		return ""
-	}
-	args, err := image.Args(nil)
-	if err != nil {
-		return ""
-	}
-	tag, err := image.Tag(top, file, args)
-	if err != nil {
-		return ""
-	}
-	return tag
+	return image.Usual(top, engine)
 }
 
 // Isolates reports whether the sandbox of that name protects the host.

@@ -69,12 +69,8 @@ func (d *doctor) tools(p *compose.Parts) {
 	if !compose.ShowsHost(provider) {
 		return
 	}
-	hidden, env := d.app.HiddenTools(p.Config, lines)
-	if len(hidden) > 0 {
+	if hidden := d.app.HiddenTools(p.Config, lines); len(hidden) > 0 {
 		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs", "sandbox-show: "+config.YAML(hidden)+" in your configuration")
-	}
-	if len(env) > 0 {
-		d.warn("tools", "a version manager does not find in the sandbox what it has installed", "agent-env: "+config.YAML(env)+" in your configuration")
 	}
 }
 

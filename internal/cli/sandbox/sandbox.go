@@ -72,7 +72,7 @@ func runSandboxExec(cmd *cobra.Command, a *compose.App, args []string) (err erro
 		return err
 	}
 	if compose.ShowsHost(c.Sandboxes) {
-		c.Env = append([]string{"PATH=" + a.SandboxPath(p.Config)}, c.Env...)
+		c.Env = append(a.SandboxEnv(p.Config), c.Env...)
 	}
 	ctx, cancel := a.WhileRead(cmd.Context())
 	defer cancel()

@@ -69,9 +69,7 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 		showNamed(a, proposals, slices.Concat(c.Allow, c.AllowPrivate))
 	}
 	c.Provable = len(c.Gate) > 0 && toolchain.Provable(top, c.Gate)
-	var env []string
-	c.Show, env = a.HiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, AgentEnv: c.Env, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
-	c.Env = append(c.Env, env...)
+	c.Show = a.HiddenTools(config.Config{Agent: c.Agent, AgentCommand: c.Command, Sandbox: c.Sandbox}, slices.Concat(c.Setup, c.Gate))
 	return nil
 }
 

@@ -54,7 +54,7 @@ func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider s
 	defer func() { err = errors.Join(err, os.Remove(dir)) }()
 	spec := sandboxes.Spec{Run: run, Worktree: dir, Mounts: mounts, Limits: compose.Limits(p.Config)}
 	if compose.ShowsHost(provider) {
-		spec.Env = []string{"PATH=" + a.SandboxPath(p.Config)}
+		spec.Env = a.SandboxEnv(p.Config)
 	}
 	limit, cancel := context.WithTimeoutCause(ctx, preflightTime, fmt.Errorf("it has not opened within %s", preflightTime))
 	defer cancel()
