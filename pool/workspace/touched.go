@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -42,30 +43,33 @@ type beginning struct {
 	at     time.Time     // this host's clock
 	change time.Time     // that of the file system
 	wait   time.Duration // from there to what ran first; 0: nothing has run
+	dir    fs.FileInfo   // the checkout's folder: without a sandbox another one can get its place
 }
 
 // begin takes the time of a file that the host has just written.
 func (w *Workspace) begin(file string) {
-	info, err := os.Lstat(file)
-	if err == nil && info.ModTime().Nanosecond() > 0 { // else its clock may count seconds
-		w.began = &beginning{at: time.Now(), change: info.ModTime()}
+	dir, err := os.Lstat(w.Dir)
+	info, errFile := os.Lstat(file)
+	if err == nil && errFile == nil && info.ModTime().Nanosecond() > 0 { // else its clock may count seconds
+		w.began = &beginning{at: time.Now(), change: info.ModTime(), dir: dir}
 	}
 }
 
 // willOpen begins a clean checkout in which nothing has run.
 func (w *Workspace) willOpen() {
-	if w.began == nil && w.Tree.Spec().Detached && w.c.Sandboxes.Capabilities().Isolation == sandboxes.Namespaces && stampsChanges(w.Dir) {
+	here := []sandboxes.Isolation{sandboxes.NoIsolation, sandboxes.Namespaces} // on this kernel
+	if w.began == nil && w.Tree.Spec().Detached && slices.Contains(here, w.c.Sandboxes.Capabilities().Isolation) && stampsChanges(w.Dir) {
 		w.begin(filepath.Join(w.Dir, ".git"))
 	}
 }
 
-// hasOpened is called before anything runs there. Opening has changed the files that are over a layer: they get another owner. So that
-// checkout begins now, and what runs has to wait until the clock has moved on.
+// hasOpened is called before anything runs there. Opening has changed the files that are over a layer: they get another owner. Of a
+// linked worktree, .git is older than the files. So these begin now, and what runs has to wait until the clock has moved on.
 func (w *Workspace) hasOpened(ctx context.Context) {
 	if w.began == nil || w.began.wait > 0 {
 		return
 	}
-	if w.Tree.Layered() {
+	if w.Tree.Layered() || !w.Tree.Spec().Private {
 		file := filepath.Join(w.c.Repo.Temp(), "begin-"+w.id)
 		err := os.WriteFile(file, nil, 0o600)
 		if w.began = nil; err == nil {
@@ -98,7 +102,8 @@ func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, kn
 	})
 	now := time.Now()
 	back := now.Sub(b.at) - now.Round(0).Sub(b.at.Round(0)) // how far somebody has set the clock back
-	if err != nil || !exit.OK() || out.Total() >= differMax || b.wait-max(0, back) < tick {
+	dir, _ := os.Lstat(w.Dir)                               // nil is the same as no other
+	if err != nil || !exit.OK() || out.Total() >= differMax || b.wait-max(0, back) < tick || !os.SameFile(dir, b.dir) {
 		return nil, false
 	}
 	if out.Total() == 0 {

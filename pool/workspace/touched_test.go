@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree"
@@ -158,5 +159,48 @@ func TestFilesThatOpeningChanges(t *testing.T) {
 		if !known || (may == nil) != layered {
 			t.Errorf("over a layer: %v; a file may have changed: %v (known: %v)", layered, may != nil, known)
 		}
+	}
+}
+
+// On the host, too, a clean checkout in which nothing has changed is not read again. Another folder in its place is.
+func TestFilesThatMayHaveChangedOnHost(t *testing.T) {
+	t.Parallel()
+	for do, want := range map[string]string{
+		`cat a sub/b >/dev/null`:                                  "",
+		`echo more >>sub/b; touch -d 2020-01-01 sub/b`:            "sub/b",
+		`p=$(dirname "$PWD"); mv "$p" "$p-old"; mv "$OTHER" "$p"`: "a sub/b",
+	} {
+		repo, base := committed(t, worktree.Options{}, "a", "sub/b")
+		tree, err := repo.Add(t.Context(), worktree.Spec{Run: "r", Key: "k", Base: base, Detached: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := filepath.Join(repo.Temp(), "other") // older than the beginning, with other content
+		if err := os.CopyFS(filepath.Join(other, filepath.Base(tree.Dir())), os.DirFS(tree.Dir())); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * tick)
+		w := (&Config{Repo: repo, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), Log: slog.New(slog.DiscardHandler)}).New("r", tree, nil, nil)
+		if err := w.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w.began == nil && !stampsChanges(w.Dir) {
+			t.Skip("this file system need not note every change")
+		}
+		exit, err := w.Box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-ec", do}, Env: []string{"OTHER=" + other}})
+		if err != nil || !exit.OK() {
+			t.Fatal(exit, err)
+		}
+		may, known := w.changed(t.Context())
+		var got []string
+		for _, f := range []string{"a", "sub/b"} {
+			if !known || may != nil && may(f) {
+				got = append(got, f)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: may have changed: %q (known: %v), want %q", do, got, known, want)
+		}
+		w.Shut(t.Context())
 	}
 }
