@@ -43,7 +43,7 @@ func (p *project) configure(ctx context.Context) {
 	if err != nil {
 		line := OneLine(err)
 		if line != p.wrong {
-			p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "goes on as it was", open)
+			p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "still_open", open)
 		}
 		p.wrong = line
 		p.parts.tell(line)
