@@ -20,7 +20,7 @@ type Board struct {
 	backlog.Plan
 	Review  []Reviewed
 	Said    map[string]string // how the latest run of an issue ended that a person is next for; may be hostile
-	At      time.Time         // when it was looked at
+	At      time.Time         // when it was read; zero: not yet
 	Problem string            // why it could not be looked at since; empty: it could
 }
 
@@ -47,12 +47,13 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	}
 	p.looking.Lock()
 	defer p.looking.Unlock()
-	if !p.moved.Swap(false) && time.Since(p.board.At) < boardAge {
+	if !p.moved.Swap(false) && time.Since(p.looked) < boardAge {
 		return p.board, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), boardTime)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
+	began := time.Now()
 	plan, err := parts.Pool.Plan(ctx)
 	var review []Reviewed
 	if err == nil {
@@ -65,10 +66,10 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	if err != nil {
 		p.board.Problem = OneLine(err)
 	} else {
-		p.board = Board{Plan: plan, Review: review, Said: said}
+		p.board = Board{Plan: plan, Review: review, Said: said, At: began}
 		p.queue.Store(newQueue(plan))
 	}
-	p.board.At = time.Now()
+	p.looked = time.Now()
 	return p.board, nil
 }
 

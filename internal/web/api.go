@@ -52,7 +52,7 @@ type issueBody struct {
 type issuesBody struct {
 	Issues   []issueBody `json:"issues" doc:"Those that are on, then those that are ready in the order in which they are worked, then the rest."`
 	Problems []string    `json:"problems" doc:"What could not be read."`
-	At       time.Time   `json:"at" doc:"When the backlog was looked at."`
+	At       time.Time   `json:"at,omitzero" doc:"When the backlog was read. Absent: not yet."`
 }
 
 type usageBody struct {
