@@ -16,7 +16,8 @@ const (
 	pageLimit   = 50                    // rows of a page of a list
 	lastRuns    = 10                    // runs below the board
 	pageMax     = 10_000                // pages of a list
-	patience    = 30 * time.Millisecond // for what is made anew
+	patience    = 30 * time.Millisecond // for sums that are made anew
+	lookTime    = 2 * time.Second       // for a backlog that is read anew: a forge needs some requests
 )
 
 // overviewModel is the first page.
@@ -40,6 +41,7 @@ func (p *Pages) overview(w http.ResponseWriter, _ *http.Request) error {
 type boardModel struct {
 	Status  service.Status
 	Board   seen
+	Old     bool   // the board is being read anew
 	Problem string // why there is no board
 	Running []now
 	Columns []column
@@ -91,15 +93,15 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) error {
 	m := boardModel{Status: status, Running: p.running(status), Columns: columns(), Only: r.FormValue("state"), Page: pager{Number: pageOf(r)}}
 	v := view{Title: name, Project: name, Tab: "board", Live: projectPath(name) + "/live"}
 	if m.Runs, err = p.Service.Runs(r.Context(), name, journal.Query{Limit: lastRuns}); err == nil {
-		m.Board, err = p.look(r.Context(), status, patience)
+		m.Board, m.Old, err = p.look(r.Context(), status, lookTime)
 	}
 	if err != nil {
 		m.Problem = service.OneLine(err)
 	}
 	slices.Reverse(m.Runs)
 	_, _ = p.sums(r.Context(), name, 0) // before somebody opens the charts
-	v.Digest = p.digest(status) + m.Board.digest
-	if m.Board.At.IsZero() && m.Problem == "" {
+	v.Digest = p.digest(status) + m.Board.digest + old(m.Old)
+	if m.Problem == "" && (m.Old || m.Board.At.IsZero() && m.Board.Problem == "") {
 		v.Refresh = 3
 	}
 	m.fill()
@@ -115,11 +117,14 @@ func (v view) with(model any) view {
 // fill puts the issues into their columns.
 func (m *boardModel) fill() {
 	for _, i := range m.Board.Issues(m.Status.All()) {
-		state := i.State
-		if state == service.IssueNeedsInfo {
-			state = service.IssueNeedsHuman
+		place := i.State
+		if place == service.IssueNeedsInfo {
+			place = service.IssueNeedsHuman
 		}
-		n := slices.IndexFunc(m.Columns, func(c column) bool { return c.State == state })
+		if r := m.ended(i.Key); r != nil {
+			place, i.Run, i.Reason = service.IssueWaiting, r.ID, "its run has ended ("+label(state(*r))+"); the backlog is being read again"
+		}
+		n := slices.IndexFunc(m.Columns, func(c column) bool { return c.State == place })
 		if n < 0 {
 			continue // it is on, and stands above
 		}
@@ -140,6 +145,16 @@ func (m *boardModel) fill() {
 	for _, c := range m.Columns {
 		m.Page = paged(m.Page.Number, c.Total > m.Page.Number*pageLimit)
 	}
+}
+
+// ended is the run of an issue that has ended since the backlog was read, which says nothing true of that issue then; nil: none.
+func (m *boardModel) ended(key string) *journal.Record {
+	for n := range m.Runs {
+		if r := &m.Runs[n]; r.Key == key && r.Ended.After(m.Board.At) {
+			return r
+		}
+	}
+	return nil
 }
 
 func paged(number int, more bool) pager {

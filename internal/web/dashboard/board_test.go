@@ -134,3 +134,41 @@ func TestBoardElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// A board that was read before a run ended says its age, and nothing else of that run's issue than its end.
+func TestBoardOld(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	claimed := tracker.Issue{Key: "412", Title: "Cart total"}
+	f.board.Skipped = append(f.board.Skipped, backlog.Skipped{Issue: claimed, Skip: journal.Skip{Code: journal.SkipClaimed, Run: "r-412"}})
+	f.board.At = time.Now().Add(-68 * time.Second)
+	page := site(t, f, live) + "/p/shop"
+	for body := "The backlog is being read."; strings.Contains(body, "The backlog is being read."); {
+		_, body = get(t, page)
+	}
+	r := journal.Record{Run: journal.Run{ID: "r-412", Kind: journal.KindIssue, Key: "412", Title: "Cart total", Started: time.Now().Add(-time.Hour)}}
+	r.Ended, r.Verdict.Outcome = time.Now(), journal.Succeeded
+	if err := f.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	f.status.Running = f.status.Running[1:]
+	f.mu.Unlock()
+	f.unread = make(chan struct{})
+	_, body := get(t, page)
+	for _, want := range []string{"The backlog is being read again. What is below is as of ", "1 min ", " s ago", "its run has ended (succeeded)", `http-equiv="refresh"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Contains(body, "claimed by") && strings.Contains(body, "r-412)") || t.Failed() {
+		t.Errorf("the board is\n%s", body)
+	}
+	f.mu.Lock()
+	f.board.Skipped, f.board.At = nil, time.Now()
+	f.mu.Unlock()
+	close(f.unread)
+	if _, body = get(t, page); strings.Contains(body, "being read") || strings.Contains(body, "its run has ended") {
+		t.Errorf("after it was read again:\n%s", body)
+	}
+}

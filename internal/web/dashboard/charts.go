@@ -32,7 +32,7 @@ type summed struct {
 // sums adds up the runs of a project. The journal reads each record for that, so runs that began before yesterday are added up once
 // a day.
 func (p *Pages) sums(ctx context.Context, name string, patience time.Duration) (summed, error) {
-	return p.totals.get(ctx, name, "", totalsAge, patience, func(ctx context.Context, old summed) (summed, error) {
+	now, _, err := p.totals.get(ctx, name, "", totalsAge, patience, func(ctx context.Context, old summed) (summed, error) {
 		now := summed{day: journal.Day(time.Now())}
 		from := now.day - chartDays + 1
 		if old.day == now.day {
@@ -43,6 +43,7 @@ func (p *Pages) sums(ctx context.Context, name string, patience time.Duration) (
 		now.list = append(now.list, list...)
 		return now, err
 	})
+	return now, err
 }
 
 const daySeconds = 24 * 60 * 60

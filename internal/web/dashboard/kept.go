@@ -23,37 +23,48 @@ type making[T any] struct {
 }
 
 // get returns the latest value, and has another one made when that one is older than age, or made of something else. It waits for
-// that at most so long. While there is no value, it is the zero one.
-func (k *kept[T]) get(ctx context.Context, project, of string, age, patience time.Duration, next func(context.Context, T) (T, error)) (T, error) {
+// that at most so long; current is false when the value is still the old one. While there is no value, it is the zero one.
+func (k *kept[T]) get(ctx context.Context, project, of string, age, patience time.Duration, next func(context.Context, T) (T, error)) (value T, current bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	m := k.entry(project)
-	fresh := time.Since(m.at) < age && m.of == of && m.err == nil
-	if !fresh && m.done == nil {
-		m.done, m.of = make(chan struct{}), of
-		go func(old T, done chan struct{}) {
-			value, err := next(context.WithoutCancel(ctx), old)
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			if m.err, m.done = err, nil; err == nil {
-				m.value, m.at = value, time.Now()
-			}
-			close(done)
-		}(m.value, m.done)
-	}
-	done := m.done
-	k.mu.Unlock()
-	if done != nil && patience > 0 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
+	for tried := false; ; {
+		if time.Since(m.at) < age && m.of == of && m.err == nil && m.done == nil {
+			return m.value, true, nil
+		}
+		if tried && m.done == nil && m.err != nil {
+			return m.value, false, m.err
+		}
+		if m.done == nil {
+			m.done, m.of, tried = make(chan struct{}), of, true
+			go k.make(ctx, m, m.done, m.value, next)
+		}
+		done := m.done
+		k.mu.Unlock()
+		over := false
 		select {
 		case <-done:
 		case <-timer.C:
-		case <-ctx.Done():
+			over = true
+		}
+		k.mu.Lock()
+		if over {
+			return m.value, false, m.err
 		}
 	}
+}
+
+func (k *kept[T]) make(ctx context.Context, m *making[T], done chan struct{}, old T, next func(context.Context, T) (T, error)) {
+	value, err := next(ctx, old)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return m.value, m.err
+	if m.err, m.done = err, nil; err == nil {
+		m.value, m.at = value, time.Now()
+	}
+	close(done)
 }
 
 // entry is of a project. k.mu is held.

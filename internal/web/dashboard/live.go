@@ -134,8 +134,8 @@ func (p *Pages) Changes(ctx context.Context, project string) ([]byte, error) {
 	}
 	c := change{Digest: p.digest(list...), Runs: []moving{}}
 	if project != "" {
-		board, _ := p.look(ctx, list[0], 0)
-		c.Digest += board.digest
+		board, isOld, _ := p.look(ctx, list[0], 0)
+		c.Digest += board.digest + old(isOld)
 	}
 	for _, n := range p.running(list...) {
 		c.Runs = append(c.Runs, moving{n.Run, n.Phase, n.Last, money(n.Usage)})
@@ -164,25 +164,37 @@ func ids(s service.Status) (out []string) {
 // seen is a board and what it was made of.
 type seen struct {
 	service.Board
+	of     string // the runs that were on
 	digest string // changes when an issue's state does
 }
 
-func newSeen(b service.Board) seen {
+func newSeen(b service.Board, of string) seen {
 	sum := sha256.New()
 	_, _ = fmt.Fprintln(sum, b.Wrong())
 	for _, i := range b.Issues(nil) {
 		_, _ = fmt.Fprintln(sum, i.Key, line(i.Title), i.State, line(i.Reason))
 	}
-	return seen{b, hex.EncodeToString(sum.Sum(nil)[:8])}
+	return seen{b, of, hex.EncodeToString(sum.Sum(nil)[:8])}
 }
 
 // boardAge is how long a board serves: a tracker on the network has a limit of requests.
 const boardAge = 30 * time.Second
 
-// look is the latest board of a project; its time is zero while there is none.
-func (p *Pages) look(ctx context.Context, s service.Status, patience time.Duration) (seen, error) {
-	return p.boards.get(ctx, s.Name, fmt.Sprint(ids(s)), boardAge, patience, func(ctx context.Context, _ seen) (seen, error) {
-		board, err := p.Service.Board(ctx, s.Name)
-		return newSeen(board), err
+// look is the latest board of a project; its time is zero while there is none. It is old when other runs were on, or when nobody
+// has looked for a while: a page that is open has it read every boardAge.
+func (p *Pages) look(ctx context.Context, s service.Status, patience time.Duration) (board seen, isOld bool, err error) {
+	of := fmt.Sprint(ids(s))
+	board, current, err := p.boards.get(ctx, s.Name, of, boardAge, patience, func(ctx context.Context, _ seen) (seen, error) {
+		b, err := p.Service.Board(ctx, s.Name)
+		return newSeen(b, of), err
 	})
+	return board, !current && !board.At.IsZero() && (board.of != of || time.Since(board.At) > 2*boardAge), err
+}
+
+// old marks the digest of a page that shows an old board, so that it loads itself again once that has been read.
+func old(is bool) string {
+	if is {
+		return "-old"
+	}
+	return ""
 }
