@@ -31,6 +31,8 @@ type Reviewed struct {
 	Where string // its request, or its branch; empty: not known
 	// Again is the label that has it done anew, where its request was closed without a merge.
 	Again string
+	// Merged: its request is not open any more, and was not closed without a merge.
+	Merged bool
 }
 
 // boardAge is how long a look at the backlog serves: a tracker on the network has a limit of requests.
@@ -107,12 +109,15 @@ func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
 	}
 	closed, err := p.closed(ctx, requests)
 	for key, url := range closed {
-		out[at[key]].Where, out[at[key]].Again = url, p.PickUp
+		if out[at[key]].Merged = url == ""; url != "" {
+			out[at[key]].Where, out[at[key]].Again = url, p.PickUp
+		}
 	}
 	return out, err
 }
 
-// closed are the requests of runs that people have closed without a merge, by the key. Most are open, and cost one list.
+// closed are the requests of runs that are not open any more, by the key: the address of one that people have closed without a
+// merge, and nothing for others. Most are open, and cost one list.
 func (p *Parts) closed(ctx context.Context, runs []journal.Record) (map[string]string, error) {
 	lister, ok := tracker.As[tracker.RequestLister](p.Tracker)
 	if !ok {
@@ -135,7 +140,7 @@ func (p *Parts) closed(ctx context.Context, runs []journal.Record) (map[string]s
 		if err != nil {
 			return nil, err
 		}
-		if commit != "" {
+		if closed[r.Key] = ""; commit != "" {
 			closed[r.Key] = url
 		}
 	}

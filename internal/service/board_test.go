@@ -53,7 +53,7 @@ func TestBoardInReview(t *testing.T) {
 	p.Go()
 }
 
-// forge is a tracker with one open request and one that was closed.
+// forge is a tracker with one open request, one that was closed and one that was merged.
 type forge struct{ tracker.Tracker }
 
 func (forge) Requests(context.Context, string) (map[string]tracker.RequestRef, error) {
@@ -61,6 +61,9 @@ func (forge) Requests(context.Context, string) (map[string]tracker.RequestRef, e
 }
 
 func (forge) Refused(_ context.Context, head, base string) (commit, url string, err error) {
+	if head == "ralph/task-3" {
+		return "", "", nil
+	}
 	if head != "ralph/task-2" || base != "main" {
 		return "", "", errors.New("asked for " + head + " into " + base)
 	}
@@ -70,10 +73,10 @@ func (forge) Refused(_ context.Context, head, base string) (commit, url string, 
 // A request that a person has closed does not wait to be merged.
 func TestBoardClosedRequest(t *testing.T) {
 	t.Parallel()
-	p := servicetest.New(t, "p", 2)
+	p := servicetest.New(t, "p", 3)
 	p.Forge = func(backlog tracker.Tracker) tracker.Tracker { return forge{backlog} }
 	s, w := start(t, 0, p)
-	w.Until(t, "p", journal.EventEnded, 2)
+	w.Until(t, "p", journal.EventEnded, 3)
 	until(t, s, "p", in(service.Waiting))
 	runs, err := p.Store.Find(t.Context(), journal.Query{})
 	for _, r := range runs {
@@ -91,6 +94,7 @@ func TestBoardClosedRequest(t *testing.T) {
 	want := map[string]string{
 		"task-1": "is finished and waits to be merged: https://forge.example/1",
 		"task-2": "its request was closed and not merged: https://forge.example/2; close the issue, or give it the label no-human to have it done anew",
+		"task-3": "its request is merged, or not there any more: https://forge.example/3; close the issue, unless the next sweep does: it does when the base has every change of the branch",
 	}
 	for _, i := range b.Issues(nil) {
 		if i.Code != service.CodeInReview || i.Reason != want[i.Key] {
