@@ -86,6 +86,11 @@ func (x *execution) checkout(ctx context.Context, commit string) (workspace.Chec
 
 func (x *execution) emitNote(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) }
 
+// emitWait says until when a request of the run waits.
+func (x *execution) emitWait(until time.Time) {
+	x.emitNote("waits for the forge's rate limit until " + until.Local().Format(time.TimeOnly))
+}
+
 // runGate runs setup and gate on a clean checkout of the tip, and examines what the commits changed in the checks.
 func (x *execution) runGate(ctx context.Context, s journal.State) (workspace.Checked, *journal.Watch, error) {
 	at, err := x.checkout(ctx, s.Tip)

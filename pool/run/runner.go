@@ -276,6 +276,7 @@ func stages() []stage {
 
 // pipeline takes the state through the stages that are left.
 func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State {
+	ctx = tracker.WithWait(ctx, x.emitWait)
 	defer x.freeMerges()
 	defer func() { x.space.Forget() }()
 	defer x.dropHostFiles(ctx)

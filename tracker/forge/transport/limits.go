@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 const (
@@ -31,6 +33,7 @@ type limits struct {
 
 	mu    sync.Mutex
 	until time.Time      // no request before; guarded by mu
+	told  time.Time      // the wait that was logged last; guarded by mu
 	left  map[string]int // requests that are left, by the name of the limit; guarded by mu
 }
 
@@ -108,10 +111,21 @@ func (l *limits) wait(r *http.Request, deadline time.Time) error {
 		if until.After(deadline) {
 			return rateFailure(r, until)
 		}
-		l.log.Info("wait for the forge's rate limit", "until", until)
+		l.tell(until)
+		tracker.TellWait(r.Context(), until)
 		if err := l.clock.Sleep(r.Context(), until.Sub(now)); err != nil {
 			return err
 		}
+	}
+}
+
+// tell logs a wait, once for all requests that wait.
+func (l *limits) tell(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if until.After(l.told) {
+		l.told = until
+		l.log.Warn("wait for the forge's rate limit", "until", until)
 	}
 }
 

@@ -1,10 +1,13 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,4 +173,32 @@ func FuzzLimitedUntil(f *testing.F) {
 			t.Fatalf("until %v", until)
 		}
 	})
+}
+
+// A wait is told once, with the time at which it is over: in the log for all requests, and to each caller who asks for it.
+func TestWaitIsTold(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	g := newRig(t, Config{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			w.Header().Set("Retry-After", "40")
+			say(w, 429, `{}`)
+			return
+		}
+		say(w, 200, `"done"`)
+	})
+	want := g.clock.Now().Add(40 * time.Second)
+	var told []time.Time
+	ctx := tracker.WithWait(t.Context(), func(until time.Time) { told = append(told, until) })
+	for range 2 {
+		if status, _, err := g.do(Reading(ctx), http.MethodPost, "/x", "{}"); err != nil || status != 200 {
+			t.Fatalf("%d, %v", status, err)
+		}
+	}
+	if len(told) != 1 || !told[0].Equal(want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
+	if text := log.String(); strings.Count(text, "wait for the forge's rate limit") != 1 || !strings.Contains(text, "until="+want.Format("2006-01-02T15:04:05")) {
+		t.Errorf("logged %q", text)
+	}
 }

@@ -1,0 +1,40 @@
+package pool_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// waiting is a tracker that waits for its server's limit before it tells a result.
+type waiting struct {
+	tracker.Tracker
+	until time.Time
+}
+
+func (w waiting) Report(ctx context.Context, key string, r tracker.Report) error {
+	tracker.TellWait(ctx, w.until)
+	return w.Tracker.Report(ctx, key, r)
+}
+
+// A run that waits for the limit of a forge says so once, and until when.
+func TestRunSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	until := time.Now().Add(40 * time.Second)
+	f.Config.Run.Tracker = waiting{f.Config.Run.Tracker, until}
+	f.issue("a")
+	r := f.only(f.sweep(t.Context()))
+	want, said := "waits for the forge's rate limit until "+until.Format(time.TimeOnly), 0
+	if err := journal.ReadEvents(r.Dir, func(e journal.Event) error {
+		if e.Kind == journal.EventNote && e.Text == want {
+			said++
+		}
+		return nil
+	}); err != nil || said != 1 {
+		t.Errorf("%q was said %d times, %v", want, said, err)
+	}
+}
