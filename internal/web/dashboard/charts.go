@@ -53,6 +53,7 @@ type sum struct {
 	Name      string
 	Runs      int
 	Succeeded int
+	Open      int     // that have not ended
 	Took      float64 // seconds of all
 	Usage     agents.Usage
 	Unknown   int // runs whose cost is not known, or not all of it
@@ -63,21 +64,24 @@ func (s *sum) add(t journal.Total) {
 	s.Took += t.Seconds
 	s.Usage = s.Usage.Add(t.Usage)
 	s.Unknown += t.Unknown
+	if t.Outcome == "" {
+		s.Open += t.Runs
+	}
 	if t.Outcome == journal.Succeeded || t.Outcome == journal.NoChange {
 		s.Succeeded += t.Runs
 	}
 }
 
-// Share is the percentage that succeeded.
+// Share is the percentage that succeeded, of those that have ended.
 func (s sum) Share() int {
-	return int(math.Round(100 * float64(s.Succeeded) / float64(max(1, s.Runs))))
+	return int(math.Round(100 * float64(s.Succeeded) / float64(max(1, s.Runs-s.Open))))
 }
 
 // Spent is what they have cost, as far as that is known.
 func (s sum) Spent() string { return spent(ledger.Spend{Usage: s.Usage, Unknown: s.Unknown}) }
 
-// Mean is how long one took.
-func (s sum) Mean() time.Duration { return seconds(s.Took / float64(max(1, s.Runs))) }
+// Mean is how long one took, of those that have ended.
+func (s sum) Mean() time.Duration { return seconds(s.Took / float64(max(1, s.Runs-s.Open))) }
 
 // chartsModel is the page with the charts of a project.
 type chartsModel struct {

@@ -288,6 +288,9 @@ func TestCharts(t *testing.T) {
 	if groups["Outcome succeeded"] != 14 || groups["Outcome not ended"] != 5 || groups["Agent agent-0"] != 7 || groups["Agent agent-7"] != 0 {
 		t.Errorf("groups %v", groups)
 	}
+	if share, open, mean := dashboard.Ended(list, 1, 100); share != 100 || open != 5 || mean != 0 {
+		t.Errorf("runs that have not ended: %d %%, %d, %s", share, open, mean)
+	}
 	if _, groups, _ := dashboard.Drawn(list, 30, 100); groups["Agent 19 others"] != 38 {
 		t.Errorf("groups of many %v", groups)
 	}

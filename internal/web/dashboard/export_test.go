@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"io/fs"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -64,6 +65,12 @@ func Drawn(list []journal.Total, days int, today int64) (daily []int, groups map
 		}
 	}
 	return daily, groups, m.Charts[0].Top
+}
+
+// Ended is the share of runs that succeeded, how many have not ended, and how long one took.
+func Ended(list []journal.Total, days int, today int64) (share, open int, mean time.Duration) {
+	all := drawn(list, days, today).All
+	return all.Share(), all.Open, all.Mean()
 }
 
 // Spend is what the chart of costs says, and its last day.
