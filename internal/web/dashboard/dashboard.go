@@ -109,6 +109,9 @@ func (p *Pages) Register(mux *http.ServeMux) {
 	} {
 		mux.HandleFunc(pattern, p.page(show))
 	}
+	for _, pattern := range []string{"GET /p/{project}/{rest...}", "GET /p/{$}"} {
+		mux.HandleFunc(pattern, p.page(func(http.ResponseWriter, *http.Request) error { return errNoPage }))
+	}
 	for path, do := range map[string]func(*http.Request) error{
 		"pause": p.pause, "resume": p.resume,
 		"issues/{key}/stop": p.stop, "issues/{key}/retry": p.retry, "issues/{key}/fresh": p.fresh, "issues/{key}/fix": p.fix,
@@ -168,14 +171,15 @@ func (p *Pages) known(name string) string {
 }
 
 var (
-	errNoRun = errors.New("there is no such run")
-	errForm  = errors.New("the form is not one of this service, or of before it was started again: load the page again")
-	errBusy  = errors.New("too many logs are being read; try again in a moment")
+	errNoRun  = errors.New("there is no such run")
+	errNoPage = errors.New("there is no such page")
+	errForm   = errors.New("the form is not one of this service, or of before it was started again: load the page again")
+	errBusy   = errors.New("too many logs are being read; try again in a moment")
 )
 
 func statusOf(err error) int {
 	switch {
-	case errors.Is(err, service.ErrNoProject), errors.Is(err, tracker.ErrNotFound), errors.Is(err, errNoRun), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, service.ErrNoProject), errors.Is(err, tracker.ErrNotFound), errors.Is(err, errNoRun), errors.Is(err, errNoPage), errors.Is(err, fs.ErrNotExist):
 		return http.StatusNotFound
 	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway), errors.Is(err, errBusy):
 		return http.StatusServiceUnavailable

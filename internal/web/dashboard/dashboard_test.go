@@ -78,6 +78,7 @@ func TestPages(t *testing.T) {
 		"/p/shop/runs/r-396/log": 200, "/p/shop/runs/r-396/log?q=voucher": 200, "/p/shop/runs/r-396/log?at=-5": 200,
 		"/p/shop/runs/r-396/log?before=300": 200, "/p/shop/runs/r-396/log?file=../../etc/passwd": 404, "/p/shop/runs/r-396/diff": 200,
 		"/p/none": 404, "/p/shop/runs/none": 404, "/p/none/runs": 404, "/p/none/charts": 404, "/p/shop/runs/none/diff": 404, "/p/shop/runs/none/log": 404,
+		"/p/shop/nosuch": 404, "/p/shop/": 404, "/p/shop/runs/r-396/nosuch": 404, "/p/": 404,
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site+path, nil)
 		if err != nil {
