@@ -59,14 +59,7 @@ func Claims(err error) string {
 		return ""
 	}
 	const alone = "or work on this machine only: --remote none"
-	says := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(strings.ToLower(err.Error()), w) {
-				return true
-			}
-		}
-		return false
-	}
+	says := func(words ...string) bool { return says(err, words...) }
 	switch {
 	case says("get a token"):
 		return "set the token that it names (token-env, token-file or token-command), " + alone
@@ -75,10 +68,24 @@ func Claims(err error) string {
 		return "the remote is not reached: look at the network and at `git remote -v`, " + alone
 	case says("does not appear to be a git repository", "repository not found", "does not exist", "returned error: 404"):
 		return "there is no repository at the remote's address, or the token may not see it: look at `git remote -v`, " + alone
-	case says("authentication failed", "could not read username", "returned error: 401", "returned error: 403", "permission denied (publickey"):
-		return "the remote refuses these credentials: give the token or key rights to push, " + alone
+	case Login(err) != "":
+		return Login(err) + ", or give it rights to push, " + alone
 	}
 	return "give ralph push rights for refs/ralph/*, " + alone
+}
+
+// Login is what to renew when a remote refuses git's login; empty for other errors.
+func Login(err error) string {
+	if !errors.Is(err, worktree.ErrRemote) || !says(err, "authentication failed", "could not read username", "returned error: 401", "returned error: 403", "permission denied (publickey") {
+		return ""
+	}
+	return "renew what git logs in with, which may have expired or been revoked: the token in GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN, or of token-env, token-file or token-command, or your own key"
+}
+
+// says reports that an error has one of the words.
+func says(err error, words ...string) bool {
+	text := strings.ToLower(err.Error())
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // Remote is the way around a remote that is away or takes nothing.
@@ -92,6 +99,8 @@ func For(err error) string {
 	switch {
 	case errors.Is(err, token.ErrNone):
 		return missingToken
+	case Login(err) != "":
+		return Login(err) + "; " + Remote
 	case errors.Is(err, worktree.ErrRemote):
 		return Remote
 	case errors.Is(err, base.ErrOwn):

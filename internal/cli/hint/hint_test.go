@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/token"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // How to log in is said of any kind of tracker, not of forges alone.
@@ -27,6 +28,21 @@ func TestTrackerFixWithoutToken(t *testing.T) {
 	}
 	if got := Tracker(kind, tracker.ErrNotFound); got != "" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A remote that refuses git's login is told with what to renew.
+func TestRefusedLogin(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"origin: git fetch: Authentication failed for 'http://forge.example/a/b.git/'": true, "origin: git fetch: could not resolve host: forge.example": false,
+	} {
+		err := fmt.Errorf("%w: %s", worktree.ErrRemote, text)
+		for _, got := range []string{For(err), Claims(err), Login(err)} {
+			if strings.Contains(got, "GITHUB_TOKEN") != want || strings.Contains(got, "token-env") != want {
+				t.Errorf("%s: %q", text, got)
+			}
+		}
 	}
 }
 
