@@ -64,6 +64,14 @@ func (p *project) configure(ctx context.Context) {
 	p.parts = parts
 }
 
+// problem is an error in a line, with what to do about it.
+func (p *Parts) problem(err error) string {
+	if p != nil && p.Fix != nil && p.Fix(err) != "" {
+		return OneLine(err) + "; " + p.Fix(err)
+	}
+	return OneLine(err)
+}
+
 // enoughWork ends Parts.Work once its runs have ended. mu is held.
 func (p *project) enoughWork() {
 	if p.enough != nil {

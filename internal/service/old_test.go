@@ -3,6 +3,8 @@ package service_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -49,4 +51,32 @@ func TestBoardKeepsItsTime(t *testing.T) {
 	}
 	p.Wait()
 	away.Store(false)
+}
+
+// What is wrong with a project is told with what to do about it.
+func TestProblemHasItsFix(t *testing.T) {
+	t.Parallel()
+	p, away := servicetest.New(t, "p", 1), new(atomic.Bool)
+	away.Store(true)
+	p.Forge = func(backlog tracker.Tracker) tracker.Tracker { return silent{backlog, away} }
+	project := p.Project()
+	load := project.Load
+	project.Load = func(ctx context.Context) (service.Setup, error) {
+		setup, err := load(ctx)
+		open := setup.Open
+		setup.Open = func(ctx context.Context, observe func(journal.Event)) (*service.Parts, error) {
+			parts, err := open(ctx, observe)
+			if err == nil {
+				parts.Fix = func(error) string { return "renew the token" }
+			}
+			return parts, err
+		}
+		return setup, err
+	}
+	s := service.New(service.Config{Log: slog.New(slog.DiscardHandler)})
+	s.Apply(t.Context(), []service.Project{project}, 0)
+	t.Cleanup(func() { s.Kill(); s.Wait() })
+	until(t, s, "p", func(now service.Status) bool {
+		return strings.HasSuffix(now.Problem, "the forge is away; renew the token")
+	})
 }

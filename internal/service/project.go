@@ -268,9 +268,9 @@ func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
 	p.sweeping, p.swept, p.problem, p.enough = false, time.Now(), "", nil
 	switch {
 	case err != nil:
-		p.problem = OneLine(err)
+		p.problem = p.parts.problem(err)
 	case summary.Unavailable != nil:
-		p.problem = OneLine(summary.Unavailable)
+		p.problem = p.parts.problem(summary.Unavailable)
 	case len(summary.Broken) > 0:
 		b := summary.Broken[0]
 		p.problem = OneLine(fmt.Errorf("%s: %s", b.Issue.Key, b.Skip.Detail))

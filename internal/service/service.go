@@ -48,6 +48,7 @@ type Parts struct {
 	InReview string                                         // the label of issues whose work waits to be merged; default: they are not shown as such
 	Dir      string                                         // the project's state folder
 	Problem  func(line string)                              // is told why the project is not worked, empty when it is again; it may wait for the disk only. Default: none
+	Fix      func(error) string                             // says of what is wrong what to do, if more than the error has; nil: nothing
 	Webhook  func(tracker.Delivery) (tracker.Notice, error) // checks deliveries; nil: the project takes none
 	Claims   pool.Claims
 	Close    func() error
