@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,5 +20,26 @@ func TestNoBacklog(t *testing.T) {
 	}
 	if doctor := m.run(t, nil, "doctor"); !strings.Contains(doctor.stdout, "fix: set the repository up with: ralph init; where .ralph/config.yaml is already, make that folder\n") {
 		t.Errorf("doctor: %+v", doctor)
+	}
+}
+
+// TestOtherTrackerOfTheService: what the service's file says of this repository, and the commands here do not, is told.
+func TestOtherTrackerOfTheService(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	m.own(t, "")
+	list := filepath.Join(m.home, ".config", "ralph", "serve.yaml")
+	for tracker, want := range map[string]bool{"github": true, "local": false} {
+		if err := os.WriteFile(list, []byte("projects:\n  - {repo: "+m.repo+", tracker: "+tracker+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		status, doctor := m.run(t, nil, "status", "17"), m.run(t, nil, "doctor")
+		for _, text := range []string{status.stderr, doctor.stdout} {
+			text = strings.Join(strings.Fields(text), " ")
+			if strings.Contains(text, "the service works this repository with tracker github") != want {
+				t.Errorf("%s:\n%s", tracker, text)
+			}
+		}
 	}
 }

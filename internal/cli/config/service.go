@@ -63,6 +63,29 @@ func ReadService(path string, environ []string, choices map[string][]string) (Se
 	return s, nil
 }
 
+// Served is the project of a checkout in the user's file of a service; false where there is no such file, or it is wrong.
+func Served(environ []string, choices map[string][]string, top string) (Project, bool) {
+	s, err := ReadService(ServiceFile(environ), environ, choices)
+	n := slices.IndexFunc(s.Projects, func(p Project) bool {
+		at, err := filepath.EvalSymlinks(p.Repo)
+		return err == nil && at == top
+	})
+	if err != nil || n < 0 {
+		return Project{}, false
+	}
+	return s.Projects[n], true
+}
+
+// Otherwise says that the service works the checkout with another tracker than this one; empty where it does not say which.
+func (p Project) Otherwise(tracker string) string {
+	for _, key := range p.keys {
+		if name, ok := text(key.Value); ok && key.Key.GetToken().Value == "tracker" && name != tracker && name != "auto" {
+			return fmt.Sprintf("the service works this repository with tracker %s, as %s says, and this command with tracker %s", name, p.path, tracker)
+		}
+	}
+	return ""
+}
+
 // each calls do with the keys of a mapping, each of which may stand there once.
 func (f *file) each(n ast.Node, what string, do func(name string, v *ast.MappingValueNode)) {
 	seen := map[string]bool{}

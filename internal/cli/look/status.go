@@ -34,6 +34,9 @@ func NewStatus(a *compose.App) *cobra.Command {
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupLook, Args: exit.AtMostOne("KEY"), ValidArgsFunction: a.CompleteWorked,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
+			if listed, ok := config.Served(a.Host.Env, a.Choices(), p.Top); ok && listed.Otherwise(p.Backlog.Name()) != "" {
+				a.UI.Warn(listed.Otherwise(p.Backlog.Name()))
+			}
 			if len(args) > 0 {
 				return statusOfIssue(ctx, a, p, args[0])
 			}

@@ -56,12 +56,8 @@ func NoteUnpushed(ctx context.Context, a *compose.App, p *compose.Parts) {
 // projectName is what the user's service calls the repository, so that links lead to its pages there; else the folder's name, as a
 // service of this repository alone calls it.
 func projectName(a *compose.App, p *compose.Parts) string {
-	if s, err := config.ReadService(config.ServiceFile(a.Host.Env), a.Host.Env, a.Choices()); err == nil { // there may be none
-		for _, listed := range s.Projects {
-			if at, err := filepath.EvalSymlinks(listed.Repo); err == nil && at == p.Top {
-				return listed.Name
-			}
-		}
+	if listed, ok := config.Served(a.Host.Env, a.Choices(), p.Top); ok {
+		return listed.Name
 	}
 	return filepath.Base(p.Top)
 }
