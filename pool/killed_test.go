@@ -3,6 +3,8 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/ralph-pool/ralph/pool"
@@ -55,6 +57,10 @@ func (h hung) Change(ctx context.Context, key string, c tracker.Change) error {
 		return err
 	}
 	return h.Tracker.Change(ctx, key, c)
+}
+
+func (h hung) Refused(ctx context.Context, _, _ string) (commit, url string, err error) {
+	return "", "", h.wait(ctx, "refused")
 }
 
 // Kill ends a sweep and a single run that wait for a tracker which does not answer, and nothing is started after it.
@@ -221,7 +227,7 @@ func TestWorkNeedsNoSlot(t *testing.T) {
 // Kill ends the calls that work no issue, and after it they write nothing.
 func TestKillEndsOtherCalls(t *testing.T) {
 	t.Parallel()
-	for name, call := range map[string]func(*pool.Pool, context.Context) error{
+	calls := map[string]func(*pool.Pool, context.Context) error{
 		"Plan":     func(p *pool.Pool, ctx context.Context) error { _, err := p.Plan(ctx); return err },
 		"Preview":  func(p *pool.Pool, ctx context.Context) error { _, err := p.Preview(ctx); return err },
 		"Maintain": func(p *pool.Pool, ctx context.Context) error { _, err := p.Maintain(ctx); return err },
@@ -231,12 +237,24 @@ func TestKillEndsOtherCalls(t *testing.T) {
 		"Requeue": func(p *pool.Pool, ctx context.Context) error {
 			return p.Requeue(ctx, "a", "a person", tracker.Retry, "")
 		},
-	} {
+		"Refused": func(p *pool.Pool, ctx context.Context) error {
+			_, _, err := p.Refused(ctx, "ralph/a", "main")
+			return err
+		},
+	}
+	work := []string{"Sweep", "Work", "WorkPlanned", "Merge", "MergeAll", "Recover"}
+	for all, i := reflect.TypeFor[*pool.Pool](), 0; i < all.NumMethod(); i++ {
+		m := all.Method(i)
+		if calls[m.Name] == nil && !slices.Contains(work, m.Name) && m.Type.NumIn() > 1 && m.Type.In(1) == reflect.TypeFor[context.Context]() {
+			t.Errorf("%s is not tried", m.Name)
+		}
+	}
+	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, commits)
 			f.issue("a")
-			waits := map[string]string{"Plan": "list", "Preview": "list", "Maintain": "list", "Prompt": "get", "Requeue": "get"}[name]
+			waits := map[string]string{"Plan": "list", "Preview": "list", "Maintain": "list", "Prompt": "get", "Requeue": "get", "Refused": "refused"}[name]
 			h := hung{f.Config.Run.Tracker, waits, make(chan struct{}, 100)}
 			f.Config.Run.Tracker = h
 			p := f.pool()

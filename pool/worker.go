@@ -230,11 +230,13 @@ func (w *Worker) newBase(ctx context.Context, others ...string) (worktree.Base, 
 // Refused is the head commit and the address of the latest request of a branch into the base, if that was closed and not merged.
 // Both are empty otherwise.
 func (w *Worker) Refused(ctx context.Context, branch, base string) (commit, url string, err error) {
-	refuser, ok := tracker.As[tracker.Refuser](w.c.Run.Tracker)
-	if !ok {
-		return "", "", nil
-	}
-	return refuser.Refused(ctx, branch, w.c.Run.Requests.Into(base, w.c.Run.Repo.Remote()))
+	url, err = until(ctx, w, func(ctx context.Context) (url string, err error) {
+		if r, ok := tracker.As[tracker.Refuser](w.c.Run.Tracker); ok {
+			commit, url, err = r.Refused(ctx, branch, w.c.Run.Requests.Into(base, w.c.Run.Repo.Remote()))
+		}
+		return url, err
+	})
+	return commit, url, err
 }
 
 // task is an issue to work, and how.
