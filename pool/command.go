@@ -141,7 +141,7 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 }
 
 func (w *Worker) requeue(ctx context.Context, c tracker.Command) error {
-	issue, unread := w.c.Run.Tracker.Get(ctx, c.Key)
+	issue, unread := w.named(ctx, c.Key)
 	runs, lost := w.history(ctx, c.Key)
 	claims, err := w.taker.Claims(ctx)
 	if err := cmp.Or(unread, lost, err); err != nil {

@@ -203,7 +203,12 @@ func TestUnknownKey(t *testing.T) {
 	p := f.pool()
 	_, swept := p.Sweep(t.Context(), "none")
 	_, worked := p.Work(t.Context(), "none")
-	for name, err := range map[string]error{"Sweep": swept, "Work": worked, "MergeAll": p.MergeAll(t.Context(), []string{"none"})[0].Err} {
+	_, planned := p.Plan(t.Context(), "none")
+	_, prompted := p.Prompt(t.Context(), "none")
+	for name, err := range map[string]error{
+		"Sweep": swept, "Work": worked, "Plan": planned, "Prompt": prompted,
+		"Requeue": p.Requeue(t.Context(), "none", "a person", tracker.Retry, ""), "MergeAll": p.MergeAll(t.Context(), []string{"none"})[0].Err,
+	} {
 		unknown, ok := errors.AsType[*backlog.UnknownKeyError](err)
 		if !ok || unknown.Key != "none" || !errors.Is(err, tracker.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)

@@ -54,7 +54,7 @@ func (w *Worker) Maintain(ctx context.Context) (backlog.Plan, error) {
 // Prompt is the exact prompt of the first iteration of the issue's next run. Commands in the template are shown, not run.
 func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
 	return until(ctx, w, func(ctx context.Context) (string, error) {
-		issue, err := w.c.Run.Tracker.Get(ctx, key)
+		issue, err := w.named(ctx, key)
 		if err != nil {
 			return "", err
 		}

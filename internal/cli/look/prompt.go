@@ -2,15 +2,12 @@ package look
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
-	"github.com/ralph-pool/ralph/pool/backlog"
-	"github.com/ralph-pool/ralph/tracker"
 )
 
 // NewPrompt makes `ralph prompt`.
@@ -42,11 +39,8 @@ func printPrompt(ctx context.Context, a *compose.App, p *compose.Parts, key stri
 		return err
 	}
 	text, err := worker.Prompt(ctx, p.Key(ctx, key))
-	if errors.Is(err, tracker.ErrNotFound) {
-		return exit.Classified(p.Nearest(ctx, &backlog.UnknownKeyError{Key: key}))
-	}
 	if err != nil {
-		return err
+		return exit.Classified(p.Nearest(ctx, err))
 	}
 	_, err = a.UI.Out.Write([]byte(text))
 	return err
