@@ -119,8 +119,8 @@ func (p *Pool) change(do func()) {
 	}
 }
 
-// SetParallel sets how many issues may be worked at the same time, and returns how many are. With 0 or less, sweeps start no run;
-// Work and Merge do not heed it.
+// SetParallel sets how many issues may be worked at the same time, and returns how many are. With 0 or less, sweeps start no run,
+// and wait until it is more, their context ends or Drain is called, even with nothing left to work. Work and Merge do not heed it.
 func (p *Pool) SetParallel(n int) (busy int) {
 	defer p.signal()
 	return p.runner.Lot().SetMost(n)

@@ -142,7 +142,8 @@ func (w *Worker) Stop(key string) bool { return w.ask(key, "", false) }
 // StopRun is Stop for one run of the issue: it does nothing when that is over.
 func (w *Worker) StopRun(key, run string) bool { return w.ask(key, run, false) }
 
-// StopNow is Stop without a grace period: the agent, or the checks, are killed.
+// StopNow is Stop without a grace period: the agent, or the checks, are killed, and a sandbox that is being opened is given up. Stop
+// waits for that.
 func (w *Worker) StopNow(key string) bool { return w.ask(key, "", true) }
 
 func (w *Worker) ask(key, run string, now bool) bool {
@@ -161,10 +162,10 @@ func (w *Worker) ask(key, run string, now bool) bool {
 // Result is the outcome of one call for one issue.
 type Result struct {
 	Issue  tracker.Issue
-	Record journal.Record
-	Skip   *journal.Skip // why it was not worked; nil if it was
-	Err    error         // the fault because of which it was not worked
-	Closed bool          // the issue is closed now
+	Record journal.Record // with a Skip it may be of a run that no store has
+	Skip   *journal.Skip  // why it was not worked; nil if it was
+	Err    error          // the fault because of which it was not worked
+	Closed bool           // the issue is closed now
 	// Unavailable is why no other issue can be worked now either; nil if others can.
 	Unavailable error
 	// Deferred is why the next sweep has to end the run; nil if it has ended.
@@ -174,8 +175,9 @@ type Result struct {
 }
 
 // Work works the issue with this key, even if it waits for a retry or was handed to a person. When ctx ends, the agent is asked
-// to end and its commits are imported. The error says why the issue was not worked, such as a backlog.UnknownKeyError or ErrEnded, or
-// why a later call or sweep has to end the run. Work needs no slot: it does not heed the limit of SetParallel, nor Drain.
+// to end and its commits are imported. The error is a fault, such as a backlog.UnknownKeyError or ErrEnded, or why a later call or
+// sweep has to end the run. An issue that may not be worked now, such as one that is claimed, or with a ctx that is over, is no error
+// but a Result with a Skip. Work needs no slot: it does not heed the limit of SetParallel, nor Drain.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
 	return w.single(ctx, key, task{keys: []string{key}})
 }
