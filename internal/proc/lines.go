@@ -2,8 +2,11 @@ package proc
 
 import "bytes"
 
-// MaxLine is the longest line, in bytes, that a [Lines] keeps whole.
-const MaxLine = 64 << 20
+// The longest line, in bytes, that a [Lines] keeps whole: of a program that nobody trusts, and of git's data.
+const (
+	MaxLine      = 8 << 20
+	maxExactLine = 64 << 20
+)
 
 // keptBuffer is what a Lines keeps for the next line; a larger buffer, from one huge line, is given back.
 const keptBuffer = 64 << 10
@@ -26,7 +29,9 @@ type Lines struct {
 func NewLines(line func([]byte)) *Lines { return &Lines{line: line, max: MaxLine} }
 
 // NewExactLines returns a Lines that ends lines at "\n" only: for data, in which a "\r" is a byte like any other.
-func NewExactLines(line func([]byte)) *Lines { return &Lines{line: line, max: MaxLine, exact: true} }
+func NewExactLines(line func([]byte)) *Lines {
+	return &Lines{line: line, max: maxExactLine, exact: true}
+}
 
 // Write takes all of p and calls the function for each line that ends in it.
 func (l *Lines) Write(p []byte) (int, error) {
