@@ -20,8 +20,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 	"github.com/ralph-pool/ralph/internal/webhook"
@@ -119,7 +117,7 @@ func (l unixListener) Close() error {
 func Serve(ctx context.Context, l net.Listener, c Config) error {
 	server := &http.Server{
 		Handler: New(c), MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime,
-		WriteTimeout: requestTime, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx },
+		WriteTimeout: requestTime, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withConnection,
 	}
 	ended := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -127,7 +125,7 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 		defer cancel()
 		ended <- errors.Join(server.Shutdown(late), server.Close())
 	})
-	err := server.Serve(netutil.LimitListener(l, maxConnections))
+	err := server.Serve(&connections{Listener: l, most: maxConnections})
 	if stop() {
 		return err
 	}
@@ -191,7 +189,9 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request comes from another site", http.StatusForbidden)
 	case g.hooks != nil && strings.HasPrefix(r.URL.Path, webhook.Path):
 		g.hooks.ServeHTTP(w, r) // has bounds and checks of its own
-	case g.login.key == nil || open(r.URL.Path) || g.authorized(r):
+	case g.login.key == nil || g.authorized(r):
+		serving(g.next, w, r)
+	case open(r.URL.Path):
 		g.next.ServeHTTP(w, r)
 	default:
 		g.ifLoggedIn(w, r)
@@ -205,7 +205,7 @@ func (g guard) ifLoggedIn(w http.ResponseWriter, r *http.Request) {
 	case on:
 		r, done := g.login.within(r)
 		defer done()
-		g.next.ServeHTTP(w, r)
+		serving(g.next, w, r)
 	case wantsPage(r):
 		toLogin(w, r)
 	default:
