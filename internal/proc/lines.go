@@ -4,7 +4,7 @@ import "bytes"
 
 // The longest line, in bytes, that a [Lines] keeps whole: of a program that nobody trusts, and of git's data.
 const (
-	MaxLine      = 8 << 20
+	MaxLine      = 16 << 20
 	maxExactLine = 64 << 20
 )
 
