@@ -85,10 +85,12 @@ func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error)
 	if err != nil {
 		return nil, &exit.Error{Status: exit.Usage, Err: err}
 	}
-	if ShowsHost(provider) {
+	var gone []string
+	if from := p.Loaded.Origin("sandbox-show"); ShowsHost(provider) {
 		for _, path := range p.SandboxShow {
-			// A repository's file is for the machines of all: they need not have the folder.
-			if _, err := os.Stat(path); err != nil && (byHand(p.Loaded.Origin("sandbox-show")) || !errors.Is(err, fs.ErrNotExist)) {
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !byHand(from) { // a repository's file is for all machines
+				gone = append(gone, fmt.Sprintf("%s: %s is not on this machine", from.Name("sandbox-show"), path))
+			} else if err != nil {
 				return nil, p.Wrong("sandbox-show", fmt.Errorf("%q: %w", path, err))
 			}
 			if p.ShowsKeys(path) {
@@ -101,7 +103,7 @@ func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error)
 		return nil, err
 	}
 	if !p.warned {
-		for _, w := range warnings {
+		for _, w := range append(gone, warnings...) {
 			a.UI.Warn(w)
 		}
 		p.warned = true
