@@ -79,7 +79,7 @@ func Login(err error) string {
 	if !errors.Is(err, worktree.ErrRemote) || !says(err, "authentication failed", "could not read username", "returned error: 401", "returned error: 403", "permission denied (publickey") {
 		return ""
 	}
-	return "renew what git logs in with, which may have expired or been revoked: the token in GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN, or of token-env, token-file or token-command, or your own key"
+	return "renew what git logs in with, which may have expired or been revoked: the tracker's token (its variable, token-env, token-file or token-command), or your own key"
 }
 
 // says reports that an error has one of the words.
