@@ -90,11 +90,11 @@ func (s *Store) Claim(ctx context.Context, key string, h Holder, ttl time.Durati
 	for range maxTries {
 		err := c.take(ctx, at, h, c.Record())
 		if err == nil {
-			err = s.continues(h.Run)
-			if err == nil && c.Left() < ttl/2 { // whoever sees it expired takes it, before this holder has renewed it
-				err = fmt.Errorf("%w: the answer took more than half of the claim's life, which is %s", git.ErrAway, ttl)
+			if c.Left() < ttl/2 { // whoever sees it expired takes it, before this holder has renewed it
+				err = fmt.Errorf("claim %s: %w: the answer took more than half of the claim's life, which is %s", key, git.ErrAway, ttl)
+				return nil, errors.Join(err, c.takeBack(context.WithoutCancel(ctx), h, waits))
 			}
-			if err != nil {
+			if err := s.continues(h.Run); err != nil {
 				return nil, errors.Join(fmt.Errorf("claim %s: %w", key, err), c.Release(context.WithoutCancel(ctx)))
 			}
 			return c, nil
