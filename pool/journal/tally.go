@@ -118,9 +118,12 @@ func (t Tally) Restart(a Asked) Tally {
 	return t
 }
 
-// Later reports that more runs have ended than the other tally knows of.
+// Later reports that more runs have ended than the other tally knows of. Where either does not count them, the clocks tell.
 func (t Tally) Later(other Tally) bool {
-	return t.Runs > other.Runs || t.Runs == other.Runs && t.At.After(other.At)
+	if t.Runs == other.Runs || t.Runs == 0 || other.Runs == 0 {
+		return t.At.After(other.At)
+	}
+	return t.Runs > other.Runs
 }
 
 // Waits reports that it is too early for a run by the first of these agents that can: an agent that was unavailable keeps
