@@ -24,8 +24,8 @@ type Desk struct {
 	Pool    string          // namespace of the store's records
 	Account *ledger.Account // nil: there are no caps
 	Budget  loop.Budget     // of one run
-	// Estimate is what counts for an iteration of an agent before it starts; nil, and zero: nothing.
-	Estimate func(agent string) loop.Budget
+	// Estimate is what may count for an iteration before it starts.
+	Estimate loop.Budget
 	Dead     func(journal.Record) bool // no process works on the run any more
 	Lock     string                    // file that processes lock from a look at the caps until the run is on record
 }
@@ -73,10 +73,8 @@ func (d *Desk) grant(ctx context.Context, rec *journal.Record) error {
 		return err
 	}
 	rec.Granted, rec.Reserved = ledger.Grant(left, d.Budget)
-	if d.Estimate != nil { // others that begin at the same time find it spent
-		e := d.Estimate(rec.Agent)
-		rec.Reserved = rec.Reserved.Larger(agents.Usage{Input: e.Tokens, CostUSD: e.CostUSD})
-	}
+	// Others that begin at the same time find it spent.
+	rec.Reserved = rec.Reserved.Larger(agents.Usage{Input: d.Estimate.Tokens, CostUSD: d.Estimate.CostUSD})
 	return d.Store.Save(ctx, *rec)
 }
 

@@ -86,7 +86,7 @@ func New(c Config) (*Runner, error) {
 		lot: lot, c: c, host: host, process: process, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.Repo.StateDir(), "baselines")),
 		watcher: &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces}, policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
 	}
-	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.EstimateOfName, Dead: r.Dead, Lock: filepath.Join(c.Repo.StateDir(), "locks", "admission")}
+	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.LargestEstimate(), Dead: r.Dead, Lock: filepath.Join(c.Repo.StateDir(), "locks", "admission")}
 	r.c.Store = &journal.Unsaved{Store: c.Store}
 	r.look.Store(new(make(chan struct{})))
 	return r, nil

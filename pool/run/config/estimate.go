@@ -40,14 +40,13 @@ func (c Config) EstimateOf(a agents.Agent) loop.Budget {
 	return c.Estimated()
 }
 
-// EstimateOfName is EstimateOf for the agent of that name.
-func (c Config) EstimateOfName(name string) loop.Budget {
+// LargestEstimate is that of the agents that may work an issue, whichever does.
+func (c Config) LargestEstimate() (most loop.Budget) {
 	for _, l := range c.Agents() {
-		if l.Agent.Name() == name {
-			return c.EstimateOf(l.Agent)
-		}
+		e := c.EstimateOf(l.Agent)
+		most.Tokens, most.CostUSD = max(most.Tokens, e.Tokens), max(most.CostUSD, e.CostUSD)
 	}
-	return loop.Budget{}
+	return most
 }
 
 // Priced adds their cost to the tokens of an agent: at the price of its model, else by the estimate; else it is unknown.
