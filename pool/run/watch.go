@@ -15,8 +15,8 @@ import (
 
 const (
 	stopPoll = 500 * time.Millisecond // between looks for a request to stop
-	lookTime = 3 * time.Second        // for a look at the issue before such a stop
-	lookGap  = 5 * time.Second        // between looks for which Look asks: what ralph itself changes on a forge wakes it, too
+	lookTime = 3 * time.Second        // for a look at the issue before such a stop, or for which Look asks
+	lookGap  = 10 * time.Second       // between looks for which Look asks: what ralph itself changes on a forge wakes it, too
 )
 
 // watch watches a run until ctx ends: it renews the claim, has the disk watched, and checks whether the issue still qualifies and whether
@@ -66,18 +66,22 @@ func (x *execution) watchIssue(ctx context.Context, look *chan struct{}) {
 			}
 		case <-soon:
 			soon, last = nil, time.Now()
-			x.reconcile(ctx)
+			x.lookBriefly(ctx)
 		case <-reconcile.C:
 			x.reconcile(ctx)
 		case <-asked.C:
 			if x.folder.StopRequested() && !x.stop.Is(journal.StopAsked) {
-				limit, cancel := context.WithTimeout(ctx, lookTime)
-				x.reconcile(limit) // whoever closes the issue asks for the stop as well
-				cancel()
+				x.lookBriefly(ctx) // whoever closes the issue asks for the stop as well
 				x.stop.Stop(halt.Error(journal.StopAsked, ""))
 			}
 		}
 	}
+}
+
+func (x *execution) lookBriefly(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	x.reconcile(ctx)
 }
 
 // reportProgress writes the run's progress on the issue from time to time, when it has changed, until waiting ends.
