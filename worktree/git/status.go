@@ -74,7 +74,7 @@ func (g Runner) hidden(ctx context.Context, dir string, paths []string) (out []s
 	for entry := range strings.SplitSeq(index, "\x00") {
 		flags, path, _ := strings.Cut(entry, "\t")
 		if fields := strings.Fields(flags); len(fields) == 4 && unseen(entry) && slices.Contains(paths, path) {
-			if at, err := os.Lstat(filepath.Join(dir, path)); err == nil && at.Mode().IsRegular() && !strings.Contains(path, "\n") {
+			if at, err := os.Lstat(filepath.Join(dir, path)); err == nil && at.Mode().IsRegular() && !strings.ContainsAny(path, "\r\n") && path[0] != '"' {
 				ids, files = append(ids, fields[2]), append(files, path)
 			}
 		}
