@@ -44,7 +44,7 @@ func TestBoardKeepsItsTime(t *testing.T) {
 	if err := s.Retry(t.Context(), "p", "task-1", "Ada", false); err != nil { // so that it is read again
 		t.Fatal(err)
 	}
-	time.Sleep(time.Millisecond)
+	<-time.After(time.Millisecond)
 	next, err := s.Board(t.Context(), "p")
 	if err != nil || next.Problem == "" || !next.At.Equal(first.At) {
 		t.Errorf("read at %s, and then %s: %q, %v", first.At, next.At, next.Problem, err)
