@@ -36,7 +36,7 @@ func systemSettings() []string {
 func languageSettings() []string {
 	return []string{
 		"dotnet/install_location*", "java-*/*.cfg", "java-*/logging.properties", "java-*/net.properties", "java-*/security",
-		"maven/logging", "maven/m2.conf", "php/*/cli/conf.d", "php/*/mods-available",
+		"maven/logging", "maven/m2.conf",
 	}
 }
 

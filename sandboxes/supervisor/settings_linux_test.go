@@ -16,7 +16,7 @@ func TestLanguageSettings(t *testing.T) {
 		"java-17-openjdk/management":                    false,
 		"maven/m2.conf":                                 true,
 		"maven/settings.xml":                            false,
-		"php/8.2/cli/conf.d":                            true,
+		"php/8.2/cli/conf.d":                            false,
 		"php/8.2/cli/php.ini":                           false,
 		"dotnet/install_location_x64":                   true,
 	} {
