@@ -20,7 +20,7 @@ func (all table) managers(getenv func(string) string) (out []Installed) {
 	for _, t := range all.tools() {
 		m := t.Manager
 		dir := cmp.Or(getenv(m.Variable), filepath.Join(getenv("HOME"), m.Folder))
-		if _, err := os.Stat(dir); m.Program != "" && err == nil {
+		if _, err := os.Stat(dir); m.Program != "" && filepath.IsAbs(dir) && err == nil {
 			out = append(out, Installed{m.Program, m.Variable, dir})
 		}
 	}
