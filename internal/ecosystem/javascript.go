@@ -163,22 +163,26 @@ func inPackage(words ...string) []Clue {
 // checks the types of TypeScript, and tests may need what was built.
 func jsScript(program, each string) []Line {
 	build, test := program+" run build", program+" test"
-	var ignored, members []string
+	var ignored, packages []string
 	for _, dir := range []string{"dist", "build", "lib", "out", ".next"} {
 		ignored = append(ignored, "\n"+dir, "\n/"+dir)
 	}
 	for _, dir := range []string{"packages", "apps", "libs", "services", "modules"} {
-		members = append(members, dir+"/*/package.json")
+		packages = append(packages, dir+"/*/package.json")
 	}
-	builds := append(inPackage(`"build":`), Clue{Files: []string{".gitignore"}, Words: ignored})
+	builds := append(inPackage(`"build":"`, `"build": "`), Clue{ // a text: programs have objects of that name there
+		Files: []string{".gitignore"}, Words: ignored})
 	tests, untested := inPackage(`"test"`), inPackage("Error: no test specified") // what `npm init` writes always fails
+	members := Clue{Files: packages, Words: tests[0].Words}
 	lines := []Line{
 		{If: slices.Concat(tests, builds), Unless: untested, Shell: build + " && " + test},
 		{If: tests, Unless: untested, Shell: test},
 	}
 	if each != "" {
 		workspaces := Clue{Files: []string{"package.json", "pnpm-workspace.yaml"}, Words: []string{`"workspaces"`, "packages:"}}
-		lines = append(lines, Line{If: []Clue{workspaces, {Files: members, Words: tests[0].Words}}, Shell: each})
+		none := []Clue{{Files: packages, Words: untested[0].Words}}
+		lines = append(lines, Line{If: append([]Clue{workspaces, members}, builds...), Unless: none, Shell: build + " && " + each},
+			Line{If: []Clue{workspaces, members}, Unless: none, Shell: each})
 	}
 	return append(lines, Line{If: builds, Shell: build})
 }
