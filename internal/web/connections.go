@@ -9,13 +9,13 @@ import (
 )
 
 // connections bounds how many connections are open. Whoever holds many, without a token too, must not keep all others out: at the
-// limit the oldest one that serves no request of a known client is closed for a new one, and the new one where all serve.
+// limit the one that is longest without a request of a known client is closed for a new one, and the new one where all serve.
 type connections struct {
 	net.Listener
 	most int
 
 	mu   sync.Mutex
-	open []*connection // guarded by mu; the oldest first
+	open []*connection // guarded by mu; the one longest without a request of a known client first
 }
 
 type connection struct {
@@ -64,9 +64,13 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
+// serve notes that a request of a known client is being served, or that it was until now. Its answer may be still on its way then.
 func (c *connection) serve(on bool) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
+	if i := slices.Index(c.of.open, c); !on && i >= 0 {
+		c.of.open = append(slices.Delete(c.of.open, i, i+1), c)
+	}
 	c.serving = on
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net"
+	"slices"
 	"testing"
 )
 
@@ -24,5 +25,20 @@ func TestServingConnectionsStay(t *testing.T) {
 	_ = first.Close()
 	if c.add(pipe()) == nil {
 		t.Error("no room after one was closed")
+	}
+}
+
+// A connection on which a known client has just been served is the last to be closed.
+func TestServedConnectionsGoLast(t *testing.T) {
+	t.Parallel()
+	c := &connections{most: 2}
+	pipe := func() net.Conn { a, _ := net.Pipe(); return a }
+	first := c.add(pipe()).(*connection)
+	second := c.add(pipe()).(*connection)
+	first.serve(true)
+	first.serve(false)
+	third := c.add(pipe()).(*connection)
+	if !slices.Equal(c.open, []*connection{first, third}) {
+		t.Errorf("open: %v, want first and third of %p %p %p", c.open, first, second, third)
 	}
 }
