@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -171,4 +172,31 @@ func TestBoardOld(t *testing.T) {
 	if _, body = get(t, page); strings.Contains(body, "being read") || strings.Contains(body, "its run has ended") {
 		t.Errorf("after it was read again:\n%s", body)
 	}
+}
+
+// A page whose backlog cannot be read now does not load itself again for as long as that stays so.
+func TestBoardUnreadable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, live := shop(t)
+		f.board.Problem, f.board.At = "list issues: the forge is away", time.Now().Add(-time.Hour)
+		pages, err := dashboard.New(dashboard.Config{Service: f, Live: live})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hears := map[string]bool{}
+		for second := range 100 {
+			got, err := pages.Changes(t.Context(), "shop")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if second > 0 { // at first nothing has been read
+				hears[string(got)] = true
+			}
+			time.Sleep(time.Second) //nolint:forbidigo // of the bubble's clock
+		}
+		if len(hears) != 1 {
+			t.Errorf("the page hears %v", hears)
+		}
+	})
 }

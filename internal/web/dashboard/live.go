@@ -181,14 +181,15 @@ func newSeen(b service.Board, of string) seen {
 const boardAge = 30 * time.Second
 
 // look is the latest board of a project; its time is zero while there is none. It is old when other runs were on, or when nobody
-// has looked for a while: a page that is open has it read every boardAge.
+// has looked for a while: a page that is open has it read every boardAge. One that cannot be read now is not old: the digest changes
+// when it can.
 func (p *Pages) look(ctx context.Context, s service.Status, patience time.Duration) (board seen, isOld bool, err error) {
 	of := fmt.Sprint(ids(s))
 	board, current, err := p.boards.get(ctx, s.Name, of, boardAge, patience, func(ctx context.Context, _ seen) (seen, error) {
 		b, err := p.Service.Board(ctx, s.Name)
 		return newSeen(b, of), err
 	})
-	return board, !current && !board.At.IsZero() && (board.of != of || time.Since(board.At) > 2*boardAge), err
+	return board, !current && board.Problem == "" && !board.At.IsZero() && (board.of != of || time.Since(board.At) > 2*boardAge), err
 }
 
 // old marks the digest of a page that shows an old board, so that it loads itself again once that has been read.
