@@ -69,17 +69,17 @@ func Claims(err error) string {
 	case says("does not appear to be a git repository", "repository not found", "does not exist", "returned error: 404"):
 		return "there is no repository at the remote's address, or the token may not see it: look at `git remote -v`, " + alone
 	case Login(err) != "":
-		return Login(err) + ", or give it rights to push, " + alone
+		return Login(err) + ", " + alone
 	}
 	return "give ralph push rights for refs/ralph/*, " + alone
 }
 
-// Login is what to renew when a remote refuses git's login; empty for other errors.
+// Login is what to do when a remote refuses git's login, git has none, or it may not push; empty for other errors.
 func Login(err error) string {
 	if !errors.Is(err, worktree.ErrRemote) || !says(err, "authentication failed", "could not read username", "returned error: 401", "returned error: 403", "permission denied (publickey") {
 		return ""
 	}
-	return "renew what git logs in with, which may have expired or been revoked: the tracker's token (its variable, token-env, token-file or token-command), or your own key"
+	return "give git a login that works: renew the tracker's token (its variable, token-env, token-file or token-command) or your own key, which may have expired, or give it rights to push"
 }
 
 // says reports that an error has one of the words.

@@ -31,15 +31,16 @@ func TestTrackerFixWithoutToken(t *testing.T) {
 	}
 }
 
-// A remote that refuses git's login is told with what to renew.
+// A remote that refuses git's login is told with what helps: another login, or rights to push, which are named once.
 func TestRefusedLogin(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"origin: git fetch: Authentication failed for 'http://forge.example/a/b.git/'": true, "origin: git fetch: could not resolve host: forge.example": false,
+		"origin: git push: could not read Username for 'https://forge.example'": true, "origin: git push: The requested URL returned error: 403": true,
 	} {
 		err := fmt.Errorf("%w: %s", worktree.ErrRemote, text)
 		for _, got := range []string{For(err), Claims(err), Login(err)} {
-			if strings.Contains(got, "token-env") != want {
+			if strings.Contains(got, "give git a login that works") != want || strings.Contains(got, "token-env") != want || want && strings.Count(got, "rights to push") != 1 {
 				t.Errorf("%s: %q", text, got)
 			}
 		}
