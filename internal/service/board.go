@@ -57,13 +57,13 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	defer context.AfterFunc(s.life, cancel)()
 	began := time.Now()
 	plan, err := parts.Pool.Plan(ctx)
-	var review []Reviewed
-	if err == nil {
-		review, err = parts.inReview(ctx)
-	}
 	var said map[string]string
 	if err == nil {
 		said, err = parts.earlier(ctx, plan.Skipped)
+	}
+	var review []Reviewed
+	if err == nil {
+		review, err = p.inReview(ctx, parts)
 	}
 	if err != nil {
 		p.board.Problem = OneLine(err)
@@ -75,18 +75,19 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	return p.board, nil
 }
 
-// inReview lists what waits to be merged. An issue with the pick-up label is to be worked again.
-func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
-	if p.InReview == "" {
+// inReview lists what waits to be merged. An issue with the pick-up label is to be worked again. p.looking is held.
+func (p *project) inReview(ctx context.Context, parts *Parts) (out []Reviewed, err error) {
+	label := parts.InReview
+	if label == "" {
 		return nil, nil
 	}
-	list, err := p.Tracker.List(ctx, tracker.Query{Labels: []string{p.InReview}, Unworked: []string{p.InReview}})
+	list, err := parts.Tracker.List(ctx, tracker.Query{Labels: []string{label}, Unworked: []string{label}})
 	if err != nil {
 		return nil, fmt.Errorf("list issues in review: %w", err)
 	}
 	at := map[string]int{}
 	for _, i := range list.Issues {
-		if i.Open && i.HasLabel(p.InReview) && !i.HasLabel(p.PickUp) {
+		if i.Open && i.HasLabel(label) && !i.HasLabel(parts.PickUp) {
 			at[i.Key] = len(out)
 			out = append(out, Reviewed{Issue: i})
 		}
@@ -94,7 +95,7 @@ func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
 	if len(out) == 0 {
 		return nil, nil
 	}
-	runs, err := p.Store.Find(ctx, journal.Query{Keys: slices.Collect(maps.Keys(at)), Kind: journal.KindIssue, Latest: true})
+	runs, err := parts.Store.Find(ctx, journal.Query{Keys: slices.Collect(maps.Keys(at)), Kind: journal.KindIssue, Latest: true})
 	var requests []journal.Record
 	for _, r := range runs {
 		if n, ok := at[r.Key]; ok {
@@ -107,44 +108,16 @@ func (p *Parts) inReview(ctx context.Context) (out []Reviewed, err error) {
 	if err != nil || len(requests) == 0 {
 		return out, err
 	}
-	closed, err := p.closed(ctx, requests)
+	closed, err := p.answers.closed(ctx, parts, requests)
+	if err != nil { // the board is right without it
+		p.s.c.Log.Debug("requests that are not open not looked up", "project", p.name, "error", err)
+	}
 	for key, url := range closed {
 		if out[at[key]].Merged = url == ""; url != "" {
-			out[at[key]].Where, out[at[key]].Again = url, p.PickUp
+			out[at[key]].Where, out[at[key]].Again = url, parts.PickUp
 		}
 	}
-	return out, err
-}
-
-// closed are the requests of runs that are not open any more, by the issue's key: the address of one that people have closed without a
-// merge, and nothing for others. Most are open, and cost one list.
-func (p *Parts) closed(ctx context.Context, runs []journal.Record) (map[string]string, error) {
-	lister, ok := tracker.As[tracker.RequestLister](p.Tracker)
-	if !ok {
-		return nil, nil
-	}
-	open, closed := map[string]map[string]tracker.RequestRef{}, map[string]string{}
-	for _, r := range runs {
-		prefix := strings.TrimSuffix(r.Branch, r.Key)
-		if open[prefix] == nil {
-			list, err := lister.Requests(ctx, prefix)
-			if err != nil {
-				return nil, fmt.Errorf("list open requests: %w", err)
-			}
-			open[prefix] = list
-		}
-		if _, is := open[prefix][r.Key]; is {
-			continue
-		}
-		commit, url, err := p.Pool.Refused(ctx, r.Branch, r.Base)
-		if err != nil {
-			return nil, err
-		}
-		if closed[r.Key] = ""; commit != "" {
-			closed[r.Key] = url
-		}
-	}
-	return closed, nil
+	return out, nil
 }
 
 // earlier notes the latest run of each issue that does not qualify, or that a person is next for, and of the latter how it ended.

@@ -81,6 +81,7 @@ type project struct {
 	looking sync.Mutex  // held while the backlog is looked at; see Board
 	board   Board       // guarded by looking
 	looked  time.Time   // guarded by looking; when that was tried last
+	answers answers     // guarded by looking
 	moved   atomic.Bool // the board is not what it was
 
 	queue    atomic.Pointer[Queue] // of the last board
