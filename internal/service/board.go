@@ -31,8 +31,9 @@ type Reviewed struct {
 	Where string // its request, or its branch; empty: not known
 	// Again is the label that has it done anew, where its request was closed without a merge.
 	Again string
-	// Merged: its request is not open any more, and was not closed without a merge.
-	Merged bool
+	// Gone: ralph has no open request for it any more, and people have not closed one without a merge. It may be merged, deleted, or
+	// of another account.
+	Gone bool
 }
 
 // boardAge is how long a look at the backlog serves: a tracker on the network has a limit of requests.
@@ -113,7 +114,7 @@ func (p *project) inReview(ctx context.Context, parts *Parts) (out []Reviewed, e
 		p.s.c.Log.Debug("requests that are not open not looked up", "project", p.name, "error", err)
 	}
 	for key, url := range closed {
-		if out[at[key]].Merged = url == ""; url != "" {
+		if out[at[key]].Gone = url == ""; url != "" {
 			out[at[key]].Where, out[at[key]].Again = url, parts.PickUp
 		}
 	}

@@ -104,8 +104,8 @@ func (r Reviewed) reason() string {
 	if r.Again != "" {
 		return "its request was closed and not merged: " + r.Where + "; close the issue, or give it the label " + r.Again + " to have it done anew"
 	}
-	if r.Merged {
-		return "its request is merged, or not there any more: " + r.Where + "; close the issue, unless the next sweep does: it does when the base has every change of the branch"
+	if r.Gone {
+		return "ralph has no open request for it any more: " + r.Where + "; close the issue if that was merged, unless the next sweep does: it does when the base has every change of the branch"
 	}
 	if r.Where == "" {
 		return "is finished and waits to be merged"

@@ -67,7 +67,7 @@ func TestBoardAsksLittle(t *testing.T) {
 		}
 		got, sum := 0, 0
 		for _, r := range b.Review {
-			if r.Merged {
+			if r.Gone {
 				got++
 			}
 		}
