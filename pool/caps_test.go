@@ -17,6 +17,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -190,18 +191,25 @@ func TestBudgetsAreReserved(t *testing.T) {
 	}
 }
 
-// What an iteration counts of whose usage nobody tells is reserved, so that runs which begin together exceed a cap by one at most.
+// What an iteration counts of whose usage nobody tells is reserved: a run that has begun leaves no room for another, although it has
+// spent nothing yet.
 func TestEstimatesAreReserved(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, "sleep 0.2; "+commits)
-	f.Config.Run.Caps.Day.CostUSD = 2.5 * ledger.DefaultEstimate().CostUSD
-	f.Config.Parallel = 4
-	for _, key := range []string{"a", "b", "c", "d"} {
-		f.issue(key)
-	}
-	if s := f.sweep(t.Context()); len(s.Runs) != 3 {
-		t.Errorf("%d runs have begun, want 3", len(s.Runs))
-	}
+	f := newFixture(t, commits)
+	f.Config.Run.Caps.Day.CostUSD = 0.5 * ledger.DefaultEstimate().CostUSD
+	f.issue("a")
+	f.issue("b")
+	f.onStage(journal.StageWork, func(journal.Record) {
+		p, err := pool.New(f.again())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if s, err := p.Sweep(t.Context(), "b"); err != nil || len(s.Runs) > 0 || s.Unavailable == nil {
+			t.Errorf("%+v %v", s, err)
+		}
+	})
+	f.one("a")
 }
 
 // A run with a budget of its own is ended there, whatever the issue may use, and a person has to raise it.
