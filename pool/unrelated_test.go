@@ -17,7 +17,7 @@ func TestUnrelatedHistory(t *testing.T) {
 			f.issue("a")
 			f.Config.Run.Publish = publish
 			r := f.one()
-			if r.Verdict.Outcome != journal.Failed || r.Verdict.Reason.Code != journal.ReasonConflict || !r.Verdict.Counted {
+			if r.Verdict.Outcome != journal.Failed || r.Verdict.Reason.Code != journal.ReasonLoop || !r.Verdict.Counted {
 				t.Errorf("%+v", r.Verdict)
 			}
 			if text := f.text("a"); !strings.Contains(text, "no history in common with main") {
@@ -25,5 +25,36 @@ func TestUnrelatedHistory(t *testing.T) {
 			}
 			f.clean()
 		})
+	}
+}
+
+// The agent is told, while it can still put its work onto the base.
+func TestUnrelatedHistoryIsFeedback(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `if grep -q "no history in common with main"; then git checkout -q -B ralph/a main; fi
+if ! test -e .git/once; then touch .git/once; git checkout -q --orphan other; fi; echo work > work; git add -A; git commit -qm work`+done)
+	f.issue("a")
+	r := f.one()
+	if r.Verdict.Outcome != journal.Succeeded || len(r.Facts.Iterations) != 2 {
+		t.Errorf("%d iterations, %+v", len(r.Facts.Iterations), r.Verdict)
+	}
+}
+
+// Nor is a branch merged whose base was begun anew since.
+func TestMergeOfUnrelatedHistory(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	f.one()
+	f.git(f.repo, "switch", "-q", "--orphan", "anew")
+	f.write("new", "x\n")
+	f.commit("anew")
+	f.git(f.repo, "branch", "-qM", "anew", "main")
+	got, err := f.pool().Merge(t.Context(), "a")
+	if err != nil || got.Record.Run.ID == "" {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if r := got.Record; r.Verdict.Reason.Code != journal.ReasonConflict || !strings.Contains(r.Verdict.Reason.Detail, "no history in common with main") {
+		t.Errorf("%+v", r.Verdict)
 	}
 }

@@ -93,6 +93,11 @@ func Checkout(checks []loop.Check, uncommitted []string) string {
 		"in a commit either. Commit what is missing. The check that failed, as data:%s", missing, failed(checks))
 }
 
+// Unrelated tells the agent that its commits cannot be merged.
+func Unrelated(base string) string {
+	return fmt.Sprintf("your commits have no history in common with %s, so nobody can merge them: make them on top of %s", base, base)
+}
+
 // Checks tells the agent that its commits pass only because of what they did to the checks; empty where they do not.
 func Checks(s journal.State, files journal.GateFiles, base string) string {
 	w := s.Facts.Watch

@@ -16,6 +16,9 @@ func InTheWay(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip 
 	if on, err := repo.Base(ctx, ""); err != nil || on.Ref != base.Ref {
 		return nil //nolint:nilerr // none is checked out
 	}
+	if related, err := repo.Spans().Related(ctx, base.Commit, tip); err != nil || !related {
+		return err // nothing moves then
+	}
 	path, err := repo.Git().InTheWay(ctx, repo.Dir(), tip)
 	if err != nil || path == "" {
 		return err

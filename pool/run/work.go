@@ -216,13 +216,18 @@ func (x *execution) storeSaid(ctx context.Context, s *journal.State, tip string)
 	}
 }
 
-// accept refuses incomplete commits and, once, commit messages that would act on a forge. The latter are rewritten at the end if the
-// agent does not change them.
+// accept refuses incomplete commits, those that cannot be merged and, once, commit messages that would act on a forge. The latter
+// are rewritten at the end if the agent does not change them.
 func (x *execution) accept(ctx context.Context, s *journal.State) error {
 	reword := !x.asked && x.run.Kind == journal.KindIssue
 	x.asked = x.asked || reword && len(x.space.Last.Acting) > 0
 	if err := feedback.Import(x.space.Last, reword); err != nil {
 		return err
+	}
+	if x.space.Tree != nil {
+		if related, err := x.c.Repo.Spans().Related(ctx, x.base.Commit, s.Tip); err == nil && !related { // on an error the stage Verify says so
+			return errors.New(feedback.Unrelated(x.base.Name))
+		}
 	}
 	if x.run.Settings.Review.Agent == "" { // its findings need the agent
 		x.storeSaid(ctx, s, x.space.Work().Tip)

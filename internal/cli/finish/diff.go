@@ -52,6 +52,13 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	case w.Gone != "":
 		a.UI.Note("%s; this is what it changed", screen.CleanLine(w.Gone))
 	}
+	spec, related, err := w.Range(ctx, p)
+	if err != nil {
+		return err
+	}
+	if !related {
+		a.UI.Note("%s has no history in common with %s; this is how their files differ", screen.CleanLine(key), screen.CleanLine(w.Base))
+	}
 	pager, env, err := throughPager(a, p.Top, "diff")
 	if err != nil {
 		return err
@@ -64,5 +71,5 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	if a.Color != "auto" {
 		argv = append(argv, "--color="+a.Color)
 	}
-	return a.Foreground(env, append(argv, w.Begin+"..."+w.Tip, "--")...)
+	return a.Foreground(env, append(argv, spec, "--")...)
 }

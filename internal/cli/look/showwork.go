@@ -108,6 +108,16 @@ func present(ctx context.Context, p *compose.Parts, s RunState) tracker.Issue {
 // unimported reports a run that is on and has left nothing to look at yet.
 func (w WorkData) unimported() bool { return w.Running && (w.Tip == "" || w.Ahead == 0) }
 
+// Range is what `git diff` takes to show what the work changes: since it left the base or, where they have no history in common, how it
+// differs from the base.
+func (w WorkData) Range(ctx context.Context, p *compose.Parts) (spec string, related bool, err error) {
+	dots := "..."
+	if related, err = p.Repo.Spans().Related(ctx, w.Begin, w.Tip); !related {
+		dots = ".."
+	}
+	return w.Begin + dots + w.Tip, related, err
+}
+
 // read fills in the commits and what they change. What go-git cannot read is left out.
 func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *WorkData) {
 	if w.Tip == "" || w.Ahead == 0 {

@@ -16,13 +16,17 @@ func DiffText(ctx context.Context, p *compose.Parts, key string) (string, error)
 	if err != nil {
 		return "", err
 	}
+	spec, _, err := w.Range(ctx, p)
+	if err != nil {
+		return "", err
+	}
 	var text []byte
 	err = p.Repo.Git().Read(ctx, "", func(out *bufio.Reader) (err error) {
 		if text, err = io.ReadAll(io.LimitReader(out, diffMax)); len(text) == diffMax {
 			err = errEnough
 		}
 		return err
-	}, "diff", "--no-color", "--no-ext-diff", w.Begin+"..."+w.Tip, "--")
+	}, "diff", "--no-color", "--no-ext-diff", spec, "--")
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
