@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,10 +53,10 @@ type Config struct {
 // Handler answers deliveries. It is safe for concurrent use.
 type Handler struct {
 	Config
-	reading chan struct{}
 
-	mu    sync.Mutex
-	known map[string]*state // guarded by mu; by project
+	mu      sync.Mutex
+	known   map[string]*state // guarded by mu; by project
+	reading []*reader         // guarded by mu; the one that has been at it longest first
 }
 
 // state is what is kept of a project.
@@ -70,7 +71,7 @@ func New(c Config) *Handler {
 		c.Count = func(string, string) {}
 	}
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	return &Handler{Config: c, reading: make(chan struct{}, atOnce), known: map[string]*state{}}
+	return &Handler{Config: c, known: map[string]*state{}}
 }
 
 // ServeHTTP answers at once: the work is done later, by the project.
@@ -137,19 +138,45 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, project string
 	return http.StatusAccepted, "accepted", nil
 }
 
+// reader is a body that is being read.
+type reader struct {
+	control *http.ResponseController
+	ended   bool // guarded by the handler's mu; another has its place
+}
+
+// begin makes place for a body. Whoever sends bodies slowly, without a secret too, must not keep those of forges out, which arrive
+// at once: where all places are taken, the body ends that has been read longest.
+func (h *Handler) begin(r *reader) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = r.control.SetReadDeadline(time.Now().Add(readTime))
+	if h.reading = append(h.reading, r); len(h.reading) > atOnce {
+		slowest := h.reading[0]
+		h.reading, slowest.ended = h.reading[1:], true
+		_ = slowest.control.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// end reports whether another has got the place of a body.
+func (h *Handler) end(r *reader) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reading = slices.DeleteFunc(h.reading, func(o *reader) bool { return o == r })
+	return r.ended
+}
+
 // read reads a body within its bounds.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
-	select {
-	case h.reading <- struct{}{}:
-		defer func() { <-h.reading }()
-	default:
-		w.Header().Set("Retry-After", "10")
-		return nil, http.StatusServiceUnavailable, errBusy
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
+	place := &reader{control: http.NewResponseController(w)}
+	h.begin(place)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	ended := h.end(place)
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return nil, http.StatusRequestEntityTooLarge, errLarge
+	}
+	if err != nil && ended {
+		w.Header().Set("Retry-After", "10")
+		return nil, http.StatusServiceUnavailable, errBusy
 	}
 	if err != nil {
 		return nil, http.StatusBadRequest, errBroken

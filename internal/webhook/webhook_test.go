@@ -225,46 +225,65 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-// slow is a body that arrives when it is let go, and a writer that notes the deadline of reading.
+// slow is a body that arrives when it is let go, or when its time to be read is over.
 type slow struct {
 	*httptest.ResponseRecorder
-	begun, free chan struct{}
-	deadline    time.Time
+	begun, free, over chan struct{}
+	deadline          time.Time
 }
 
 func (s *slow) Read([]byte) (int, error) {
 	s.begun <- struct{}{}
-	<-s.free
-	return 0, io.EOF
+	select {
+	case <-s.free:
+		return 0, io.ErrUnexpectedEOF
+	case <-s.over:
+		return 0, os.ErrDeadlineExceeded
+	}
 }
 
 func (s *slow) SetReadDeadline(at time.Time) error {
-	s.deadline = at
+	if s.deadline = at; time.Until(at) < 0 {
+		close(s.over)
+	}
 	return nil
 }
 
-// Clients that send their bodies slowly hold few places, not for long, and the others are told to come back.
+// Clients that send their bodies slowly hold few places, not for long, and lose them to others.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	r := newRig(t.TempDir())
 	begun, free := make(chan struct{}), make(chan struct{})
-	var clients sync.WaitGroup
-	for range 16 {
-		clients.Go(func() {
-			s := &slow{ResponseRecorder: httptest.NewRecorder(), begun: begun, free: free}
+	client := func() (*slow, chan struct{}) {
+		s, done := &slow{ResponseRecorder: httptest.NewRecorder(), begun: begun, free: free, over: make(chan struct{})}, make(chan struct{})
+		go func() {
+			defer close(done)
 			r.ServeHTTP(s, httptest.NewRequest(http.MethodPost, "/hooks/shop", s))
-			if s.Code != http.StatusBadRequest || time.Until(s.deadline) > 10*time.Second || s.deadline.IsZero() {
-				t.Errorf("%d, to be read until %s", s.Code, s.deadline)
-			}
-		})
+		}()
 		<-begun
+		return s, done
 	}
-	if got := r.send("POST", "/hooks/shop", "{}", "Signature: good"); got != http.StatusServiceUnavailable {
+	first, ended := client()
+	var others []*slow
+	var done []chan struct{}
+	for range 15 {
+		s, d := client()
+		others, done = append(others, s), append(done, d)
+	}
+	if time.Until(first.deadline) > 10*time.Second || time.Until(first.deadline) < 0 {
+		t.Errorf("it is read until %s", first.deadline)
+	}
+	if got := r.send("POST", "/hooks/shop", "{}", "Signature: good"); got != http.StatusAccepted {
 		t.Errorf("one more: %d", got)
 	}
+	<-ended
+	if first.Code != http.StatusServiceUnavailable || first.Header().Get("Retry-After") == "" {
+		t.Errorf("the slowest: %d", first.Code)
+	}
 	close(free)
-	clients.Wait()
-	if got := r.send("POST", "/hooks/shop", "{}", "Signature: good"); got != http.StatusAccepted {
-		t.Errorf("once they have gone: %d", got)
+	for n, s := range others {
+		if <-done[n]; s.Code != http.StatusBadRequest {
+			t.Errorf("another: %d", s.Code)
+		}
 	}
 }
