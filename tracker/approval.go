@@ -1,6 +1,9 @@
 package tracker
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Distrust is why an account may not direct ralph.
 type Distrust string
@@ -23,6 +26,7 @@ const (
 	EditUnknown    Approval = "unknown edit"
 	TitleUntrusted Approval = "untrusted edit of the title"
 	TextUntrusted  Approval = "untrusted edit of the text"
+	TextOutdated   Approval = "text of before the label"
 )
 
 // UnapprovedError says why an issue may not be worked as it stands. Somebody who may direct ralph has to read it and
@@ -35,11 +39,26 @@ type UnapprovedError struct {
 	Why     Distrust
 }
 
+// AsLabelled is nil if an issue has the text that the label was set on, or a later one: who set it since has not seen what was read
+// before. The tracker's time of the last change may be earlier than the label's all the same, so again reads the issue anew then.
+func AsLabelled(i Issue, set time.Time, label string, again func() (Issue, error)) error {
+	if !i.Updated.Before(set) {
+		return nil
+	}
+	now, err := again()
+	if err == nil && now.TextHash() != i.TextHash() {
+		err = &UnapprovedError{Kind: TextOutdated, Label: label}
+	}
+	return err
+}
+
 func (e *UnapprovedError) Error() string {
 	const again = "read the issue and set the label again"
 	switch e.Kind {
 	case LabelUnknown:
 		return fmt.Sprintf("it is not known who set the label %s; %s", e.Label, again)
+	case TextOutdated:
+		return fmt.Sprintf("its text changed while it was read, and label %s was set again; the next sweep looks again", e.Label)
 	case EditUnknown:
 		return fmt.Sprintf("it is not known who edited the text after the label %s was set; %s", e.Label, again)
 	case LabelUntrusted:

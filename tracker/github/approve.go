@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
@@ -27,8 +28,8 @@ func completeEvent(e *gh.IssueEvent) bool {
 // Approved says who set the label. The reason is an UnapprovedError when the person lacks write permission, or somebody
 // who lacks it has edited title or body since.
 //
-// The REST API lists label and rename events, but not edits of a body. Those come from GraphQL, and only when the issue
-// has changed after it was labelled. An edit within the label's second counts as after it.
+// The REST API lists label and rename events, but not edits of a body. Those come from GraphQL. An edit within the label's second
+// counts as after it.
 func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (string, error) {
 	number, ok := forge.Number(i.Key)
 	if !ok {
@@ -56,7 +57,18 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 			return by.Name, err
 		}
 	}
-	return by.Name, t.bodyApproved(ctx, number, i.Updated, set.GetCreatedAt().Time, name)
+	since := set.GetCreatedAt().Time
+	err = tracker.AsLabelled(i, since, name, func() (tracker.Issue, error) {
+		now, err := t.issue(transport.Fresh(ctx), i.Key)
+		if err != nil {
+			return tracker.Issue{}, err
+		}
+		return t.convert(now), nil
+	})
+	if err != nil {
+		return by.Name, err
+	}
+	return by.Name, t.bodyApproved(ctx, number, since, name)
 }
 
 // lastSet finds the event by which the issue has the label now; nil when there is none.
@@ -75,10 +87,7 @@ func lastSet(events []*gh.IssueEvent, name string) *gh.IssueEvent {
 }
 
 // bodyApproved judges the edits of the body since the label.
-func (t *Tracker) bodyApproved(ctx context.Context, number int, updated, since time.Time, name string) error {
-	if !updated.IsZero() && updated.Before(since) {
-		return nil
-	}
+func (t *Tracker) bodyApproved(ctx context.Context, number int, since time.Time, name string) error {
 	history, err := t.bodyEdits(ctx, number)
 	if err != nil {
 		return fmt.Errorf("see who edited #%d since it was labelled: %w", number, err)

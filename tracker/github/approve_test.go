@@ -101,6 +101,34 @@ func TestApproved(t *testing.T) {
 	}
 }
 
+// TestTextOfBeforeTheLabel: somebody changes the text back while ralph reads the issue, and then a person sets the label again.
+func TestTextOfBeforeTheLabel(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(i *githubtest.Issue, now time.Time){
+		"body": func(i *githubtest.Issue, now time.Time) {
+			i.Body, i.Edits = "Good.", append(i.Edits, githubtest.Edit{By: "mallory", At: now})
+		},
+		"title": func(i *githubtest.Issue, _ time.Time) { i.Title = "Good" },
+		"":      func(*githubtest.Issue, time.Time) {},
+	} {
+		s, g := start(t)
+		s.AddIssue(githubtest.Issue{Title: "Evil", Body: "Evil.", Labels: []string{"no-human"}, Author: "mallory"})
+		i, err := g.Get(t.Context(), "1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Do(1, change)
+		s.Clock().Advance(time.Minute)
+		s.Do(1, func(i *githubtest.Issue, now time.Time) {
+			i.Events = append(i.Events, githubtest.Event{Kind: githubtest.Labelled, Actor: "ada", Label: "no-human", At: now})
+		})
+		_, reason := g.Approved(t.Context(), i, "no-human")
+		if changed := reason != nil && strings.Contains(reason.Error(), "changed while it was read"); changed != (name != "") {
+			t.Errorf("%q changed: %v", name, reason)
+		}
+	}
+}
+
 // TestUnknownEditsAreNotApproved: an issue with an unknown editor is not worked.
 func TestUnknownEditsAreNotApproved(t *testing.T) {
 	t.Parallel()

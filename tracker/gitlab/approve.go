@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
 // Approved says who set the label. The reason is an UnapprovedError when the issue may not be worked.
@@ -37,6 +38,16 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 		return by.Name, &tracker.UnapprovedError{Kind: tracker.LabelUntrusted, Label: label, Account: by.Name, ID: by.ID, Why: tracker.OwnAccount}
 	}
 	if err := t.People.Approve(ctx, by, tracker.LabelUntrusted, label); err != nil {
+		return by.Name, err
+	}
+	err = tracker.AsLabelled(i, *set.CreatedAt, label, func() (tracker.Issue, error) {
+		now, err := t.get(transport.Fresh(ctx), i.Key)
+		if err != nil {
+			return tracker.Issue{}, err
+		}
+		return t.convert(now), nil
+	})
+	if err != nil {
 		return by.Name, err
 	}
 	return by.Name, t.notes(ctx, iid, func(n *gl.Note) error {

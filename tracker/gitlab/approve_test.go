@@ -85,6 +85,28 @@ func TestApproved(t *testing.T) {
 	}
 }
 
+// TestTextOfBeforeTheLabel: somebody changes the text back while ralph reads the issue, and then a person sets the label again.
+func TestTextOfBeforeTheLabel(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*rig){
+		"body":  func(r *rig) { r.project.Describe(r.eve, 1, "Good.", false) },
+		"title": func(r *rig) { r.project.Rename(r.eve, 1, "Good") },
+		"":      func(*rig) {},
+	} {
+		r := newRig(t)
+		r.project.AddIssue(gitlabtest.Issue{Title: "Evil", Author: r.eve})
+		r.project.Label(r.ada, 1, "no-human")
+		i := r.get(t, "1")
+		change(r)
+		r.project.Unlabel(r.ada, 1, "no-human")
+		r.project.Label(r.ada, 1, "no-human")
+		_, reason := r.Approved(t.Context(), i, "no-human")
+		if changed := reason != nil && strings.Contains(reason.Error(), "changed while it was read"); changed != (name != "") {
+			t.Errorf("%q changed: %v", name, reason)
+		}
+	}
+}
+
 func TestApprovedListedBot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *Config) { c.TrustedBots = []int64{77} })
