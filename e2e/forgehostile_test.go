@@ -184,7 +184,7 @@ const hostileReport = "**ralph: succeeded**\n" +
 	"\n" +
 	"Left out of the prompt: comments of people who may not direct ralph (`mallory: 2`).\n" +
 	"\n" +
-	"Warning: 2 invisible characters were removed from the issue's text before the agent saw it.\n" +
+	"Warning: 96 invisible characters were removed from the issue's text before the agent saw it.\n" +
 	"\n" +
 	"Next: review LINK. Where a review asks for changes, the next sweep makes them. A comment `/ralph fix` has all review comments taken up that have no answer yet. To have it done anew from the base, " +
 	"close the request and put the label `no-human` on this issue.\n"

@@ -18,6 +18,8 @@ func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 		total += n
 		return s
 	}
+	body, unseen := tracker.Shown(issue.Body)
+	total += unseen
 	said := issue.Comments
 	if a := r.Earlier.Asked; a != nil && a.Text != "" { // later iterations are told no feedback
 		said = append(slices.Clone(said), tracker.Comment{Author: a.By, Body: a.Text, Trusted: true})
@@ -31,7 +33,7 @@ func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 	return map[string]string{
 		"branch": r.Branch, "base": r.Base,
 		"issue_key": r.Key, "issue_id": clean(issue.ID), "issue_title": clean(issue.Title),
-		"issue_body": clean(issue.Body), "issue_url": r.URL, "issue_labels": clean(strings.Join(issue.Labels, ", ")),
+		"issue_body": body, "issue_url": r.URL, "issue_labels": clean(strings.Join(issue.Labels, ", ")),
 		"issue_comments": comments.String(), "attempt": fmt.Sprint(r.Attempt),
 	}, total
 }

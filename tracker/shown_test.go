@@ -1,0 +1,67 @@
+package tracker_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+func TestShown(t *testing.T) {
+	t.Parallel()
+	const hidden = "<!-- HIDDEN -->"
+	for name, text := range map[string]string{
+		"alone":                             hidden,
+		"in a line":                         "Fix it. " + hidden + " Thanks.",
+		"of several lines":                  "a\n<!--\nHIDDEN\n-->\nb",
+		"without an end":                    "a\n<!-- HIDDEN\nmore",
+		"twice":                             hidden + hidden,
+		"in another":                        "<!-- a <!-- HIDDEN -->",
+		"after an empty one":                "<!--> HIDDEN -->",
+		"split by a character of no width":  "<!\u200b-- HIDDEN -->",
+		"below a fence of HTML":             "<div>\n```\n" + hidden + "\n```\n</div>",
+		"below a fence that is text":        "<pre>\n\n```\n" + hidden + "\n```\n</pre>",
+		"below a fence that is none":        "```a`b\n" + hidden + "\n```",
+		"below an indented row of ticks":    "x\n\n    ```\n" + hidden,
+		"below the end of a fence":          "```\ncode\n   ```` \n" + hidden,
+		"below a row that ends no fence":    "```\n    ```\n```\n\n" + hidden + "\n\n```\n```",
+		"between ticks that do not match":   "Say ` " + hidden + " ``",
+		"between ticks that do not count":   "Say \\` " + hidden + " \\`",
+		"between ticks of two tags":         "Say <a title='`'> " + hidden + " <a title='`'>",
+		"between ticks in an HTML block":    "<div>\nSay `" + hidden + "`\n</div>",
+		"between ticks of two table cells":  "a ` | " + hidden + " ` |\n---|---",
+		"after an end within a fence":       "```\n" + "-->\n```\n" + hidden,
+		"below a fence in another comment":  "<!--\n\n```\n-->\n" + hidden + "\n```",
+		"below a fence after another's end": "<!-- a\n-->\n\n```\n" + hidden + "\n```",
+	} {
+		if got, n := tracker.Shown(text); strings.Contains(got, "HIDDEN") || n < len("HIDDEN") {
+			t.Errorf("%s: %q, %d", name, got, n)
+		}
+	}
+	for name, text := range map[string]string{
+		"no comment":          "a -- b --> c <! d",
+		"a fence":             "Change this:\n\n```html\n<!-- a -->\n```\n\nto that:\n\n~~~~\n<!-- b -->\n~~~\n~~~~",
+		"a fence at first":    "```\n<!-- a -->",
+		"ticks":               "Remove `<!-- a -->` and ``<!-- ` -->``.",
+		"ticks, not at first": "One.\n\nRemove `<!-- a -->`.",
+	} {
+		if got, n := tracker.Shown(text); got != text || n != 0 {
+			t.Errorf("%s: %q, %d", name, got, n)
+		}
+	}
+	if got, n := tracker.Shown("a\u200b\n<!-- ä -->\n\n```\n<!-- b -->\n```\n"); got != "a\n<!-- … -->\n\n```\n<!-- b -->\n```\n" || n != 4 {
+		t.Errorf("%q, %d", got, n)
+	}
+}
+
+func FuzzShown(f *testing.F) {
+	for _, s := range []string{"<!-- a -->", "```\n<!--", "a `<!-- b -->`", "<!-->", "~~~\n~~~\n<!--"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, _ := tracker.Shown(s)
+		if again, n := tracker.Shown(got); again != got || n != 0 {
+			t.Errorf("Shown(%q) = %q, then %q, %d", s, got, again, n)
+		}
+	})
+}
