@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/pool/schedule"
@@ -138,11 +139,15 @@ func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
 		}
 		if v.needsText(issue) {
 			full, err := p.Run.Tracker.Get(ctx, issue.Key)
-			if err != nil && !errors.Is(err, tracker.ErrNotFound) {
-				return Plan{}, fmt.Errorf("read issue %s: %w", issue.Key, err)
-			}
-			if err == nil {
+			switch {
+			case err == nil:
 				issue = full
+			case errors.Is(err, tracker.ErrNotFound):
+			case ctx.Err() != nil || publish.Unreachable(err):
+				return Plan{}, fmt.Errorf("read issue %s: %w", issue.Key, err)
+			default: // it keeps no other issue waiting
+				plan.Problems = append(plan.Problems, tracker.Problem{Where: issue.URL, Err: fmt.Errorf("read the issue: %w", err)})
+				continue
 			}
 		}
 		if issue = review.Closed(issue, q.Merged); !issue.Open {
