@@ -279,3 +279,22 @@ func TestKillEndsOtherCalls(t *testing.T) {
 		})
 	}
 }
+
+// A call whose context is over works nothing, and that is no fault.
+func TestCallsWithAContextThatIsOver(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	p := f.pool()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range map[string]func() (pool.Result, error){
+		"Work":        func() (pool.Result, error) { return p.Work(ctx, "a") },
+		"WorkPlanned": func() (pool.Result, error) { return p.WorkPlanned(ctx, "a", nil) },
+		"Merge":       func() (pool.Result, error) { return p.Merge(ctx, "a") },
+	} {
+		if r, err := call(); err != nil || r.Issue.Key != "a" || r.Skip == nil || r.Skip.Code != journal.SkipStopped {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}

@@ -188,7 +188,9 @@ func (w *Worker) single(ctx context.Context, key string, t task) (r Result, err 
 	}
 	ctx, hard, done := w.call(ctx)
 	defer done()
-	if t.issue, err = w.named(ctx, key); err != nil {
+	if t.issue, err = w.named(ctx, key); err != nil && ctx.Err() != nil && w.life.Err() == nil {
+		return Result{Issue: tracker.Issue{Key: key}, Skip: &journal.Skip{Code: journal.SkipStopped}}, nil
+	} else if err != nil {
 		return r, err
 	}
 	if r, err = w.prepare(ctx, hard, &t); r.Skip != nil || err != nil {
