@@ -298,3 +298,17 @@ func TestCallsWithAContextThatIsOver(t *testing.T) {
 		}
 	}
 }
+
+// A pool that starts no more runs wants no slot.
+func TestEndedPoolHasNoDemand(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*pool.Pool){"Drain": (*pool.Pool).Drain, "Kill": func(p *pool.Pool) { p.Kill() }} {
+		p := newFixture(t, commits).pool()
+		if p.Demand() == 0 {
+			t.Error("a pool that sweeps nothing yet has no demand")
+		}
+		if end(p); p.Demand() != 0 {
+			t.Errorf("after %s: %d", name, p.Demand())
+		}
+	}
+}

@@ -126,8 +126,8 @@ func (p *Pool) SetParallel(n int) (busy int) {
 	return p.runner.Lot().SetMost(n)
 }
 
-// Demand is how many issues could be worked at the same time if SetParallel allowed it, or math.MaxInt. It is 0 when every
-// running sweep has listed the backlog and none waits for a slot.
+// Demand is how many issues could be worked at the same time if SetParallel allowed it: math.MaxInt, or less after a model service
+// has refused requests. It is 0 after Drain or Kill, and when every running sweep has listed the backlog and none waits for a slot.
 func (p *Pool) Demand() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +135,7 @@ func (p *Pool) Demand() int {
 	for s := range p.sweeps {
 		wants = wants || s.wants.Load()
 	}
-	if !wants {
+	if !wants || p.draining || p.life.Err() != nil {
 		return 0
 	}
 	return p.runner.Lot().Bears(p.choices, time.Now())
