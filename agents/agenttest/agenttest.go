@@ -40,6 +40,7 @@ func Run(t *testing.T, s Subject) {
 	t.Run("endings", s.endings)
 	t.Run("grease", s.grease)
 	t.Run("mutations", s.mutations)
+	t.Run("hostile texts", s.hostile)
 	t.Run("the line is not kept", s.aliasing)
 	t.Run("bulk", s.bulk)
 }
@@ -76,6 +77,13 @@ func (s Subject) commandLine(t *testing.T) {
 	}
 	if want := append(slices.Clone(inv.Argv), again.Options.Args...); !slices.Equal(with.Argv, want) {
 		t.Errorf("argv with extra arguments is %q, want %q", with.Argv, want)
+	}
+	if !s.Agent.Describe().Models {
+		return
+	}
+	again.Options.Model = "model-7"
+	if with, err = s.Agent.Invocation(again); err != nil || !strings.Contains(strings.Join(slices.Concat(with.Argv, with.Env), "\n"), "model-7") {
+		t.Errorf("the model is neither in argv %q nor in the environment %q: %v", with.Argv, with.Env, err)
 	}
 }
 
