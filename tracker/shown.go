@@ -51,14 +51,16 @@ type span struct{ from, to int }
 var (
 	// Only where one of these is may what follows an empty line be HTML.
 	htmlStart = pattern.Lazy(`(?i)<(?:[!?]|/?(?:pre|script|style|textarea)\b)`)
+	// Such an item begins even below a paragraph.
+	itemStart = pattern.Lazy(`^[-*+] (?:\[[ xX]\] )?`)
 	// A comment of one line opens nothing.
 	wholeComment = pattern.Lazy(`^<!--[^<>]+-->$`)
 	// Ticks in the description of a block of ticks would make it none.
 	fenceStart = pattern.Lazy("^(?:(```+)[^`]*|(~~~+).*)$")
 )
 
-// codeIn finds what every Markdown page shows as code: blocks between fences, and spans between ticks, which begin after an empty
-// line, where no HTML can be open.
+// codeIn finds what every Markdown page shows as code: blocks between fences, and spans between ticks in lines that begin a paragraph or
+// an item of a list, where no HTML can be open.
 func codeIn(text string) (out []span) {
 	fence, opened, blank, at := "", 0, true, 0
 	for line := range strings.Lines(text) {
@@ -72,10 +74,10 @@ func codeIn(text string) (out []span) {
 		case blank && m != nil:
 			fence, opened = m[1]+m[2], begin
 		default:
-			kept := 0
-			if blank {
-				for _, s := range spansIn(row) {
-					out, kept = append(out, span{begin + s.from, begin + s.to}), s.to
+			kept, item := 0, len(itemStart().FindString(row))
+			if blank || item > 0 {
+				for _, s := range spansIn(row[item:]) {
+					out, kept = append(out, span{begin + item + s.from, begin + item + s.to}), item+s.to
 				}
 			}
 			if htmlStart().MatchString(row[kept:]) && !wholeComment().MatchString(row) {
@@ -96,9 +98,9 @@ func closes(row, fence string) bool {
 	return len(row)-len(strings.TrimLeft(row, " ")) < 4 && len(end) >= len(fence) && strings.Trim(end, fence[:1]) == ""
 }
 
-// spansIn finds the code spans at the beginning of a paragraph's first line, up to what may make them none.
+// spansIn finds the code spans in a paragraph's first line, up to what may make them none.
 func spansIn(row string) (out []span) {
-	if row == "" || !isLetter(row[0]) || strings.Contains(row, "|") {
+	if row == "" || !isLetter(row[0]) && (row[0] != '`' || ticks(row) > 2) || strings.Contains(row, "|") {
 		return nil
 	}
 	for at := 0; at < len(row) && row[at] != '<' && row[at] != '\\'; {

@@ -32,6 +32,12 @@ func TestShown(t *testing.T) {
 		"between ticks of two table cells":  "a ` | " + hidden + " ` |\n---|---",
 		"after an end within a fence":       "```\n" + "-->\n```\n" + hidden,
 		"below a fence in another comment":  "<!--\n\n```\n-->\n" + hidden + "\n```",
+		"between ticks of two items":        "- a ` b\n- " + hidden + " `",
+		"between ticks of two lines":        "Say ` b\n` " + hidden + " `",
+		"in an item below HTML":             "<pre>\n- Say `" + hidden + "`\n</pre>",
+		"in a fence of an item":             "- ``` `" + hidden + "`\n  ```",
+		"in a quote of an item":             "- > ` a\n` " + hidden + " `",
+		"between ticks of two numbers":      "Say ` b\n2. ` " + hidden + " `",
 		"below a fence after another's end": "<!-- a\n-->\n\n```\n" + hidden + "\n```",
 	} {
 		if got, n := tracker.Shown(text); strings.Contains(got, "HIDDEN") || n < len("HIDDEN") {
@@ -43,6 +49,8 @@ func TestShown(t *testing.T) {
 		"a fence":             "Change this:\n\n```html\n<!-- a -->\n```\n\nto that:\n\n~~~~\n<!-- b -->\n~~~\n~~~~",
 		"a fence at first":    "```\n<!-- a -->",
 		"ticks":               "Remove `<!-- a -->` and ``<!-- ` -->``.",
+		"a list":              "Do this:\n- Remove `<!-- a -->`.\n- [ ] `<!-- b -->` has to go\n* and `<!-- c -->`",
+		"ticks at once":       "`<!-- a -->` has to go",
 		"ticks, not at first": "One.\n\nRemove `<!-- a -->`.",
 	} {
 		if got, n := tracker.Shown(text); got != text || n != 0 {
