@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -86,5 +87,26 @@ func TestCommitLimits(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// TestPackSize: a pack with more bytes than the cap, which a disk without room makes small, is too big wherever the cap cuts it.
+func TestPackSize(t *testing.T) {
+	t.Parallel()
+	objects, tip := given(t)
+	p := &pack{}
+	p.object(typeBlob, "x")
+	sent := "ralph 1\ntip " + tip + "\npack\n" + string(p.bytes())
+	for size := int64(1); size <= int64(len(p.bytes())); size++ {
+		o := Options{Dir: filepath.Join(t.TempDir(), "q"), Given: []string{objects}, Known: []string{tip}, Caps: Caps{Size: size}}
+		q, err := Read(t.Context(), strings.NewReader(sent), o)
+		if fits := size == int64(len(p.bytes())); fits && err != nil || !fits && !errors.Is(err, ErrTooBig) {
+			t.Errorf("a cap of %d bytes: error %v", size, err)
+		}
+		if q != nil {
+			if err := q.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

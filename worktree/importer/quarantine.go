@@ -104,7 +104,7 @@ func (q *Quarantine) receive(ctx context.Context, r io.Reader, o Options) (*cont
 		return nil, err
 	}
 	defer f.Close()
-	s := &scanner{in: bufio.NewReaderSize(io.TeeReader(io.LimitReader(r, o.Caps.Size), f), 64<<10), caps: o.Caps, sha256: o.SHA256}
+	s := &scanner{in: bufio.NewReaderSize(io.TeeReader(&limited{r, o.Caps.Size}, f), 64<<10), caps: o.Caps, sha256: o.SHA256}
 	c, err := s.scan()
 	if err != nil {
 		return nil, err
@@ -116,6 +116,23 @@ func (q *Quarantine) receive(ctx context.Context, r io.Reader, o Options) (*cont
 		return nil, err
 	}
 	return c, q.git.Pipe(ctx, f, io.Discard, "index-pack", "--stdin", "--strict", "--threads=1")
+}
+
+// limited reads no more than so many bytes, and says so where there are more.
+type limited struct {
+	in   io.Reader
+	left int64
+}
+
+func (l *limited) Read(b []byte) (int, error) {
+	if int64(len(b)) > l.left {
+		b = b[:l.left+1]
+	}
+	n, err := l.in.Read(b)
+	if l.left -= int64(n); l.left < 0 {
+		l.left, err = 0, ErrTooBig
+	}
+	return n, err
 }
 
 // clockSkew is how much older than the run its commits may say they are.
