@@ -33,6 +33,7 @@ func TestPassing(t *testing.T) {
 		"git killed":                    {&git.Error{ExitCode: 137}, true},
 		"git without threads":           {&git.Error{ExitCode: 128, Stderr: "fatal: unable to create thread: Resource temporarily unavailable\n"}, true},
 		"git's disk full":               {&git.Error{ExitCode: 128, Stderr: "error: file write error: No space left on device\n"}, true},
+		"git's disk full, for a ref":    {&git.Error{ExitCode: 128, Stderr: "fatal: commit: cannot update ref 'refs/ralph/work/k': couldn't write '/r/.git/refs/ralph/work/k.lock'\n"}, true},
 		"content refused":               {&git.Error{ExitCode: 128, Stderr: "error: object 1234: hasDotgit: contains '.git'\n"}, false},
 		"git's memory limit":            {&git.Error{ExitCode: 128, Stderr: "fatal: Out of memory, malloc failed\n"}, false},
 		"script killed":                 {&exitError{137, ""}, true},
