@@ -139,15 +139,11 @@ func (w *Workspace) inLayer(file string) bool {
 	})
 }
 
-// differ lists the tracked files of an open checkout that are not those of its commit, among those that may differ; nil: all. It
+// differ lists those of the files of an open checkout's commit that are not as there, among those that may differ; nil: all. It
 // reads them.
-func (w *Workspace) differ(ctx context.Context, commit string, may func(path string) bool) (paths []string, err error) {
+func (w *Workspace) differ(ctx context.Context, commit, files string, may func(path string) bool) (paths []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, differTime)
 	defer cancel()
-	files, err := w.c.Repo.Git().Files(ctx, commit)
-	if err != nil {
-		return nil, err
-	}
 	if may != nil {
 		var some strings.Builder
 		for entry := range strings.SplitAfterSeq(files, "\x00") {
@@ -179,7 +175,11 @@ func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
 	if known && may == nil {
 		return nil, nil
 	}
-	after, err := w.differ(ctx, o.Base.Commit, may)
+	files, err := w.c.Repo.Git().Files(ctx, o.Base.Commit)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	after, err := w.differ(ctx, o.Base.Commit, files, may)
 	if err != nil && ctx.Err() == nil { // a check's doing
 		return []string{"the checkout (" + err.Error() + ")"}, nil
 	}
@@ -189,7 +189,7 @@ func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
 	var before []string // as on a checkout in which nothing has run
 	o.Name, o.FillHome, o.Checks.Setup = "new-"+o.Name, false, nil
 	_, err = w.c.inCheckout(ctx, o, func(ctx context.Context, fresh *Workspace) (err error) {
-		before, err = fresh.differ(ctx, o.Base.Commit, nil)
+		before, err = fresh.differ(ctx, o.Base.Commit, files, nil)
 		return err
 	})
 	if err != nil {

@@ -204,3 +204,13 @@ func TestFilesThatMayHaveChangedOnHost(t *testing.T) {
 		w.Shut(t.Context())
 	}
 }
+
+// Where git cannot list the files of the commit, the checks have not changed any.
+func TestFilesThatGitCannotList(t *testing.T) {
+	t.Parallel()
+	w := opened(t, "a")
+	o := Checkout{Base: worktree.Base{Commit: strings.Repeat("1", 40)}}
+	if got, err := w.touched(t.Context(), o); err == nil || len(got) > 0 {
+		t.Errorf("files %q are said to have changed, error %v", got, err)
+	}
+}
