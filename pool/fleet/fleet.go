@@ -257,26 +257,22 @@ func (f *Fleet) Serve(ctx context.Context, p Project) error {
 	if err := f.reconcile(ctx, s); err != nil {
 		return err
 	}
+	var beside sync.WaitGroup
 	if f.c.Work {
 		if err := s.recover(ctx); err != nil {
 			return err
 		}
-		if err := f.client.Queues().Add(queueOf(p.Name), river.QueueConfig{MaxWorkers: p.Parallel}); err != nil {
-			return f.db.hide(err)
+		if err := f.take(queueOf(p.Name), p.Parallel); err != nil {
+			return err
 		}
+		defer f.release(queueOf(p.Name))
+		beside.Go(func() { f.recoverAgain(ctx, s) })
 	}
-	var beside sync.WaitGroup
 	if f.c.Plan {
 		beside.Go(func() { f.plan(ctx, s) })
 	}
-	if f.c.Work {
-		beside.Go(func() { f.recoverAgain(ctx, s) })
-	}
 	<-ctx.Done()
 	beside.Wait()
-	if f.c.Work {
-		f.release(queueOf(p.Name))
-	}
 	return nil
 }
 
@@ -305,9 +301,7 @@ func (f *Fleet) add(s *served) error {
 	if f.projects[s.Name] != nil {
 		return ErrServed
 	}
-	projects := maps.Clone(f.projects)
-	projects[s.Name] = s
-	f.projects = projects
+	f.projects[s.Name] = s
 	return nil
 }
 
@@ -322,6 +316,15 @@ func (f *Fleet) project(name string) *served {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.projects[name]
+}
+
+// take has rows of a queue worked, so many at the same time.
+func (f *Fleet) take(queue string, most int) error {
+	err := f.client.Queues().Add(queue, river.QueueConfig{MaxWorkers: most})
+	if err != nil {
+		f.release(queue) // River keeps a queue that it could not start, and would refuse it the next time
+	}
+	return f.db.hide(err)
 }
 
 // release takes no more rows of a queue, and waits until those that are on have ended. Each call is short, because it blocks all
@@ -341,10 +344,7 @@ func (f *Fleet) release(queue string) {
 // recover continues or ends runs on this machine whose process has died.
 func (s *served) recover(ctx context.Context) error {
 	r, err := s.Pool.Recover(ctx)
-	if err == nil {
-		err = r.Unavailable
-	}
-	return err
+	return cmp.Or(err, r.Unavailable)
 }
 
 // recoverAgain tries again what could not be published, recovered or written to the database before.

@@ -54,6 +54,28 @@ func TestRowComesBack(t *testing.T) {
 	}
 }
 
+// A queue that River could not start, because the database is away, can be taken once the database is back.
+func TestQueueIsTakenAfterOutage(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, err := Start(t.Context(), Config{Database: d, Work: true, TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Stop()
+	for _, step := range []struct {
+		sql string
+		ok  bool
+	}{{"ALTER TABLE river_queue RENAME TO away", false}, {"ALTER TABLE away RENAME TO river_queue", true}} {
+		if _, err := d.exec(t.Context(), step.sql); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.take(queueOf("p"), 1); (err == nil) != step.ok {
+			t.Errorf("after %s: error %v", step.sql, err)
+		}
+	}
+}
+
 // A machine that fails to work an issue leaves the project to the others for a while, and says why.
 func TestMachineThatCannotWorkRests(t *testing.T) {
 	t.Parallel()
