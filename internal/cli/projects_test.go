@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,5 +133,19 @@ func TestProjectsOfService(t *testing.T) {
 	close(interrupt)
 	if got := <-status; got != 0 {
 		t.Errorf("status %d\n%s", got, errs.until(t, ""))
+	}
+}
+
+// A machine of a fleet without the role web serves no API; its answer is none about the project.
+func TestPauseWhereNoAPIIs(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	for _, args := range [][]string{{"list"}, {"pause", "repo"}, {"resume", "repo"}} {
+		got := m.run(t, nil, append(append([]string{"projects"}, args...), "--config="+filepath.Join(m.root, "none.yaml"), "--listen="+server.Listener.Addr().String())...)
+		if got.status == 0 || !strings.Contains(got.stderr, "does not answer as ralph's service") || !strings.Contains(got.stderr, "name one with the role web") {
+			t.Errorf("%q: %+v", args, got)
+		}
 	}
 }

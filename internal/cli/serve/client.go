@@ -65,6 +65,9 @@ func clientOf(a *compose.App, flag, address, tokenFile string) (*attach.Service,
 
 // refused says what to do about an answer of a service. Other errors stay as they are.
 func refused(err error) error {
+	if errors.Is(err, attach.ErrOther) {
+		return &exit.Error{Status: exit.Usage, Err: err, Hint: "is it a machine of a fleet? name one with the role web"}
+	}
 	answer, is := errors.AsType[*attach.RefusedError](err)
 	if !is {
 		return err

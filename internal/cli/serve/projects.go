@@ -308,9 +308,12 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 	}
 	if answer, is := errors.AsType[*attach.RefusedError](err); is && answer.Code == http.StatusNotFound {
 		var has []string
-		known, _ := there.Projects(cmd.Context()) // without them there is no suggestion
+		known, other := there.Projects(cmd.Context())
 		for _, p := range known {
 			has = append(has, p.Name)
+		}
+		if errors.Is(other, attach.ErrOther) {
+			return refused(other)
 		}
 		return exit.Usagef("there is no such project in the service: %s%s", name, nearestProject(name, has))
 	}
