@@ -94,6 +94,26 @@ func (p Plan) Tasks() (list []Task) {
 	return list
 }
 
+// Due is when the first of the waiting issues may be worked again; zero: none is known.
+func (p Plan) Due(now time.Time) (at time.Time) {
+	for _, k := range p.Skipped {
+		if t := k.Skip.Until; (k.Skip.Code == journal.SkipRetry || k.Skip.Code == journal.SkipCap) && t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	return at
+}
+
+// Spent says that issues wait for a cap of which nothing is left; nil: none does.
+func (p Plan) Spent() error {
+	for _, k := range p.Skipped {
+		if k.Skip.Code == journal.SkipCap {
+			return errors.New(k.Skip.Detail)
+		}
+	}
+	return nil
+}
+
 // Waits reports that an issue is not worked for such a reason.
 func (p Plan) Waits(code journal.SkipCode) bool {
 	return slices.ContainsFunc(p.Skipped, func(s Skipped) bool { return s.Skip.Code == code })

@@ -107,3 +107,21 @@ func TestTasks(t *testing.T) {
 		t.Errorf("tasks %s", text)
 	}
 }
+
+func TestWhatWaits(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	skipped := func(code journal.SkipCode, in time.Duration, detail string) Skipped {
+		return Skipped{Skip: journal.Skip{Code: code, Until: now.Add(in), Detail: detail}}
+	}
+	p := Plan{Skipped: []Skipped{
+		skipped(journal.SkipRetry, time.Hour, "x"), skipped(journal.SkipRetry, time.Minute, ""), skipped(journal.SkipRetry, -time.Minute, ""), skipped(journal.SkipHuman, time.Second, ""),
+	}}
+	if at, err := p.Due(now), p.Spent(); !at.Equal(now.Add(time.Minute)) || err != nil {
+		t.Errorf("due %s, %v", at, err)
+	}
+	p.Skipped = append(p.Skipped, skipped(journal.SkipCap, time.Second, "all is spent"))
+	if at, err := p.Due(now), p.Spent(); !at.Equal(now.Add(time.Second)) || err == nil || err.Error() != "all is spent" {
+		t.Errorf("due %s, %v", at, err)
+	}
+}

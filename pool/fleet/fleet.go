@@ -85,6 +85,7 @@ type served struct {
 	rest     time.Time         // guarded by mu; nothing is started here before
 	failures int               // guarded by mu; of this machine in a row
 	why      error             // guarded by mu; the last of them; nil: there is none
+	idle     error             // guarded by mu; see planned
 	said     map[string]string // guarded by mu; why issues were not worked when that was logged last; by key
 }
 
@@ -135,15 +136,13 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	}
 	member, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	f.stop, f.over = stop, member.Done()
-	if err := errors.Join(f.announce(ctx), f.readPauses(ctx)); err != nil {
+	err = errors.Join(f.announce(ctx), f.readPauses(ctx))
+	if err == nil && c.Work {
+		err = f.db.hide(f.client.Start(member))
+	}
+	if err != nil {
 		stop(nil)
 		return nil, err
-	}
-	if c.Work {
-		if err := f.client.Start(member); err != nil {
-			stop(nil)
-			return nil, f.db.hide(err)
-		}
 	}
 	f.beside.Go(func() { f.beat(member) })
 	return f, nil

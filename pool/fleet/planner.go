@@ -10,7 +10,6 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/ralph-pool/ralph/pool/backlog"
-	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/tally"
 )
 
@@ -32,25 +31,21 @@ type planning struct {
 	looked   time.Time       // at the backlog; zero: never
 	due      time.Time       // when the first issue that waits for a time may be worked again, or a look failed and is repeated; zero: neither
 	reaped   time.Time
-	failed   bool
 	starved  bool          // machines had taken all rows, and there was more to do
 	wait     time.Duration // until the next turn
 }
 
-// replan is the least time between looks at the backlog.
-const replan = 2 * time.Second
-
-// lookAgain is the time until the next look at a backlog that could not be read.
-const lookAgain = 10 * time.Second
-
-// A free slot is to find a row soon: while the machines take all rows before the planner looks again, it looks up to busy times
-// as often as usual.
-const busy = 20
+const (
+	replan    = 2 * time.Second  // the least time between looks at the backlog
+	lookAgain = 10 * time.Second // the time until the next look at a backlog that could not be read
+	// A free slot is to find a row soon: while the machines take all rows before the planner looks again, it looks up to busy times
+	// as often as usual.
+	busy = 20
+)
 
 // plan plans the project while this process has the lease for it, until ctx ends.
 func (f *Fleet) plan(ctx context.Context, s *served) {
-	p := &planning{f: f, s: s, maintain: s.Pool.Maintain, now: time.Now, wait: f.c.Tick}
-	p.run(ctx)
+	(&planning{f: f, s: s, maintain: s.Pool.Maintain, now: time.Now, wait: f.c.Tick}).run(ctx)
 }
 
 func (p *planning) run(ctx context.Context) {
@@ -72,10 +67,9 @@ func (p *planning) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && !p.failed && !p.f.away(ctx) {
+		if err != nil && !p.f.away(ctx) && p.s.isNews("", err) {
 			p.f.c.Log.Warn("backlog not planned", "project", p.s.Name, "error", err)
 		}
-		p.failed = err != nil
 		next.Reset(p.wait)
 	}
 }
@@ -129,8 +123,9 @@ func (p *planning) leads(ctx context.Context) (bool, error) {
 		held, err := p.lease.renew(ctx)
 		if err == nil {
 			p.renewed = now
-			if !held {
+			if !held { // what is wrong is another machine's problem now
 				p.lease = nil
+				p.s.planned(nil)
 			}
 		}
 		return held, err
@@ -158,20 +153,18 @@ func (p *planning) look(ctx context.Context) error {
 	plan, err := p.maintain(ctx)
 	if err != nil {
 		p.due = p.now().Add(lookAgain)
+		p.s.planned(err)
 		return err
 	}
-	p.queue, p.due, p.ended = plan.Tasks(), due(plan, p.now()), false
-	return nil
-}
-
-// due is when the first of the waiting issues may be worked again; zero: none is known.
-func due(plan backlog.Plan, now time.Time) (at time.Time) {
-	for _, k := range plan.Skipped {
-		if t := k.Skip.Until; (k.Skip.Code == journal.SkipRetry || k.Skip.Code == journal.SkipCap) && t.After(now) && (at.IsZero() || t.Before(at)) {
-			at = t
-		}
+	p.queue, p.due, p.ended = plan.Tasks(), plan.Due(p.now()), false
+	why := plan.Spent()
+	if len(p.open) > 0 { // a run may leave something of a cap
+		why = nil
 	}
-	return at
+	if p.s.planned(why); why != nil && p.s.isNews("", why) {
+		p.f.c.Log.Warn("backlog not worked", "project", p.s.Name, "error", why)
+	}
+	return nil
 }
 
 // ahead is how many rows may wait beside those that the machines can work at once, so that a free slot finds one. With more, the

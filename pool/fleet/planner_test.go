@@ -1,10 +1,13 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +39,7 @@ func planner(t *testing.T, ttl time.Duration, claims held, limit int) *planning 
 		t.Fatal(err)
 	}
 	t.Cleanup(f.Stop)
-	s := &served{Project: Project{Name: "p", Claims: claims, Limit: limit, Account: "account a"}}
+	s := newServed(Project{Name: "p", Claims: claims, Limit: limit, Account: "account a"})
 	return planningOf(f, s)
 }
 
@@ -184,15 +187,6 @@ func tasks(keys ...string) (list []backlog.Task) {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	skipped := func(code journal.SkipCode, in time.Duration) backlog.Skipped {
-		return backlog.Skipped{Skip: journal.Skip{Code: code, Until: now.Add(in)}}
-	}
-	plan := backlog.Plan{
-		Skipped: []backlog.Skipped{skipped(journal.SkipRetry, time.Hour), skipped(journal.SkipRetry, time.Minute), skipped(journal.SkipRetry, -time.Minute), skipped(journal.SkipHuman, time.Second)},
-	}
-	if got := due(plan, now); !got.Equal(now.Add(time.Minute)) {
-		t.Errorf("due %s", got)
-	}
 	p := &planning{s: &served{Project: Project{Poll: time.Minute}}, looked: now}
 	for _, c := range []struct {
 		name string
@@ -470,4 +464,55 @@ func TestSlotsThatNobodyCanUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	free("while no machine has the other", true)
+}
+
+// What keeps a whole backlog from being planned is this project's problem for as long as this machine plans it.
+func TestWhyNothingIsPlanned(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	p.f.projects = map[string]*served{"p": p.s}
+	away, capped := errors.New("away"), backlog.Plan{Skipped: []backlog.Skipped{{Skip: journal.Skip{Code: journal.SkipCap, Detail: "all is spent"}}}}
+	for _, c := range []struct {
+		when string
+		plan backlog.Plan
+		err  error
+		open map[string]bool
+		want string
+	}{
+		{when: "it fails", err: away, want: "away"},
+		{when: "a cap is spent", plan: capped, want: "all is spent"},
+		{when: "a run may leave something", plan: capped, open: map[string]bool{"x": true}},
+		{when: "a cap is spent again", plan: capped, want: "all is spent"},
+		{when: "nothing is wrong"},
+	} {
+		p.maintain, p.open = func(context.Context) (backlog.Plan, error) { return c.plan, c.err }, c.open
+		if err := p.look(t.Context()); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", c.when, err)
+		}
+		if got := p.f.Held("p"); c.want == "" && got != nil || c.want != "" && (got == nil || got.Error() != c.want) {
+			t.Errorf("%s: held by %v, want %q", c.when, got, c.want)
+		}
+	}
+}
+
+// A backlog that cannot be read for hours is one line of the log.
+func TestLookThatFailsIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	var log bytes.Buffer
+	p.f.c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	ctx, stop := context.WithCancel(t.Context())
+	now, looks := time.Now(), 0
+	p.now = func() time.Time { now = now.Add(time.Second); return now }
+	p.s.Poll, p.f.c.Tick, p.wait = time.Hour, time.Millisecond, time.Millisecond
+	p.maintain = func(context.Context) (backlog.Plan, error) {
+		if looks++; looks == 4 {
+			stop()
+		}
+		return backlog.Plan{}, errors.New("away")
+	}
+	p.run(ctx)
+	if n := strings.Count(log.String(), "backlog not planned"); n != 1 {
+		t.Errorf("%d lines:\n%s", n, log.String())
+	}
 }

@@ -140,10 +140,7 @@ func (s *served) work(ctx context.Context, r row) (pool.Result, error) {
 
 // scopes are what a run of the project takes a lease in.
 func (s *served) scopes() []scope {
-	return []scope{
-		{name: "project " + s.Name, limit: s.Limit},
-		{name: s.Account, limit: s.AccountLimit, fair: true},
-	}
+	return []scope{{name: "project " + s.Name, limit: s.Limit}, {name: s.Account, limit: s.AccountLimit, fair: true}}
 }
 
 // ended notes what a run shows of the account and of this machine.
@@ -183,15 +180,26 @@ func (s *served) resting(now time.Time) time.Duration {
 	return s.rest.Sub(now)
 }
 
-// trouble is why this machine could not work the project, until it can, or has rested and polls without an error; nil: nothing is
-// known.
+// trouble is why this machine could not plan or work the project, until it can, or has rested and polls without an error.
 func (s *served) trouble(now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.idle != nil {
+		return s.idle
+	}
 	if s.why == nil || now.After(s.rest.Add(restMax)) {
 		return nil
 	}
 	return fmt.Errorf("this machine leaves the issues to others for now: %w", s.why)
+}
+
+// planned notes what keeps this machine, which plans the project, from beginning anything of it; nil: nothing. isNews knows it by "".
+func (s *served) planned(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle = why; why == nil {
+		delete(s.said, "")
+	}
 }
 
 func (s *served) works(key string) {
