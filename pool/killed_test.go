@@ -286,8 +286,8 @@ func TestCallsWithAContextThatIsOver(t *testing.T) {
 	f := newFixture(t, commits)
 	f.issue("a")
 	p := f.pool()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(nil)
 	for name, call := range map[string]func() (pool.Result, error){
 		"Work":        func() (pool.Result, error) { return p.Work(ctx, "a") },
 		"WorkPlanned": func() (pool.Result, error) { return p.WorkPlanned(ctx, "a", nil) },

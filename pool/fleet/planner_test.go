@@ -501,13 +501,13 @@ func TestLookThatFailsIsLoggedOnce(t *testing.T) {
 	p := planner(t, time.Hour, nil, 0)
 	var log bytes.Buffer
 	p.f.c.Log = slog.New(slog.NewTextHandler(&log, nil))
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancelCause(t.Context())
 	now, looks := time.Now(), 0
 	p.now = func() time.Time { now = now.Add(time.Second); return now }
 	p.s.Poll, p.f.c.Tick, p.wait = time.Hour, time.Millisecond, time.Millisecond
 	p.maintain = func(context.Context) (backlog.Plan, error) {
 		if looks++; looks == 4 {
-			stop()
+			stop(nil)
 		}
 		return backlog.Plan{}, errors.New("away")
 	}
