@@ -155,6 +155,12 @@ func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.Hi
 	if a.unpublished == nil && !tally.Afresh(a.rec.Earlier.Asked, a.claim.Record()) {
 		a.unpublished = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.Answers)
 	}
+	if known := a.claim.Record(); known.Stopped { // somebody has asked for it again
+		known.Stopped, a.rec.Earlier.Stopped = false, false
+		if err := a.claim.SetRecord(ctx, known); err != nil {
+			return err
+		}
+	}
 	a.rec.HandedOver = issue.HasLabel(a.w.c.Run.Labels.NeedsHuman)
 	if label := a.w.c.Run.Labels.Claimed; label != "" {
 		if err := a.w.c.Run.Tracker.Change(ctx, a.rec.Key, tracker.Change{AddLabels: []string{label}}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -308,5 +309,63 @@ func TestClaimThatNamesNoRun(t *testing.T) {
 	f.expired(day)
 	if s := f.sweep(t.Context()); outcomes(s)["a"] != journal.Succeeded {
 		t.Errorf("%v %v", outcomes(s), skips(s))
+	}
+}
+
+// What a person has stopped, or taken away from its run, is not worked by a clone whose own copy of the issue does not show that,
+// until somebody asks for it again there.
+func TestStoppedElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(f *fixture, p *pool.Pool){
+		"stopped":    func(_ *fixture, p *pool.Pool) { p.Stop("a") },
+		"unlabelled": func(f *fixture, _ *pool.Pool) { f.issue("a", "labels: []") },
+		"closed":     func(f *fixture, _ *pool.Pool) { f.issue("a", "state: closed") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, endless)
+			f.Config.Run.Reconcile = 10 * time.Millisecond
+			bare := f.withRemote()
+			f.issue("a")
+			p := f.pool()
+			f.onStarted(func(string) { end(f, p) })
+			s, err := p.Sweep(t.Context())
+			if r := f.only(s); err != nil || r.Verdict.Outcome != journal.Interrupted && r.Verdict.Outcome != journal.Superseded {
+				t.Fatalf("%+v, %v", r.Verdict, err)
+			}
+			if plan, err := p.Plan(t.Context()); err != nil || (len(plan.Work) == 1) != (name == "stopped") {
+				t.Errorf("where it was worked, the issue's labels decide: %+v, %v", plan, err)
+			}
+			c := f.clone(bare, commits, "a")
+			if s := c.sweep(t.Context()); len(s.Runs) > 0 || skips(s)["a"] != journal.SkipHalted {
+				t.Fatalf("another clone: %+v", s)
+			}
+			if r, err := c.pool().WorkPlanned(t.Context(), "a", nil); err != nil || r.Skip == nil || r.Skip.Code != journal.SkipHalted {
+				t.Errorf("another clone, by an older plan: %+v, %v", r, err)
+			}
+			planned := func(how string, keys ...string) {
+				t.Helper()
+				if plan, err := c.pool().Plan(t.Context(), keys...); err != nil || len(plan.Work) != 1 {
+					t.Errorf("%s: %+v, %v", how, plan, err)
+				}
+			}
+			planned("named", "a")
+			before := c.text("a")
+			c.write(".ralph/backlog/a.md", before+"And more.\n")
+			planned("edited")
+			c.write(".ralph/backlog/a.md", f.text("a"))
+			if err := c.Config.Run.Tracker.Change(t.Context(), "a", tracker.Change{AddLabels: []string{"no-human"}, Reopen: true}); err != nil {
+				t.Error(err)
+			}
+			planned("labelled where the copy shows it")
+			c.write(".ralph/backlog/a.md", before)
+			if err := c.pool().Requeue(t.Context(), "a", "Ada", tracker.Retry, ""); err != nil {
+				t.Error(err)
+			}
+			planned("asked for")
+			if r := c.one(); r.Verdict.Outcome != journal.Succeeded || r.Earlier.Stopped {
+				t.Errorf("worked again: %+v", r.Verdict)
+			}
+		})
 	}
 }

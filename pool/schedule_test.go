@@ -245,6 +245,25 @@ func TestStopNow(t *testing.T) {
 	f.clean()
 }
 
+// A stop may take the pick-up label away, so that no sweep continues the work.
+func TestStopUnlabels(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	f.issue("a")
+	f.Config.Run.StopUnlabels = true
+	p := f.pool()
+	f.onStarted(func(key string) { p.Stop(key) })
+	s, err := p.Sweep(t.Context())
+	if r := f.only(s); err != nil || r.Verdict.Reason.Code != journal.ReasonAsked || strings.Contains(f.labels("a"), "no-human") {
+		t.Errorf("%+v, %v, %s", r.Verdict, err, f.labels("a"))
+	}
+	f.issue("b")
+	f.onStarted(func(string) { p.Kill() })
+	if s, err = p.Sweep(t.Context()); err != nil || outcomes(s)["b"] != journal.Interrupted || !strings.Contains(f.labels("b"), "no-human") {
+		t.Errorf("a shutdown: %+v, %v, %s", s, err, f.labels("b"))
+	}
+}
+
 // Another process asks by the run's folder.
 func TestStopFromElsewhere(t *testing.T) {
 	t.Parallel()

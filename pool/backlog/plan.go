@@ -266,7 +266,7 @@ func (v view) needsText(issue tracker.Issue) bool {
 	_, done := v.done[issue.Key]
 	labels := v.p.Run.Labels
 	return issue.Unfit(v.p.Require, v.p.Exclude).Code == "" && !issue.HasLabel(labels.NeedsHuman) &&
-		(done && !v.here[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waits(issue.Key))
+		(done && !v.here[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waits(issue.Key) || v.tally[issue.Key].Stopped)
 }
 
 // waits reports that the issue's retry time has not come yet.
@@ -307,6 +307,8 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 		return &journal.Skip{Code: journal.SkipLabels, Detail: v.p.Require[0], Run: last.ID, Outcome: last.Verdict.Outcome}
 	case v.waits(issue.Key) && !edited:
 		return &journal.Skip{Code: journal.SkipRetry, Until: t.RetryAt, Attempt: t.Attempts, Outcome: t.Outcome}
+	case t.Stopped && !edited && last.ID != t.Run && issue.Reported != nil && *issue.Reported < t.Run: // this copy's labels are older
+		return &journal.Skip{Code: journal.SkipHalted, Run: t.Run, Host: t.Host, Outcome: t.Outcome}
 	case done && (!v.here[issue.Key] || tracker.IsReadOnly(v.p.Run.Tracker) || issue.Reported != nil && *issue.Reported < d.Run) && d.Hash == issue.Hash(): // an older state of the backlog
 		return &journal.Skip{Code: journal.SkipDone, Run: d.Run, Host: d.Host, Outcome: journal.Outcome(d.Outcome)}
 	}

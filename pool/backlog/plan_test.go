@@ -37,6 +37,10 @@ func TestWhyNot(t *testing.T) {
 	}
 	held := worktree.ClaimState{Holder: worktree.Holder{Run: "r", Host: "elsewhere"}}
 	hash := issue().Hash()
+	shows := func(run string) tracker.Issue { i := issue(); i.Reported = &run; return i }
+	stopped := func(hash string) journal.Tally {
+		return journal.Tally{Run: "r2", Hash: hash, Outcome: journal.Interrupted, Stopped: true}
+	}
 	for name, test := range map[string]struct {
 		issue tracker.Issue
 		state func(*view)
@@ -65,6 +69,12 @@ func TestWhyNot(t *testing.T) {
 		"another host has finished it":                       {issue: issue(), state: finished(hash, false), want: journal.SkipDone},
 		"another host has finished another text":             {issue: issue(), state: finished("old", false)},
 		"this host has finished it, and a person wants more": {issue: issue(), state: finished(hash, true)},
+		"stopped elsewhere":                                  {issue: shows(""), state: worked(stopped(hash)), want: journal.SkipHalted},
+		"stopped elsewhere, and named":                       {issue: shows(""), state: worked(stopped(hash)), named: true},
+		"stopped elsewhere, and edited":                      {issue: shows(""), state: worked(stopped("old"))},
+		"stopped, which this copy shows":                     {issue: shows("r2"), state: worked(stopped(hash))},
+		"stopped, on a forge":                                {issue: issue(), state: worked(stopped(hash))},
+		"stopped here":                                       {issue: shows(""), state: func(v *view) { worked(stopped(hash))(v); v.last[key] = journal.Record{Run: journal.Run{ID: "r2"}} }},
 		"a cap is reached":                                   {issue: issue(), state: func(v *view) { v.capped = &journal.Skip{Code: journal.SkipCap} }, want: journal.SkipCap},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,6 +35,7 @@ const (
 	SkipLabels     SkipCode = "labels"      // a run is final, but its labels could not be changed; Detail: the label
 	SkipRetry      SkipCode = "retry"       // it waits until Until
 	SkipDone       SkipCode = "done"        // another host has finished it
+	SkipHalted     SkipCode = "halted"      // a person has stopped its run on another host, or taken it away, and this backlog does not show it
 	SkipRecovered  SkipCode = "recovered"   // it was finished from an earlier run that had died
 	SkipGone       SkipCode = "gone"        // it is not in the backlog any more
 	SkipUnapproved SkipCode = "unapproved"  // Detail: why nobody who may has approved it

@@ -21,6 +21,7 @@ type Tally struct {
 	At      time.Time `json:"at,omitzero"`
 	RetryAt time.Time `json:"retry_at,omitzero"`
 	Final   bool      `json:"final,omitempty"`
+	Stopped bool      `json:"stopped,omitempty"` // a person has stopped it, or taken the issue away
 	// Runs is how many have ended, as far as is known. It says which of two tallies is later: clocks of machines differ.
 	Runs int `json:"runs,omitempty"`
 
@@ -113,7 +114,7 @@ func (t Tally) Next() Tally {
 // Restart is the tally once a person has asked for another run: counts and waiting times start anew.
 func (t Tally) Restart(a Asked) Tally {
 	t.Attempts, t.Failures, t.Rounds, t.Spent, t.Open, t.RetryAt, t.Final = 0, 0, 0, agents.Usage{}, nil, time.Time{}, false
-	t.Asked = &a
+	t.Asked, t.Stopped = &a, false
 	t.Commands = append(slices.Clone(t.Commands[max(0, len(t.Commands)+1-commandsKept):]), a.ID)
 	return t
 }
@@ -146,7 +147,7 @@ func (r Record) Tally() Tally {
 		return t
 	}
 	t.Run, t.Host, t.Outcome, t.Hash, t.Tip = r.ID, r.Host, v.Outcome, cmp.Or(r.Run.Hash, t.Hash), cmp.Or(r.Tip, t.Tip)
-	t.At, t.RetryAt, t.Final, t.Runs = r.Facts.At, v.RetryAt, v.Final, t.Runs+1
+	t.At, t.RetryAt, t.Final, t.Runs, t.Stopped = r.Facts.At, v.RetryAt, v.Final, t.Runs+1, v.byPerson()
 	if v.Final {
 		t.Open = nil
 	}

@@ -123,3 +123,12 @@ func (v Verdict) Blameless() bool {
 
 // UsesAttempt reports whether the outcome is a failed try of the agent's.
 func (o Outcome) UsesAttempt() bool { return o == GateFailed || o == Failed }
+
+// byPerson reports that a person has ended the run, and not the work on the issue.
+func (v Verdict) byPerson() bool {
+	switch v.Reason.Unfit.Code {
+	case tracker.UnfitClosed, tracker.UnfitLacks, tracker.UnfitHandedOver:
+		return v.Outcome == Superseded
+	}
+	return v.Reason.Code == ReasonAsked
+}

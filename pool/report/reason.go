@@ -98,6 +98,8 @@ func Skip(s journal.Skip) string {
 		return fmt.Sprintf("waits until %s: the last run ended %s (%s used)", s.Until.Local().Format(time.DateTime+" MST"), s.Outcome, plural.Of(s.Attempt, "attempt"))
 	case journal.SkipDone:
 		return fmt.Sprintf("already %s by run %s on %s", s.Outcome, s.Run, s.Host)
+	case journal.SkipHalted:
+		return fmt.Sprintf("a person has stopped run %s on %s: edit the issue to have it worked again", s.Run, s.Host)
 	case journal.SkipRecovered:
 		return "was finished from an earlier run that had died"
 	case journal.SkipGone:

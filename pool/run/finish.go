@@ -135,6 +135,9 @@ func (x *execution) label(ctx context.Context, s journal.State) (journal.State, 
 		return s, nil
 	}
 	c := decide.Change(x.c.Labels, journal.Record{Run: x.run, State: s})
+	if x.c.StopUnlabels && s.Verdict.Reason.Code == journal.ReasonAsked && x.run.FollowUp == "" && len(x.run.Settings.Require) > 0 {
+		c.RemoveLabels = append(c.RemoveLabels, x.run.Settings.Require[0])
+	}
 	if x.stop.Is(journal.StopSuperseded) { // a person has taken it over
 		c.RemoveLabels = slices.DeleteFunc(c.RemoveLabels, func(l string) bool { return tracker.SameLabel(l, x.c.Labels.NeedsHuman) })
 	}

@@ -19,7 +19,7 @@ import (
 func Record(t journal.Tally) worktree.ClaimRecord {
 	r := worktree.ClaimRecord{
 		Run: t.Run, Host: t.Host, Outcome: string(t.Outcome), Hash: t.Hash, Tip: t.Tip, At: t.At, Runs: t.Runs,
-		RetryAt: t.RetryAt, Attempts: t.Attempts, Failures: t.Failures, Rounds: t.Rounds, Commands: t.Commands,
+		RetryAt: t.RetryAt, Attempts: t.Attempts, Failures: t.Failures, Rounds: t.Rounds, Commands: t.Commands, Stopped: t.Stopped,
 	}
 	if t.Asked != nil {
 		r.Asked, _ = json.Marshal(t.Asked) // it has texts, times and truth values only, like what is parked
@@ -69,7 +69,7 @@ func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord
 func Of(r worktree.ClaimRecord) journal.Tally {
 	t := journal.Tally{
 		Run: r.Run, Host: r.Host, Outcome: journal.Outcome(r.Outcome), Hash: r.Hash, Tip: r.Tip, At: r.At, Runs: r.Runs,
-		RetryAt: r.RetryAt, Final: r.Finished, Attempts: r.Attempts, Failures: r.Failures, Rounds: r.Rounds, Spent: agents.Usage(r.Spend), Commands: r.Commands,
+		RetryAt: r.RetryAt, Final: r.Finished, Attempts: r.Attempts, Failures: r.Failures, Rounds: r.Rounds, Spent: agents.Usage(r.Spend), Commands: r.Commands, Stopped: r.Stopped,
 	}
 	if json.Unmarshal(r.Parked, &t.Parked) != nil {
 		t.Parked = nil

@@ -60,6 +60,8 @@ type Record struct {
 	Pending json.RawMessage `json:"pending,omitempty"`
 	// Passed are commits that have been checked and pushed by a run that has not ended; nil: there are none.
 	Passed *Passed `json:"passed,omitempty"`
+	// Stopped: a person has stopped that run, or taken the issue away from it.
+	Stopped bool `json:"stopped,omitempty"`
 	// Mark is in the issue's report: by it whoever has the claim finds the report of another installation. It never changes
 	// while there is a record.
 	Mark string `json:"mark,omitempty"`

@@ -220,7 +220,7 @@ const Repair = "ralph clean --repair"
 
 // SkipReason says why an issue is not worked, with the command that works it all the same.
 func SkipReason(key string, s journal.Skip) string {
-	if s.Code == journal.SkipHuman || s.Code == journal.SkipDone {
+	if s.Code == journal.SkipHuman || s.Code == journal.SkipDone || s.Code == journal.SkipHalted {
 		return report.Skip(s) + "; `ralph work " + key + "` works it again"
 	}
 	if s.Code == journal.SkipReview {

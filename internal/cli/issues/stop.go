@@ -18,9 +18,11 @@ import (
 )
 
 const stopLong = `Ask the ralph that works an issue to end its run. The agent gets time to end, its commits are imported, and the claim
-is released. No attempt is used; the next sweep takes the issue up again, unless you take its pick-up label away.
+is released. No attempt is used; the next sweep takes the issue up again, unless you take its pick-up label away. Other clones
+with their own copy of a local backlog leave the issue alone until it is edited, or "ralph retry" or "ralph work KEY" asks for it.
 
-With the database of a fleet, the machine that works the issue is asked, whichever that is.`
+With the database of a fleet, the machine that works the issue is asked, whichever that is. A machine of a fleet takes the label
+away itself.`
 
 // NewStop makes `ralph stop`.
 func NewStop(a *compose.App) *cobra.Command {
@@ -51,7 +53,7 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		if err == nil {
 			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, screen.CleanLine(key))
 			if runs[0].Kind == journal.KindIssue && len(p.Labels) > 0 {
-				a.UI.Note("the next sweep, also of a service, takes it up again unless you take its label %s away", screen.CleanLine(p.Labels[0]))
+				a.UI.Note("the next sweep, also of a service, takes it up again unless you take its label %s away; a machine of a fleet takes it away itself", screen.CleanLine(p.Labels[0]))
 			}
 		}
 		return err
@@ -64,7 +66,7 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		defer database.Close()
 		stopped, err := database.Stop(ctx, name, p.Key(ctx, key), "")
 		if stopped {
-			a.UI.Printf("Asked the machine that has %s of %s to end its run.\n", screen.CleanLine(key), screen.CleanLine(name))
+			a.UI.Printf("Asked the machine that has %s of %s to end its run. Then the issue has no pick-up label any more; `ralph retry %s` has it worked again.\n", screen.CleanLine(key), screen.CleanLine(name), screen.CleanLine(key))
 		}
 		if stopped || err != nil {
 			return err

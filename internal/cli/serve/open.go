@@ -79,6 +79,7 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { observe(e); traces.Observe(e) }, a.Host.Observe, people.Ended
 	if s.joined != nil {
 		shared := s.joined.Journal(name, p.Journal)
+		c.Run.StopUnlabels = true // another machine's planner would go on with it at once
 		c.Run.Store, c.Observe = shared, func(e journal.Event) { observe(e); traces.Observe(e); shared.Observe(e) }
 	}
 	workers, err := pool.New(c)

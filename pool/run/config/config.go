@@ -88,6 +88,7 @@ type Config struct {
 	Reconcile      time.Duration  // between looks at the issue while its run is on; default 30 s
 	ProgressReport time.Duration  // a run that lasts longer is reported as being worked; default 30 s
 	StopGrace      time.Duration  // for agents to end after a stop; default 30 s
+	StopUnlabels   bool           // an issue whose run a person stops loses its pick-up label
 	KeepRuns       int            // run folders kept for each issue; default 20
 
 	// Count counts what commits change, for reports. Default: none are counted.
