@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -10,7 +12,7 @@ import (
 func TestFleetStop(t *testing.T) {
 	t.Parallel()
 	f := newFleetScene(t, 1)
-	agent := strings.Replace(fleetAgent, "say begin\n", "say begin\n[ \"$RALPH_ISSUE_KEY\" != issue-01 ] || exec sleep 1000\n", 1)
+	agent := strings.Replace(fleetAgent, "say begin\n", "say begin\nwhile [ $RALPH_ISSUE_KEY = issue-01 ] && [ ! -e \"$E2E_LOG.over\" ]; do sleep 0.1; done\n", 1)
 	if err := os.WriteFile(f.path("agent"), []byte(agent), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +25,7 @@ func TestFleetStop(t *testing.T) {
 		return n
 	}
 	f.startAll(t)
+	t.Cleanup(func() { _ = os.WriteFile(f.path("log.over"), nil, 0o600) }) // the machines wait for their agents
 	asker := &fleetMachine{name: "asker", folder: f.machines[0].folder}
 	others := f.remotes["shop"].clone(t)
 	const key = "issue-01"
@@ -40,5 +43,26 @@ func TestFleetStop(t *testing.T) {
 	await(t, "a run of another issue", func() bool { return begun("issue-02") == 1 })
 	if n := ask[int](t, f, "SELECT count(*) FROM river_job WHERE args ->> 'project' = 'shop' AND args ->> 'key' = '"+key+"'"); n != 1 || begun(key) != 1 {
 		t.Errorf("what was stopped was planned %d times, and has begun %d times", n, begun(key))
+	}
+}
+
+// A machine takes no more rows of a project than it can start, also when its limit for all projects is the smaller one, or changes.
+func TestFleetParallelOfAllProjects(t *testing.T) {
+	t.Parallel()
+	f := newFleetScene(t, 1)
+	m := f.machines[0]
+	list, err := os.ReadFile(filepath.Join(string(m.folder), "serve.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for total := 1; total <= 3; total++ {
+		m.folder.write(t, "serve.yaml", fmt.Sprintf("parallel: %d\n%s", total, list))
+		if total == 1 {
+			f.start(t, m)
+		}
+		want := min(total, 2)
+		await(t, fmt.Sprintf("the machine to take %d of %d", want, total), func() bool {
+			return ask[int](t, f, "SELECT coalesce(max((projects ->> 'shop')::integer), 0) FROM ralph_machine") == want
+		})
 	}
 }

@@ -91,7 +91,7 @@ func (j *joined) leave() {
 }
 
 // take has the fleet work an open project; served: people look at it here.
-func (j *joined) take(parts *service.Parts, name, repository string, c config.Config, served bool) {
+func (j *joined) take(parts *service.Parts, name, repository string, c config.Config, parallel int, served bool) {
 	agents := []string{c.Agent}
 	for _, other := range c.Fallback {
 		agent, _, _ := strings.Cut(other, ":")
@@ -100,7 +100,7 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 		}
 	}
 	p := fleet.Project{
-		Name: name, Repository: repository, Pool: parts.Pool, Claims: parts.Claims, Parallel: c.Parallel, Poll: c.Poll, Limit: c.FleetParallel,
+		Name: name, Repository: repository, Pool: parts.Pool, Claims: parts.Claims, Parallel: parallel, Poll: c.Poll, Limit: c.FleetParallel,
 		Account: "account " + cmp.Or(c.FleetAccount, strings.Join(agents, "+")), AccountLimit: c.FleetAccountParallel,
 	}
 	if shared, ok := parts.Store.(*fleet.Journal); ok {

@@ -21,8 +21,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// openProject opens a project as `ralph work` would.
-func (s *serving) openProject(ctx context.Context, a *compose.App, name string, observe func(journal.Event)) (_ *service.Parts, err error) {
+// openProject opens a project as `ralph work` would. A machine of a fleet works so many issues of it at the same time.
+func (s *serving) openProject(ctx context.Context, a *compose.App, name string, parallel int, observe func(journal.Event)) (_ *service.Parts, err error) {
 	if s.joined != nil {
 		a.Clock = s.joined.Now
 	}
@@ -105,7 +105,7 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 		}
 	}
 	if s.joined != nil {
-		s.joined.take(parts, name, repositoryOf(ctx, a, p), p.Config, s.listen != "none" && !s.metricsOnly)
+		s.joined.take(parts, name, repositoryOf(ctx, a, p), p.Config, parallel, s.listen != "none" && !s.metricsOnly)
 	}
 	return parts, nil
 }

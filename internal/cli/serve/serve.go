@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -269,29 +270,29 @@ func (s *serving) projects() (list []service.Project, total int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		return []service.Project{{Name: filepath.Base(top), Load: s.loader(config.Project{Name: filepath.Base(top), Repo: top})}}, 0, nil
+		return []service.Project{{Name: filepath.Base(top), Load: s.loader(config.Project{Name: filepath.Base(top), Repo: top}, 0)}}, 0, nil
 	}
 	file, err := config.ReadService(s.file, s.Host.Env, s.Choices())
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, p := range file.Projects {
-		list = append(list, service.Project{Name: p.Name, Load: s.loader(p)})
+		list = append(list, service.Project{Name: p.Name, Load: s.loader(p, file.Parallel)})
 	}
 	return list, file.Parallel, nil
 }
 
-// loader reads the configuration of a project.
-func (s *serving) loader(p config.Project) func(context.Context) (service.Setup, error) {
+// loader reads the configuration of a project. total is how many issues of all projects are worked at the same time; 0: any number.
+func (s *serving) loader(p config.Project, total int) func(context.Context) (service.Setup, error) {
 	return func(ctx context.Context) (service.Setup, error) {
 		a := *s.App // a project's .env changes the environment
 		a.Repo, a.Project = p.Repo, &p
-		setup, err := s.read(ctx, &a, p.Name)
+		setup, err := s.read(ctx, &a, p.Name, total)
 		return setup, s.explained(err)
 	}
 }
 
-func (s *serving) read(ctx context.Context, a *compose.App, name string) (service.Setup, error) {
+func (s *serving) read(ctx context.Context, a *compose.App, name string, total int) (service.Setup, error) {
 	if info, err := os.Stat(a.Repo); err != nil || !info.IsDir() {
 		return service.Setup{}, fmt.Errorf("%s is not a folder", a.Repo)
 	}
@@ -313,11 +314,15 @@ func (s *serving) read(ctx context.Context, a *compose.App, name string) (servic
 	live := []string{"parallel", "poll"}
 	if s.joined != nil {
 		live = nil
+		if total > 0 { // it would keep rows from other machines that it cannot start
+			c.Parallel = min(c.Parallel, total)
+			values["parallel"] = strconv.Itoa(c.Parallel)
+		}
 	}
 	return service.Setup{
 		Repo: top, Values: values, Live: live, Parallel: c.Parallel, Poll: c.Poll,
 		Open: func(ctx context.Context, observe func(journal.Event)) (*service.Parts, error) {
-			parts, err := s.openProject(ctx, a, name, observe)
+			parts, err := s.openProject(ctx, a, name, c.Parallel, observe)
 			return parts, s.explained(err)
 		},
 	}, nil
