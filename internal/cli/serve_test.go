@@ -168,8 +168,13 @@ func TestServeInFleet(t *testing.T) {
 	defer end()
 	m := newMachine(t)
 	database := "--database=" + server.Database(t)
-	if got := m.run(t, nil, "fleet", "status", database); got.status != 2 || !strings.Contains(got.stderr, "prepare it with: ralph fleet migrate") {
+	if got := m.run(t, nil, "fleet", "status", database); got.status != 2 || !strings.Contains(got.stderr, "prepare it with: ralph fleet migrate --database") {
 		t.Errorf("before it is prepared: status %d: %s", got.status, got.stderr)
+	}
+	m.write(t, "a database", strings.TrimPrefix(database, "--database="))
+	byFile := "--database-file=" + filepath.Join(m.repo, "a database")
+	if got := m.run(t, nil, "fleet", "status", byFile); got.status != 2 || !strings.Contains(got.stderr, "ralph fleet migrate --database-file 'ROOT/repo/a database'\n") {
+		t.Errorf("before it is prepared, by a file: status %d: %s", got.status, got.stderr)
 	}
 	if got := m.run(t, nil, "fleet", "migrate", database); got.status != 0 {
 		t.Fatalf("status %d: %s", got.status, got.stderr)

@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/fleet"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 const fleetLong = `Machines that run "ralph serve --database URL" with the same PostgreSQL database work the same projects together: one plans a
@@ -53,7 +54,7 @@ func (o *Member) Flags(cmd *cobra.Command) {
 func OpenProject(ctx context.Context, a *compose.App, p *compose.Parts, o Member) (*fleet.Database, string, error) {
 	d, err := Open(ctx, a, o.Options)
 	if err == nil && d != nil {
-		if err = Hint(d.Check(ctx)); err != nil {
+		if err = o.Hint(d.Check(ctx)); err != nil {
 			d.Close()
 			d = nil
 		}
@@ -144,7 +145,7 @@ func migrateFleet(ctx context.Context, a *compose.App, o Options) error {
 	if err == nil && len(done) == 0 {
 		a.UI.Printf("The database is up to date.\n")
 	}
-	return Hint(err)
+	return o.Hint(err)
 }
 
 func showFleet(ctx context.Context, a *compose.App, o Options) error {
@@ -153,12 +154,12 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 		return err
 	}
 	defer d.Close()
-	if err := Hint(d.Check(ctx)); err != nil {
+	if err := o.Hint(d.Check(ctx)); err != nil {
 		return err
 	}
 	look, err := d.Look(ctx)
 	if err != nil {
-		return Hint(err)
+		return o.Hint(err)
 	}
 	machines := [][]string{{"MACHINE", "PID", "ROLES", "SINCE", "PROJECTS"}}
 	names := map[string]string{}
@@ -214,14 +215,27 @@ func missingRole(machines []fleet.Machine) string {
 	return ""
 }
 
+// prepare is the command that prepares the database. It shows no password.
+func (o Options) prepare() string {
+	switch address := strings.ToLower(o.url); {
+	case o.file != "":
+		return "ralph fleet migrate --database-file " + git.Quote(o.file)
+	case o.url == "":
+		return "ralph fleet migrate"
+	case strings.Contains(address, "password"), strings.Count(address, ":") > 1:
+		return "ralph fleet migrate --database ADDRESS, with the address that you gave"
+	}
+	return "ralph fleet migrate --database " + git.Quote(o.url)
+}
+
 // Hint says what to do about an error of the database, where that is known.
-func Hint(err error) error {
+func (o Options) Hint(err error) error {
 	hint := fleet.Remedy(err)
 	switch {
 	case errors.Is(err, fleet.ErrNewer):
 		hint = "put the newer ralph in place; `ralph version` says which this is"
 	case errors.Is(err, fleet.ErrNotMigrated):
-		hint = "prepare it with: ralph fleet migrate"
+		hint = "prepare it with: " + o.prepare()
 	}
 	if hint != "" {
 		return &exit.Error{Status: exit.Usage, Err: err, Hint: hint}

@@ -70,7 +70,7 @@ func join(ctx context.Context, a *compose.App, o fleetOptions, log *slog.Logger)
 	f, err := fleet.Start(ctx, fleet.Config{Database: d, Roles: named, Plan: roles["planner"], Work: roles["worker"], TTL: a.Host.FleetLife, Log: log})
 	if err != nil {
 		d.Close()
-		return nil, fleetdb.Hint(err)
+		return nil, o.Hint(err)
 	}
 	return &joined{Fleet: f, database: d, roles: roles}, nil
 }
