@@ -105,7 +105,7 @@ var ErrOtherRepository = errors.New("two repositories of the fleet have the same
 func Start(ctx context.Context, c Config) (*Fleet, error) {
 	host, _ := os.Hostname()
 	c.Name = cmp.Or(c.Name, host, "unknown")
-	c.TTL, c.Tick = cmp.Or(c.TTL, 30*time.Second), cmp.Or(c.Tick, time.Second)
+	c.TTL, c.Tick = cmp.Or(c.TTL, lifeTime), cmp.Or(c.Tick, time.Second)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	f := &Fleet{c: c, db: c.Database, id: fmt.Sprintf("%.40s/%d/%s", c.Name, os.Getpid(), rand.Text()[:8]), projects: map[string]*served{}, rows: map[int64]bool{}, outage: outage{log: c.Log}}
 	if err := f.db.Check(ctx); err != nil {
@@ -150,7 +150,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 
 // maxAhead is how far a machine's clock may be from the database's without a warning. Leases and claims go by the database's;
 // reports and times to try again go by the machine's.
-const maxAhead = 30 * time.Second
+const maxAhead, lifeTime = 30 * time.Second, 30 * time.Second // lifeTime is the default of Config.TTL
 
 // Now is the time by which the claims of all machines have to expire: the database's.
 func (f *Fleet) Now() time.Time { return f.clock.Now() }

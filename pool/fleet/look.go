@@ -13,12 +13,13 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
-// Machine is a process that lives.
+// Machine is a process that lives, or died a short time ago.
 type Machine struct {
 	ID, Name string
 	PID      int
 	Roles    []string
 	Since    time.Time      // when the process joined the fleet
+	Silent   time.Duration  // since its last heartbeat
 	Projects map[string]int // what it plans, shows or works, and how many issues of each it works at the same time at most
 }
 
@@ -38,11 +39,11 @@ type Look struct {
 	Issues   []Issue
 }
 
-// Look lists machines and open rows. Machines that died less than a minute ago may still be there.
+// Look lists machines and open rows. Machines that died less than half a minute ago may still be there, and all for as long after a start of the server.
 func (d *Database) Look(ctx context.Context) (l Look, err error) {
-	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], `SELECT id, name, pid, roles, since,
+	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], `SELECT id, name, pid, roles, since, now() - expires_at + make_interval(secs => $1),
 		(SELECT coalesce(jsonb_object_agg(project, 0), '{}') FROM jsonb_object_keys(repositories) AS project) || projects
-		FROM ralph_machine WHERE `+alive+" ORDER BY name, since, id", time.Minute.Seconds()); err != nil {
+		FROM ralph_machine WHERE `+alive+" ORDER BY name, since, id", lifeTime.Seconds()); err != nil {
 		return l, err
 	}
 	if l.Paused, err = d.paused(ctx); err != nil {

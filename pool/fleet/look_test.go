@@ -34,3 +34,37 @@ func TestLookListsProjects(t *testing.T) {
 		}
 	}
 }
+
+// A machine that died is listed as silent first, and then not at all: it leaves no row.
+func TestDeadMachineGoes(t *testing.T) {
+	t.Parallel()
+	p := planner(t, lifeTime, nil, 0)
+	look := func() (silent map[string]time.Duration) {
+		l, err := p.f.db.Look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		silent = map[string]time.Duration{}
+		for _, m := range l.Machines {
+			silent[m.ID] = m.Silent
+		}
+		return silent
+	}
+	const dead = "INSERT INTO ralph_machine (id, name, projects, rows, expires_at) VALUES ('dead', 'm', '{}', '{}', now() + make_interval(secs => $1)) ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at"
+	if _, err := p.f.db.exec(t.Context(), dead, 10); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(); got["dead"] < 20*time.Second || got[p.f.id] >= 16*time.Second || len(got) != 2 {
+		t.Errorf("silent %v", got)
+	}
+	if _, err := p.f.db.exec(t.Context(), dead, -10); err != nil {
+		t.Fatal(err)
+	}
+	f := &Fleet{c: Config{TTL: time.Millisecond}, db: p.f.db} // the server may have started a moment ago
+	if err := planningOf(f, p.s).reap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(); got["dead"] != 0 || len(got) != 1 {
+		t.Errorf("silent later %v", got)
+	}
+}

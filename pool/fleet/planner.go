@@ -247,9 +247,12 @@ type slot struct {
 	Key string
 }
 
-// reap replaces dead rows, and frees their slots, once nobody holds the claim of their issue any more. It changes River's table
+// reap forgets dead machines, replaces dead rows, and frees their slots, once nobody holds the claim of their issue any more. It changes River's table
 // itself: River has no heartbeat, and leaves such a row running.
 func (p *planning) reap(ctx context.Context) error {
+	if _, err := p.f.db.exec(ctx, "DELETE FROM ralph_machine WHERE NOT "+alive, p.f.c.TTL.Seconds()); err != nil {
+		return err
+	}
 	list, err := query(ctx, p.f.db, pgx.RowToStructByPos[dead], `SELECT id, attempt, args FROM river_job WHERE kind = '`+kind+`' AND queue = $2 AND state = 'running'
 		AND NOT EXISTS (SELECT 1 FROM ralph_machine m WHERE m.id = attempted_by[cardinality(attempted_by)] AND `+alive+`
 			AND (river_job.id = ANY(m.rows) OR attempted_at > now() - make_interval(secs => $1)))`,

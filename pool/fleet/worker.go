@@ -24,11 +24,8 @@ type worker struct {
 	f *Fleet
 }
 
-// How long a row waits until it is fetched again.
-const (
-	soon  = time.Second     // another machine may have a free slot
-	later = 5 * time.Second // the limits of all machines are reached
-)
+// How long a row waits until it is fetched again: soon where another machine may have a free slot, later at the limits of all machines.
+const soon, later = time.Second, 5 * time.Second
 
 // snooze lets the row wait about as long; its slot is free meanwhile, and no attempt is used.
 func snooze(d time.Duration) error {

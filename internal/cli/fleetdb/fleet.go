@@ -148,6 +148,9 @@ func migrateFleet(ctx context.Context, a *compose.App, o Options) error {
 	return o.Hint(err)
 }
 
+// silent is longer than living machines are: two heartbeats are missing.
+const silent = 16 * time.Second
+
 func showFleet(ctx context.Context, a *compose.App, o Options) error {
 	d, err := mustOpen(ctx, a, o)
 	if err != nil {
@@ -172,6 +175,9 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 			works = append(works, name)
 		}
 		slices.Sort(works)
+		if m.Silent > silent {
+			m.Name += fmt.Sprintf(" (silent for %s)", m.Silent.Round(time.Second))
+		}
 		names[m.ID] = fmt.Sprintf("%s (pid %d)", m.Name, m.PID)
 		machines = append(machines, []string{m.Name, strconv.Itoa(m.PID), strings.Join(m.Roles, ","), screen.Ago(m.Since, time.Now()), cmp.Or(strings.Join(works, ", "), "-")})
 	}
