@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/importer"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
@@ -94,6 +95,9 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 	if err == nil {
 		// It need not survive a power loss: the index says the same.
 		err = t.store(func(rec *record.Record) { rec.Making = false }, false)
+	}
+	if t.rec.Start == s.Trusted() {
+		err = importer.OfBase(err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.discard())

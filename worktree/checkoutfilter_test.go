@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
 // TestFilterThatAnAgentHasAskedFor: the user has a filter, and the first attempt commits attributes that put it on files
@@ -173,6 +175,32 @@ ln -s project/tools link; cp bin/git-lfs project/tools; echo git-lfs > project/.
 			}
 			if got := f.read(f.dir, "z.f"); err == nil && got != test.file {
 				t.Errorf("z.f is %q, want %q", got, test.file)
+			}
+		})
+	}
+}
+
+// TestMachineLacks: what git says of the machine while it checks out the base counts. The commits of an agent could put the same words
+// into its mouth.
+func TestMachineLacks(t *testing.T) { // not parallel: the configuration is the process's
+	for name, private := range map[string]bool{"linked": false, "private": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.sh(f.dir, "sh", "-ec", `echo '*.f filter=f' > .gitattributes; echo a > y.f; git add -A; git commit -qm base`)
+			in := f.private("k", "r1")
+			in.sh("echo more > more.txt; git add -A; git commit -qm work")
+			f.imported(in.tree)
+			f.remove(in.tree)
+			global := filepath.Join(realDir(t), "gitconfig")
+			f.sh("", "git", "config", "-f", global, "filter.f.smudge", "echo 'fatal: write error: No space left on device' >&2; false")
+			f.sh("", "git", "config", "-f", global, "filter.f.required", "true")
+			t.Setenv("GIT_CONFIG_GLOBAL", global)
+			for key, want := range map[string]bool{"other": true, "k": false} {
+				s := f.spec(key, "r2")
+				s.Private = private
+				if _, err := f.repo.Add(t.Context(), s); err == nil || importer.Starved(err) != want {
+					t.Errorf("%s: %v; the machine lacks something: %v, want %v", key, err, !want, want)
+				}
 			}
 		})
 	}

@@ -42,18 +42,31 @@ func Passing(err error) bool {
 	return ok && strings.Contains(files.Error(), noRoom)
 }
 
-// Starved reports that the system itself refused what was asked of it, because the machine lacks room, memory, processes or files.
-// No text decides: an agent may have written it.
+// Starved reports that the machine lacks room, memory, processes or files: the system itself refused what was asked of it, or the
+// error is of [OfBase]. No other text decides: an agent may have written it.
 func Starved(err error) bool {
-	return slices.ContainsFunc([]error{
+	_, said := errors.AsType[*baseError](err)
+	return said || slices.ContainsFunc([]error{
 		unix.ENOSPC, unix.EDQUOT, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS,
 	}, func(cause error) bool { return errors.Is(err, cause) })
 }
 
+// OfBase marks the failure of a git command that has seen files of the base only, if git says that the machine lacks something.
+func OfBase(err error) error {
+	if failed, ok := errors.AsType[*git.Error](err); ok && lacks(failed.Stderr) {
+		return &baseError{err}
+	}
+	return err
+}
+
+type baseError struct{ error }
+
+func (e *baseError) Unwrap() error { return e.error }
+
 // killed reports that a signal ended a program: git itself ends with at most 128.
 func killed(code int) bool { return code < 0 || code > 128 && code <= 128+64 }
 
-// lacks reports that a program says what the machine lacks. Text may be an agent's, so it only makes an import wait.
+// lacks reports that a program says what the machine lacks. Text may be an agent's; see [Starved].
 func lacks(text string) bool {
 	text = strings.ToLower(text)
 	for _, words := range []string{
