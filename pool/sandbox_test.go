@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -489,4 +490,40 @@ func TestNoticesAreReported(t *testing.T) {
 			t.Errorf("%v", res.Record.Warnings)
 		}
 	}
+}
+
+// breaking is a binding of whose sandboxes the first breaks from which commits are imported.
+type breaking struct {
+	binding
+	broken *atomic.Pointer[breakingBox]
+}
+
+func (b breaking) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := b.binding.Open(ctx, spec)
+	return &breakingBox{box, b.broken}, err
+}
+
+type breakingBox struct {
+	sandboxes.Sandbox
+	broken *atomic.Pointer[breakingBox]
+}
+
+func (b *breakingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if slices.Contains(cmd.Argv, "ralph-import") && b.broken.CompareAndSwap(nil, b) || b.broken.Load() == b {
+		return sandboxes.Exit{}, errors.New("its first process was killed")
+	}
+	return b.Sandbox.Exec(ctx, cmd)
+}
+
+// A run goes on in the sandbox that takes the place of one that broke.
+func TestSandboxThatBreaks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Sandboxes = breaking{newBinding(nil), new(atomic.Pointer[breakingBox])}
+	f.Config.Run.Gate = lines("true")
+	f.issue("a")
+	if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded {
+		t.Errorf("%+v", rec.Verdict)
+	}
+	f.clean()
 }

@@ -113,7 +113,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	x.addSecrets()
 	defer x.addSecrets() // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
-		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Box, Prompt: prompt, Before: before,
+		Agent: agent.Agent, Options: agent.Options, Next: turns.Next, Sandbox: x.space.Present(), Prompt: prompt, Before: before,
 		Import:    func(ctx context.Context) (loop.Work, error) { return x.importWork(ctx, s) },
 		Accept:    func(ctx context.Context) error { return x.accept(ctx, s) },
 		Verify:    func(ctx context.Context) error { return x.verifyWork(ctx, s) },

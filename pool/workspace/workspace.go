@@ -124,6 +124,22 @@ func (w *Workspace) open(ctx context.Context) error {
 	return nil
 }
 
+// Present is the sandbox that is open when it is used: Take replaces one that broke.
+func (w *Workspace) Present() sandboxes.Sandbox { return present{w} }
+
+type present struct{ w *Workspace }
+
+func (p present) Workdir() string { return p.w.Box.Workdir() }
+
+func (p present) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if p.w.Box == nil {
+		return sandboxes.Exit{}, sandboxes.ErrClosed
+	}
+	return p.w.Box.Exec(ctx, cmd)
+}
+
+func (p present) Close(ctx context.Context) error { return p.w.Box.Close(ctx) }
+
 // home is the home for the sandbox, and whether it is to be filled.
 func (w *Workspace) home(ctx context.Context) (dir string, fill bool) {
 	if w.filled != nil {
