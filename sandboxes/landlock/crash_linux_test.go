@@ -51,7 +51,7 @@ func TestNothingOutlivesTheSupervisor(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := <-failed; err == nil || !strings.Contains(err.Error(), "has ended by itself") {
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "has ended by itself (signal: killed") {
 		t.Errorf("Exec gives %v", err)
 	}
 	if left := processesOf(t, "sleep\x001000"); len(left) > 0 && slices.ContainsFunc(left, func(pid int) bool {

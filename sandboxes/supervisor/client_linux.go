@@ -52,11 +52,12 @@ type Commands struct {
 type Client struct {
 	process  *os.Process
 	conn     *net.UnixConn
-	stderr   *proc.Tail    // what the supervisor writes when it crashes
-	gone     chan struct{} // closed when its process has ended
-	heard    chan struct{} // closed when it will say no more
-	patient  bool          // it is given time to end by itself
-	hello    time.Duration // how long it may take to serve its role
+	stderr   *proc.Tail       // what the supervisor writes when it crashes
+	gone     chan struct{}    // closed when its process has ended
+	exit     *os.ProcessState // how, once gone is closed
+	heard    chan struct{}    // closed when it will say no more
+	patient  bool             // it is given time to end by itself
+	hello    time.Duration    // how long it may take to serve its role
 	common   Commands
 	commands sandboxes.Commands
 
@@ -143,7 +144,7 @@ func (c *Client) guard(stderr *os.File, started chan<- error, start func() (*os.
 	started <- nil
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(c.stderr, stderr) })
-	_, _ = p.Wait()
+	c.exit, _ = p.Wait()
 	_, _ = c.conn.CloseRead(), c.conn.CloseWrite() // what it has said last, such as why it failed, can still be read
 	reading.Wait()                                 // nobody else holds the other end
 	_ = stderr.Close()
@@ -215,10 +216,16 @@ func (c *Client) hear(buf []byte) (event, error) {
 func (c *Client) died(err error) error {
 	_ = c.process.Kill()
 	<-c.gone
-	if line, _, _ := strings.Cut(strings.TrimSpace(c.stderr.String()), "\n"); line != "" {
+	if line := c.lastWords(); line != "" {
 		return fmt.Errorf("its first process ended (%s): %w", line, err)
 	}
 	return fmt.Errorf("its first process ended: %w", err)
+}
+
+// lastWords is the line with which a supervisor that has crashed begins to say why.
+func (c *Client) lastWords() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(c.stderr.String()), "\n")
+	return line
 }
 
 // Kill kills the supervisor and waits for its end.

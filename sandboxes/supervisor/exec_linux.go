@@ -19,8 +19,20 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// ErrEnded is returned by Exec when the supervisor has ended although nobody has closed it.
-var ErrEnded = errors.New("the sandbox has ended by itself: its first process was killed, perhaps for lack of memory")
+// ErrEnded is returned by Exec when the supervisor has ended although nobody has closed it. It is wrapped with how that ended.
+var ErrEnded = errors.New("the sandbox has ended by itself")
+
+// endedError says how the supervisor has ended. Its process is gone.
+func (c *Client) endedError() error {
+	how := c.exit.String()
+	if how == "signal: killed" {
+		how += ", perhaps for lack of memory"
+	}
+	if line := c.lastWords(); line != "" {
+		how += ": " + line
+	}
+	return fmt.Errorf("%w (%s)", ErrEnded, how)
+}
 
 // listen passes on events until the supervisor ends. An event that belongs to no command is dropped.
 func (c *Client) listen() {
@@ -50,7 +62,7 @@ func (c *Client) listen() {
 	defer c.mu.Unlock()
 	c.over = true
 	for _, p := range c.waiting {
-		p.ended <- ErrEnded
+		p.ended <- c.endedError()
 	}
 }
 
@@ -123,7 +135,7 @@ func (c *Client) wait() (uint64, *pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
-		return 0, nil, ErrEnded
+		return 0, nil, c.endedError()
 	}
 	c.next++
 	p := &pending{ended: make(chan error, 1)}
@@ -178,7 +190,7 @@ func (c *Client) because(err error) error {
 	select {
 	case <-c.heard:
 		if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, os.ErrClosed) {
-			return ErrEnded
+			return c.endedError()
 		}
 	default:
 	}
