@@ -38,7 +38,7 @@ func TestDeathAfterDeathEndsWithAPerson(t *testing.T) {
 	if last := runs[len(runs)-1].Verdict; !last.Final || last.Outcome != journal.Interrupted {
 		t.Errorf("%+v", last)
 	}
-	if text := f.text("a"); strings.Count(text, "**ralph: ") != 1 || !strings.Contains(text, "ralph died, at the end of 10 failures in a row") || f.labels("a") == "" {
+	if text := f.text("a"); strings.Count(text, "**ralph: ") != 1 || !strings.Contains(text, "the run was cut off, at the end of 10 failures in a row") || f.labels("a") == "" {
 		t.Errorf("reported:\n%s", text)
 	}
 }

@@ -186,7 +186,7 @@ func notStarted(r journal.Record) string {
 }
 
 func died(r journal.Record) string {
-	return fmt.Sprintf("ralph died, at the end of %s in a row", plural.Of(r.Facts.Failures+1, "failure"))
+	return fmt.Sprintf("the run was cut off, at the end of %s in a row", plural.Of(r.Facts.Failures+1, "failure"))
 }
 
 // nextByItself is what comes next where ralph waits for nobody.

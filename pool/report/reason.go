@@ -27,7 +27,7 @@ func Reason(r journal.Reason) string {
 	case journal.ReasonMoved:
 		return "somebody else moved the branch: " + r.Detail
 	case journal.ReasonCrash:
-		return "ralph died at stage " + r.Detail
+		return "the run was cut off at stage " + r.Detail + ", and its end not recorded" // ralph died, or could not write its journal
 	case journal.ReasonIssue:
 		return r.Unfit.Sentence()
 	case journal.ReasonVerify:
@@ -53,7 +53,7 @@ func Reason(r journal.Reason) string {
 	case journal.ReasonPublish:
 		return "publish: " + r.Detail
 	case journal.ReasonWorktreeLost:
-		return "ralph died before it had published, and the worktree is gone; the commits are on the branch"
+		return "the run was cut off before it had published, and its worktree is gone; the commits are on the branch"
 	case journal.ReasonExit:
 		return "the command ended with status " + r.Detail
 	}

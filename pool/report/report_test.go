@@ -349,7 +349,7 @@ func TestReasonsAndSkips(t *testing.T) {
 		{journal.ReasonAsked, "", "stopped by a person"},
 		{journal.ReasonClaimLost, "", "the claim was lost to another ralph"},
 		{journal.ReasonMoved, "it is at b", "somebody else moved the branch: it is at b"},
-		{journal.ReasonCrash, "work", "ralph died at stage work"},
+		{journal.ReasonCrash, "work", "the run was cut off at stage work, and its end not recorded"},
 		{journal.ReasonDisk, "d", "d"},
 		{journal.ReasonOpen, "d", "d"},
 		{journal.ReasonLoop, "d", "d"},
@@ -358,7 +358,7 @@ func TestReasonsAndSkips(t *testing.T) {
 		{journal.ReasonVerify, "make: exit status 2", "the gate does not pass on a clean checkout of the commits: make: exit status 2"},
 		{journal.ReasonRebasedGate, "main: make", "the gate does not pass after the rebase onto main: make"},
 		{journal.ReasonPublish, "d", "publish: d"},
-		{journal.ReasonWorktreeLost, "", "ralph died before it had published, and the worktree is gone; the commits are on the branch"},
+		{journal.ReasonWorktreeLost, "", "the run was cut off before it had published, and its worktree is gone; the commits are on the branch"},
 		{journal.ReasonExit, "3", "the command ended with status 3"},
 		{"of-a-later-ralph", "d", "d"},
 	} {
