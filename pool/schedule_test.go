@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,6 +181,33 @@ func TestDrain(t *testing.T) {
 	}
 	g.idle()
 	g.clean()
+}
+
+// closable is a journal that can be closed.
+type closable struct {
+	*store
+	closed atomic.Bool
+}
+
+func (s *closable) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	if s.closed.Load() {
+		return nil, errors.New("database is closed")
+	}
+	return s.store.Find(ctx, q)
+}
+
+// After Drain the journal may be closed: a sweep does not read it.
+func TestSweepAfterDrain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	s := &closable{store: f.store}
+	f.Config.Run.Store = s
+	p := f.pool()
+	p.Drain()
+	s.closed.Store(true)
+	if got, err := p.Sweep(t.Context()); err != nil || !got.Interrupted {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // One run is stopped by its key; the others go on, and the work is kept.

@@ -54,9 +54,10 @@ func (s Summary) Count(outcomes ...journal.Outcome) int {
 // ended. With keys it works only these. All sweeps of a pool share its limit.
 //
 // It first recovers runs that a crash has left on this host. The base is pinned when it starts. Once Kill or Drain was called or ctx
-// has ended, it lists nothing, looks up no key, and returns without an error: Summary.Interrupted says so.
+// has ended, it lists nothing, looks up no key, and returns without an error: Summary.Interrupted says so. A sweep that begins after
+// that recovers nothing either.
 func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
-	if p.life.Err() != nil {
+	if p.life.Err() != nil || p.isDraining() {
 		return Summary{Interrupted: true}, nil
 	}
 	ctx, hard, done := p.call(ctx)
