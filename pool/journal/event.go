@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -84,6 +85,40 @@ type Event struct {
 	Elapsed   float64       `json:"elapsed_seconds,omitempty"`
 
 	sandboxes.About // EventWarning: of a notice whose Text it has
+}
+
+// LogValue is what the event says, without what every line of a run's log has.
+func (e Event) LogValue() slog.Value {
+	var out []slog.Attr
+	add := func(name, text string) {
+		if text != "" {
+			out = append(out, slog.String(name, text))
+		}
+	}
+	add("kind", string(e.Kind))
+	if e.Iteration > 0 {
+		out = append(out, slog.Int("iteration", e.Iteration))
+	}
+	add("stage", string(e.Stage))
+	add("place", string(e.Place))
+	add("source", e.Source)
+	add("text", e.Text)
+	add("outcome", string(e.Outcome))
+	if r := e.Reason; r != nil {
+		add("reason", string(r.Code))
+		add("detail", r.Detail)
+	}
+	if s := e.Skip; s != nil {
+		add("skip", string(s.Code))
+		add("detail", s.Detail)
+	}
+	if c := e.Check; c != nil {
+		out = append(out, slog.String("check", c.Command), slog.Int("exit", c.ExitCode))
+	}
+	if e.Elapsed > 0 {
+		out = append(out, slog.Float64("elapsed_seconds", e.Elapsed))
+	}
+	return slog.GroupValue(out...)
 }
 
 // Begins reports that a command of setup or gate, or one after the run, starts.
