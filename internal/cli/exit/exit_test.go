@@ -32,6 +32,7 @@ func TestExitStatus(t *testing.T) {
 		},
 		{"parked", t.Context(), &Error{Status: Parked, Err: errors.New("x")}, Problem{Status: 4, Message: "x"}},
 		{"refused", t.Context(), &tracker.RefusedError{Err: errors.New("x")}, Problem{Status: 4, Message: "tracker refuses: x"}},
+		{"refused without a cause", t.Context(), &tracker.RefusedError{}, Problem{Status: 4, Message: "tracker refuses, and gives no reason"}},
 		{"interrupted", t.Context(), fmt.Errorf("a: %w", ErrInterrupted), Problem{Status: 130, Message: "a: interrupted"}},
 		{"cancelled by the user", killed, context.Canceled, Problem{Status: 130, Message: "interrupted twice"}},
 		{"cancelled by something else", t.Context(), context.Canceled, Problem{Status: 1, Message: "context canceled"}},
