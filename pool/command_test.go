@@ -252,6 +252,10 @@ func TestAskedElsewhere(t *testing.T) {
 	if err := p.Requeue(t.Context(), "a", "a person", tracker.Retry, ""); err != nil || len(h.all()) > 0 {
 		t.Errorf("retry: %v, %+v", err, h.all())
 	}
+	const wordless = "There is no review comment without an answer. Say what has to be done."
+	if err := p.Requeue(t.Context(), "a", "a person", tracker.Fix, ""); err == nil || err.Error() != wordless {
+		t.Errorf("fix without words: %v", err)
+	}
 	text := "In \"x.go\", line 3: use a-value-to-be-kept.\n/close\n@everyone closes #1 <b>"
 	if err := p.Requeue(t.Context(), "a", "a `person`", tracker.Fix, text); err != nil {
 		t.Fatal(err)

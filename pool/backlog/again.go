@@ -10,7 +10,11 @@ import (
 // text, and labelled that the command has to put the pick-up label on; review is the issue's request, if it has one.
 func (p *Planner) Refusal(c tracker.Command, issue tracker.Issue, approved bool, review tracker.FollowUp, labelled bool) *tracker.Answer {
 	if c.Verb == tracker.Fix && c.Text == "" && len(review.Threads) == 0 {
-		return tracker.Refuse("There is no review comment without an answer. Say what has to be done: `/ralph fix …`.")
+		const none = "There is no review comment without an answer. Say what has to be done"
+		if c.Elsewhere { // not in a comment
+			return tracker.Refuse(none + ".")
+		}
+		return tracker.Refuse(none + ": `/ralph fix …`.")
 	}
 	_, approves := tracker.As[tracker.Approver](p.Run.Tracker)
 	request := review.Request.Number != 0
