@@ -68,8 +68,11 @@ func TestTools(t *testing.T) {
 				ecosystem.NoSetup: len(tool.Setup), ecosystem.NoGate: len(tool.Gate), ecosystem.NoHosts: len(tool.Hosts),
 				ecosystem.NoCaches: len(tool.Caches), ecosystem.NoReads: len(tool.Reads),
 			} {
-				if (n > 0) == (tool.Lacks[part] != "") {
-					t.Errorf("%s: %s has %d of %s, and says why it lacks them: %q", e.Name, tool.Name, n, part, tool.Lacks[part])
+				switch why := tool.Lacks[part]; {
+				case n == 0 && why == "":
+					t.Errorf("%s: %s has no %s: fill them in, or say in Lacks why there are none", e.Name, tool.Name, part)
+				case n > 0 && why != "":
+					t.Errorf("%s: %s has %d %s: remove from Lacks that there are none: %q", e.Name, tool.Name, n, part, why)
 				}
 			}
 		}
