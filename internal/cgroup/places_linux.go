@@ -23,16 +23,8 @@ func controllers() []string { return []string{"memory", "cpu", "pids"} }
 
 // Find tries where this process may make groups with limits.
 func Find() Places {
-	groups, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return nil
-	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil
-	}
 	found := make(Places)
-	for controller, own := range parsePlaces(groups, mounts) {
+	for controller, own := range ownPlaces() {
 		if controller != "" {
 			if usable(own.Dir, controllerFile(controller, false)) {
 				found[controller] = own
@@ -49,6 +41,18 @@ func Find() Places {
 		}
 	}
 	return found
+}
+
+func ownPlaces() Places {
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	return parsePlaces(groups, mounts)
 }
 
 // parsePlaces finds the folder of this process's group, by controller; "" is version 2.

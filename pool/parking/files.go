@@ -13,3 +13,10 @@ func Files(parallel int) int { return ownFiles + runFiles*parallel }
 func Fits(files uint64) int {
 	return max(1, (int(min(files, math.MaxInt32))-ownFiles)/runFiles)
 }
+
+// Processes and threads that ralph starts itself at the least, beyond those that it has at its start: for itself, and for each run.
+const ownProcesses, runProcesses = 4, 3
+
+// Processes is how many more processes and threads are needed to work this many issues at the same time. With less Go ends this
+// process: it needs a thread, and gets none. The programs of agents need more.
+func Processes(parallel int) int { return ownProcesses + runProcesses*parallel }

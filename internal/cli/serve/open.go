@@ -44,7 +44,7 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 	if err := work.Sweepable(ctx, p, c.Run.Publish); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(work.NoAgent(a, p, c.Run), work.EnoughFiles(c.Parallel)); err != nil {
+	if err := cmp.Or(work.NoAgent(a, p, c.Run), work.Enough(c.Parallel)); err != nil {
 		return nil, err
 	}
 	if err := c.Run.Sandboxes.Check(ctx); err != nil {

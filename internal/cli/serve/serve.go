@@ -141,7 +141,7 @@ func (s *serving) run() error {
 		return err
 	}
 	if total > 0 {
-		if err := work.EnoughFiles(total); err != nil {
+		if err := work.Enough(total); err != nil {
 			return err
 		}
 	}

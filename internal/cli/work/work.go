@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/cli/channels"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
@@ -107,7 +108,7 @@ func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []strin
 	for _, text := range hint.Estimated(c.Run) {
 		a.UI.Note("%s", text)
 	}
-	unable := cmp.Or(NoAgent(a, p, c.Run), EnoughFiles(c.Parallel))
+	unable := cmp.Or(NoAgent(a, p, c.Run), Enough(c.Parallel))
 	if dry {
 		if unable != nil {
 			a.UI.Warn(unable.Error())
@@ -246,14 +247,21 @@ func leftOut(s pool.Summary) error {
 	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s not worked", screen.Plural(n, "named issue"))}
 }
 
-// EnoughFiles refuses a number of workers that would run out of open files.
-func EnoughFiles(parallel int) error {
+// Enough refuses a number of workers that would run out of open files, or of processes.
+func Enough(parallel int) error {
 	limit, err := proc.OpenFiles()
-	if err != nil || parallel <= parking.Fits(limit) {
+	if err != nil {
 		return err
 	}
-	return exit.Usagef("--parallel %d needs %d open files and %d are allowed; use --parallel %d, or allow more with: ulimit -Hn %d",
-		parallel, parking.Files(parallel), limit, parking.Fits(limit), parking.Files(parallel)+1)
+	if parallel > parking.Fits(limit) {
+		return exit.Usagef("--parallel %d needs %d open files and %d are allowed; use --parallel %d, or allow more with: ulimit -Hn %d",
+			parallel, parking.Files(parallel), limit, parking.Fits(limit), parking.Files(parallel)+1)
+	}
+	if free, limited := cgroup.Free(); limited && free < parking.Processes(parallel) {
+		return exit.Usagef("--parallel %d needs %d more processes and threads at least, and the control group allows %d; allow more (pids.max; TasksMax= of "+
+			"a systemd unit, --pids-limit of a container), or use a lower --parallel", parallel, parking.Processes(parallel), free)
+	}
+	return nil
 }
 
 // onlyKey is the key of the only run.
