@@ -17,7 +17,7 @@ import (
 // TestStartsAhead: a sandbox uses the process that was started for its run, and one that none uses ends.
 func TestStartsAhead(t *testing.T) {
 	t.Parallel()
-	p, run := native.New(native.Config{}), filepath.Base(t.TempDir())+t.Name()
+	p, run := native.New(native.Config{}), filepath.Base(filepath.Dir(t.TempDir()))
 	done := p.Start(run)
 	before := firsts(t, run)
 	if len(before) != 1 {
@@ -60,7 +60,7 @@ func TestStartsAhead(t *testing.T) {
 // TestStartedProcessIsKilled: a sandbox opens also where the process that was started for it has ended since.
 func TestStartedProcessIsKilled(t *testing.T) {
 	t.Parallel()
-	p, run := native.New(native.Config{}), filepath.Base(t.TempDir())+t.Name()
+	p, run := native.New(native.Config{}), filepath.Base(filepath.Dir(t.TempDir()))
 	defer p.Start(run)()
 	pid, err := strconv.Atoi(strings.Split(firsts(t, run)[0], "/")[2])
 	if err != nil {
