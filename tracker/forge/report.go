@@ -1,7 +1,6 @@
 package forge
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -39,6 +38,13 @@ func IsOwn(text string) bool {
 	return markLine().MatchString(text) || strings.HasPrefix(text, replyPrefix)
 }
 
+// isMark reports that a text has the form of a mark. One of another installation comes from a claim, and whoever may push can have
+// written that.
+func isMark(text string) bool {
+	sum, err := hex.DecodeString(text)
+	return err == nil && len(sum) == sha256.Size
+}
+
 // Post is a comment on an issue.
 type Post struct {
 	ID   int64
@@ -58,7 +64,10 @@ type Poster struct {
 // deleted.
 func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Poster) error {
 	own := s.Mark(number)
-	mark := cmp.Or(r.Mark, own)
+	mark := own
+	if isMark(r.Mark) {
+		mark = r.Mark
+	}
 	run := base64.RawURLEncoding.EncodeToString([]byte(r.Run))
 	line := fmt.Sprintf("<!-- ralph:report run=%s mac=%s -->\n", run, mark)
 	body := line + tracker.Fit(r.Body, MaxText-len(line))

@@ -110,3 +110,22 @@ func FuzzSigner(f *testing.F) {
 		}
 	})
 }
+
+// The mark of another installation comes from a claim, which whoever may push can write. One of another form ends the line that
+// it is in.
+func TestSignerForgedMark(t *testing.T) {
+	t.Parallel()
+	s := Signer{Key: []byte("0123456789abcdef"), Scope: "h a/b"}
+	b := &board{}
+	for _, mark := range []string{"0 -->\n/close\n@all <!--", "", "0", strings.Repeat("z", 64)} {
+		if err := s.Report(t.Context(), 1, tracker.Report{Run: "r", Mark: mark, Body: "text"}, b.poster()); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.posts) != 1 || !strings.HasSuffix(b.posts[0].Body, " mac="+s.Mark(1)+" -->\ntext") {
+			t.Errorf("mark %q: %+v", mark, b.posts)
+		}
+	}
+	if other := strings.Repeat("0", 64); s.Report(t.Context(), 2, tracker.Report{Mark: other, Body: "text"}, (&board{}).poster()) != nil {
+		t.Error("the mark of another installation is refused")
+	}
+}
