@@ -74,7 +74,7 @@ func NewWorker(c Config) (*Worker, error) {
 	}
 	w.c.Run, w.disk = w.runner.Config(), w.runner.Spaces().Disk
 	w.choices = w.c.Run.Agents().Choices()
-	w.taker = &claims.Taker{Source: w.c.Claims, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Dead: w.runner.Dead, Emit: w.emit}
+	w.taker = &claims.Taker{Source: w.c.Claims, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Require: w.c.Require, Dead: w.runner.Dead, Emit: w.emit}
 	w.planner = &backlog.Planner{
 		Run: w.c.Run, Claims: w.c.Claims.Claims, Full: w.runner.Admission().Full,
 		Index:   &schedule.Index{Git: w.c.Run.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.c.Run.Repo.Remote()},

@@ -31,11 +31,12 @@ type Source interface {
 // Taker takes claims for the runs of a pool. It is safe for concurrent use.
 type Taker struct {
 	Source
-	Run    config.Config // with its defaults
-	Spaces *workspace.Config
-	Host   string                    // the name of this machine in records
-	Dead   func(journal.Record) bool // no process works on the run
-	Emit   func(journal.Event)
+	Run     config.Config // with its defaults
+	Spaces  *workspace.Config
+	Host    string                    // the name of this machine in records
+	Require []string                  // labels of the issues to work
+	Dead    func(journal.Record) bool // no process works on the run
+	Emit    func(journal.Event)
 }
 
 // Owner is the owner of a claim, unique to the call, for a run of the host.
@@ -95,7 +96,9 @@ func (t *Taker) OnBehalf(ctx context.Context, key string, claim *worktree.Claim)
 	if _, err := t.Run.Tracker.Get(ctx, key); publish.Unreachable(err) {
 		return false, err
 	}
-	failed := report.WritePending(ctx, t.Run.Tracker, key, d)
+	failed := report.WritePending(ctx, t.Run.Tracker, key, d, func(c tracker.Change) tracker.Change {
+		return t.Run.Labels.Own(c, t.Require, t.Run.Publish == journal.PublishMerge)
+	})
 	if _, away := errors.AsType[*tracker.UnavailableError](failed); away || failed != nil && ctx.Err() != nil {
 		return false, failed
 	}

@@ -55,6 +55,19 @@ func Change(l Labels, rec journal.Record) (c tracker.Change) {
 	return c
 }
 
+// Own is what of a change ralph makes at the end of a run: it sets none but its own labels, and reopens nothing. require are the
+// labels of issues to work, and merges says that runs may merge.
+func (l Labels) Own(c tracker.Change, require []string, merges bool) tracker.Change {
+	sets := []string{l.NeedsHuman, l.NeedsInfo, l.InReview, l.Failed}
+	takes := append(append(slices.Clone(sets), l.Claimed), require...)
+	return tracker.Change{AddLabels: among(c.AddLabels, sets), RemoveLabels: among(c.RemoveLabels, takes), Close: c.Close && merges}
+}
+
+// among are those of the labels that are in the list.
+func among(labels, list []string) []string {
+	return slices.DeleteFunc(slices.Clone(labels), func(label string) bool { return label == "" || !slices.Contains(list, label) })
+}
+
 // StillFit returns why an issue that is being worked does not qualify any more. A follow-up's issue has no pick-up label. The label
 // needs-human ends the run only if it was set after the run's start.
 func StillFit(l Labels, exclude []string, r journal.Record) func(tracker.Issue) tracker.Unfit {

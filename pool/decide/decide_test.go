@@ -456,3 +456,19 @@ func TestDelay(t *testing.T) {
 		}
 	}
 }
+
+// A change that somebody else may have written sets no label but ralph's, and takes off no other than those and the required ones.
+func TestOwnChange(t *testing.T) {
+	t.Parallel()
+	l := Labels{NeedsHuman: "human", NeedsInfo: "info", InReview: "review", Claimed: "claimed"}
+	c := tracker.Change{
+		AddLabels: []string{"admin", "human", "", "claimed", "no-human"}, RemoveLabels: []string{"admin", "claimed", "no-human", ""}, Close: true, Reopen: true,
+	}
+	want := tracker.Change{AddLabels: []string{"human"}, RemoveLabels: []string{"claimed", "no-human"}}
+	if diff := cmp.Diff(want, l.Own(c, []string{"no-human"}, false)); diff != "" {
+		t.Error(diff)
+	}
+	if !l.Own(c, nil, true).Close {
+		t.Error("a run that may merge closes nothing")
+	}
+}

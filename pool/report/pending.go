@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -17,14 +18,23 @@ type Pending struct {
 	Change tracker.Change `json:"change"`
 }
 
-// WritePending writes the report and makes the change of labels that a claim's record lists.
-func WritePending(ctx context.Context, t tracker.Tracker, key string, d worktree.ClaimRecord) (err error) {
+// WritePending writes the report and makes the change of labels that a claim's record lists. Whoever may push can have written the
+// record: its text is quoted, and the change may only be one that ralph itself makes.
+func WritePending(ctx context.Context, t tracker.Tracker, key string, d worktree.ClaimRecord, may func(tracker.Change) tracker.Change) (err error) {
 	var left Pending
 	if err := json.Unmarshal(d.Pending, &left); err != nil {
 		return fmt.Errorf("its claim does not say what: %w", err)
 	}
-	if left.Report != "" {
-		err = t.Report(ctx, key, tracker.Report{Run: d.Run, Mark: d.Mark, Body: left.Report})
+	if !journal.IsID(d.Run) {
+		return fmt.Errorf("its claim names no run, but %q", d.Run)
 	}
-	return errors.Join(err, t.Change(ctx, key, left.Change))
+	if left.Report != "" {
+		body := fmt.Sprintf("**ralph: %s**\n\nThe machine that worked on this has ended before it could report. By its claim, it is %s, and its report was:\n\n%s\n",
+			tracker.QuoteLine(d.Outcome, line), tracker.QuoteLine(d.Host, line), tracker.Quote(left.Report, pendingMax))
+		err = t.Report(ctx, key, tracker.Report{Run: d.Run, Mark: d.Mark, Body: body})
+	}
+	return errors.Join(err, t.Change(ctx, key, may(left.Change)))
 }
+
+// pendingMax is how much of another machine's report is quoted, in bytes.
+const pendingMax = 30_000
