@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -367,5 +368,29 @@ func TestStoppedElsewhere(t *testing.T) {
 				t.Errorf("worked again: %+v", r.Verdict)
 			}
 		})
+	}
+}
+
+// Whoever may push can write claims without number, of holders that have died. They delay no sweep for long.
+func TestManyStrayClaims(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	const n = 45
+	dead := f.git(f.repo, "commit-tree", "-m", `{"version":1,"nonce":"A","generation":1,"holder":{"owner":"x","run":"r","expires":"2020-01-01T00:00:00Z"}}`, "HEAD^{tree}")
+	for i := range n {
+		f.git(f.repo, "update-ref", fmt.Sprintf("refs/ralph/claims/stray-%d", i), dead)
+	}
+	f.git(f.repo, "update-ref", "refs/ralph/claims/no$key", dead)
+	for _, want := range []int{n - 20, n - 40, 0} {
+		if s := f.sweep(t.Context()); len(s.Broken) > 0 {
+			t.Errorf("the sweep says %+v", s.Broken)
+		}
+		if left := strings.Count(f.git(f.repo, "for-each-ref", "refs/ralph/claims/stray-*"), "stray-"); left != want {
+			t.Errorf("%d claims are left, want %d", left, want)
+		}
+	}
+	if f.git(f.repo, "for-each-ref", "refs/ralph/claims/no$key") == "" {
+		t.Error("the ref of somebody else is gone")
 	}
 }

@@ -44,22 +44,30 @@ func (t *Taker) RemoveStrays(ctx context.Context, open []journal.Record, note fu
 			t.Emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: n.Text, About: n.About})
 		}
 	}
-	old := 0
+	released := 0
 	for key, c := range claims {
+		if released == releasedAtOnce {
+			break
+		}
+		id, forget := "", false
 		switch {
 		case c.Waits && !c.Gone && c.Holder.Place == t.place():
 			known, err := t.Find(ctx, c.Holder.Run)
-			if known == nil && err == nil { // the run cannot continue
-				err = t.releaseStray(ctx, key, c.Holder.Run, false)
+			if known != nil || err != nil { // the run can continue
+				note(key, err)
+				continue
 			}
-			note(key, err)
+			id = c.Holder.Run
 		case !c.Gone || c.Err != nil:
+			continue
 		case c.Holder.Run != "" || c.Record.Pending != nil:
-			note(key, t.releaseStray(ctx, key, "", false))
-		case c.Broken, old < forgottenAtOnce && !c.Record.At.IsZero() && time.Since(c.Record.At) > recordLife: // its record expires
-			old++
-			note(key, t.releaseStray(ctx, key, "", true))
+		case c.Broken, !c.Record.At.IsZero() && time.Since(c.Record.At) > recordLife: // its record expires
+			forget = true
+		default:
+			continue
 		}
+		released++
+		note(key, t.releaseStray(ctx, key, id, forget))
 	}
 	return nil
 }
@@ -73,10 +81,12 @@ func (t *Taker) tidy(ctx context.Context, claims map[string]worktree.ClaimState)
 	}, func(key, text string) { t.Emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) })
 }
 
-// recordLife is how long the record of an issue's runs stays on its claim. By then every clone's backlog shows the outcome.
 const (
-	recordLife      = 30 * 24 * time.Hour
-	forgottenAtOnce = 20 // records that one sweep removes
+	// recordLife is how long the record of an issue's runs stays on its claim. By then every clone's backlog shows the outcome.
+	recordLife = 30 * 24 * time.Hour
+	// releasedAtOnce is how many claims one sweep releases. Each takes a push, and whoever may push can write claims without number.
+	// Later sweeps release the others.
+	releasedAtOnce = 20
 )
 
 // releaseStray releases the claim of a dead holder; forget removes its record, too. id is the run that the claim waits for, or

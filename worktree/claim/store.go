@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
 // Config says where claims are.
@@ -242,7 +242,7 @@ func (s *Store) List(ctx context.Context) (map[string]State, error) {
 	}
 	states := map[string]State{}
 	for key, message := range messages {
-		if strings.Contains(key, "/") { // a ref of somebody else's
+		if refname.CheckKey(key) != nil { // a ref of somebody else's
 			continue
 		}
 		states[key] = s.state(key, message)
