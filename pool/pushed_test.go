@@ -197,7 +197,7 @@ func TestAnsweredQuestionOfADeadMachine(t *testing.T) {
 type approving struct{ *forge }
 
 func (approving) Approved(_ context.Context, _ tracker.Issue, label string) (string, error) {
-	return "ralph", &tracker.UnapprovedError{Kind: tracker.LabelUntrusted, Label: label}
+	return "ralph", &tracker.UnapprovedError{Kind: tracker.LabelUntrusted, Label: label, Why: tracker.OwnAccount}
 }
 
 // A run that a command has asked for, and for which ralph itself has set the label, is published by another machine, and the

@@ -2,6 +2,7 @@ package backlog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -49,15 +50,19 @@ func (p *Planner) Outdated(f tracker.FollowUp, issue tracker.Issue, past Past, k
 func (p *Planner) Unapproved(ctx context.Context, issue tracker.Issue, past Past) (*journal.Skip, error) {
 	asked, label := past.Tally.Asked, p.Require[0]
 	approver, ok := tracker.As[tracker.Approver](p.Run.Tracker)
-	if !ok || asked != nil && past.Approved {
+	if !ok {
 		return nil, nil
 	}
-	if asked != nil && asked.Labelled {
+	if asked != nil && asked.Labelled && !past.Approved {
 		return &journal.Skip{Code: journal.SkipEdited, Detail: label}, nil
 	}
 	_, err := approver.Approved(ctx, issue, label)
 	if err == nil || publish.Unreachable(err) {
 		return nil, err
+	}
+	// Whoever may push can have written what a claim knows: it approves only what has ralph's own label.
+	if by, is := errors.AsType[*tracker.UnapprovedError](err); is && by.Why == tracker.OwnAccount && asked != nil && past.Approved {
+		return nil, nil
 	}
 	return &journal.Skip{Code: journal.SkipUnapproved, Detail: err.Error()}, nil
 }

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,7 +48,7 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 	}
 	by := account(set.Actor)
 	if err := t.People.Approve(ctx, by, tracker.LabelUntrusted, name); err != nil {
-		return by.Name, err
+		return by.Name, t.own(ctx, by, err)
 	}
 	for _, e := range events {
 		if e.GetEvent() != "renamed" || e.GetCreatedAt().Before(set.GetCreatedAt().Time) {
@@ -69,6 +70,20 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 		return by.Name, err
 	}
 	return by.Name, t.bodyApproved(ctx, number, since, name)
+}
+
+// own says of an untrusted account that it is ralph's own.
+func (t *Tracker) own(ctx context.Context, by forge.Account, err error) error {
+	if why, is := errors.AsType[*tracker.UnapprovedError](err); is {
+		self, failed := t.Identity(ctx)
+		if failed != nil {
+			return failed
+		}
+		if self.ID == by.ID {
+			why.Why = tracker.OwnAccount
+		}
+	}
+	return err
 }
 
 // lastSet finds the event by which the issue has the label now; nil when there is none.

@@ -52,7 +52,7 @@ func TestApproved(t *testing.T) {
 		"by a deleted account":           {steps{label("nobody")}, "ghost", "who has no write permission"},
 		"by a bot":                       {steps{label("helper[bot]")}, "helper[bot]", "(id 4001), who is a bot that is not listed"},
 		"by a listed bot":                {steps{label("friend[bot]")}, "friend[bot]", ""},
-		"by ralph":                       {steps{label(githubtest.Bot)}, githubtest.Bot, "is a bot that is not listed"},
+		"by ralph":                       {steps{label(githubtest.Bot)}, githubtest.Bot, "is ralph's own account"},
 		"a person named like a bot":      {steps{label("fake-bot")}, "fake-bot", "who has no write permission"},
 		"never labelled":                 {steps{}, "", "it is not known who set the label"},
 		"label was removed":              {steps{label("ada"), unlabel}, "", "it is not known who set the label"},
