@@ -18,9 +18,13 @@ const (
 // leaves one out too many.
 func Shown(text string) (string, int) {
 	text, count := Clean(text)
+	var code []span
+	if count == 0 { // else the page has been made of another text
+		code = codeIn(text)
+	}
 	var b strings.Builder
 	from := 0
-	for code := codeIn(text); ; {
+	for {
 		n := strings.Index(text[from:], commentStart)
 		if n < 0 {
 			return b.String() + text[from:], count
@@ -29,7 +33,7 @@ func Shown(text string) (string, int) {
 		for len(code) > 0 && code[0].to <= at {
 			code = code[1:]
 		}
-		if len(code) > 0 && code[0].from < at {
+		if len(code) > 0 && code[0].from <= at {
 			b.WriteString(text[from:code[0].to])
 			from = code[0].to
 			continue
@@ -49,44 +53,65 @@ func Shown(text string) (string, int) {
 type span struct{ from, to int }
 
 var (
-	// Only where one of these is may what follows an empty line be HTML.
-	htmlStart = pattern.Lazy(`(?i)<(?:[!?]|/?(?:pre|script|style|textarea)\b)`)
+	// Only where one of these is may what follows an empty line be HTML, or not be shown.
+	htmlStart = pattern.Lazy(`(?i)<(?:[!?]|/?(?:iframe|math|noembed|noframes|noscript|object|plaintext|pre|rp|script|select|style|svg|template|textarea|title|xmp)\b)`)
+	// In a tag that is left open may all that follows be an attribute.
+	wholeTags = pattern.Lazy(`^(?:[^<]|<[^a-zA-Z/<]|</?[a-zA-Z][^<>"'=]*>|<[a-zA-Z][\w-]*(?:\s+[\w:-]+(?:="[^"<>]*"|='[^'<>]*'|=[^\s"'=<>]+)?)*\s*/?>)*<?$`)
 	// Such an item begins even below a paragraph.
 	itemStart = pattern.Lazy(`^[-*+] (?:\[[ xX]\] )?`)
 	// A comment of one line opens nothing.
 	wholeComment = pattern.Lazy(`^<!--[^<>]+-->$`)
 	// Ticks in the description of a block of ticks would make it none.
 	fenceStart = pattern.Lazy("^(?:(```+)[^`]*|(~~~+).*)$")
+	// A page draws such a block, and shows no comment of it.
+	drawn = pattern.Lazy("(?i)[&\\\\]|^[`~]+\\W*(?:actdiag|blockdiag|bpmn|bytefield|c4plantuml|d2|dbml|diagramsnet|ditaa|erd|excalidraw|geojson|graphviz|json:table|math|" +
+		"mermaid|nomnoml|nwdiag|packetdiag|pikchr|plantuml|rackdiag|seqdiag|stl|structurizr|svgbob|symbolator|tikz|topojson|umlet|vega|wavedrom|wireviz)")
+	// What these begin, or end, is not the same on all pages: a block that may be an item's, a quote of GitLab's, and a formula.
+	unclear = pattern.Lazy("^(?: {1,3}(?:```|~~~)| {0,3}>>>|[ >]*\\$\\$)")
+	// GitLab makes a block of what is between two such lines.
+	frontMatter = pattern.Lazy(`^(?:.*coding:.*)?\s*(?:---|\+\+\+|;;;)`)
 )
 
 // codeIn finds what every Markdown page shows as code: blocks between fences, and spans between ticks in lines that begin a paragraph or
 // an item of a list, where no HTML can be open.
 func codeIn(text string) (out []span) {
-	fence, opened, blank, at := "", 0, true, 0
+	if frontMatter().MatchString(text) {
+		return nil
+	}
+	fence, shows, opened, blank, html, at := "", false, 0, true, false, 0
 	for line := range strings.Lines(text) {
 		begin, row := at, strings.TrimRight(line, "\n")
 		at += len(line)
-		switch m := fenceStart().FindStringSubmatch(row); {
+		m := fenceStart().FindStringSubmatch(row)
+		html = html && !blank
+		switch {
 		case fence != "":
-			if closes(row, fence) {
-				out, fence = append(out, span{opened, at}), ""
+			if closes(row, fence) && shows {
+				out = append(out, span{opened, at})
 			}
-		case blank && m != nil:
-			fence, opened = m[1]+m[2], begin
+			if closes(row, fence) {
+				fence = ""
+			}
+		case m != nil && !html:
+			fence, shows, opened = m[1]+m[2], !drawn().MatchString(row), at // no page shows what stands behind the fence
+		case m != nil, unclear().MatchString(row):
+			return out
 		default:
 			kept, item := 0, len(itemStart().FindString(row))
-			if blank || item > 0 {
+			if blank || item > 0 && !html {
 				for _, s := range spansIn(row[item:]) {
 					out, kept = append(out, span{begin + item + s.from, begin + item + s.to}), item+s.to
 				}
 			}
-			if htmlStart().MatchString(row[kept:]) && !wholeComment().MatchString(row) {
+			whole := wholeComment().MatchString(row)
+			if left := row[kept:]; !whole && (htmlStart().MatchString(left) || !wholeTags().MatchString(left)) {
 				return out
 			}
+			html = html || strings.HasPrefix(strings.TrimLeft(row, " "), "<") && !whole
 		}
 		blank = fence == "" && strings.Trim(row, " \t") == ""
 	}
-	if fence != "" {
+	if fence != "" && shows {
 		out = append(out, span{opened, len(text)})
 	}
 	return out
@@ -98,12 +123,13 @@ func closes(row, fence string) bool {
 	return len(row)-len(strings.TrimLeft(row, " ")) < 4 && len(end) >= len(fence) && strings.Trim(end, fence[:1]) == ""
 }
 
-// spansIn finds the code spans in a paragraph's first line, up to what may make them none.
+// spansIn finds the code spans in a paragraph's first line, up to what may make them none: HTML, an escape, a formula, and the
+// address, title or name of a link.
 func spansIn(row string) (out []span) {
 	if row == "" || !isLetter(row[0]) && (row[0] != '`' || ticks(row) > 2) || strings.Contains(row, "|") {
 		return nil
 	}
-	for at := 0; at < len(row) && row[at] != '<' && row[at] != '\\'; {
+	for at := 0; at < len(row) && !strings.ContainsRune("<\\]$", rune(row[at])); {
 		n := ticks(row[at:])
 		if n == 0 {
 			at++
@@ -113,7 +139,8 @@ func spansIn(row string) (out []span) {
 		for end < len(row) && ticks(row[end:]) != n {
 			end += max(1, ticks(row[end:]))
 		}
-		if end == len(row) {
+		word := row[strings.LastIndexByte(row[:at], ' ')+1 : at]
+		if end == len(row) || strings.ContainsAny(word, ":./@") {
 			break
 		}
 		out = append(out, span{at, end + n})

@@ -39,6 +39,28 @@ func TestShown(t *testing.T) {
 		"in a quote of an item":             "- > ` a\n` " + hidden + " `",
 		"between ticks of two numbers":      "Say ` b\n2. ` " + hidden + " `",
 		"below a fence after another's end": "<!-- a\n-->\n\n```\n" + hidden + "\n```",
+		"in an item in an HTML block":       "<div>\n- Say `" + hidden + "`\n</div>",
+		"in a fence in an HTML block":       "<div>\n\n<b>\n```\n" + hidden + "\n```",
+		"below a fence within a paragraph":  "Steps:\n```\n\n```\n" + hidden + "\n```",
+		"below a fence of a quote":          "a\n> ```\n\n```\nb\n```\n" + hidden + "\n\n```\n```",
+		"below a fence with three spaces":   "   ```\n\n```\n" + hidden + "\n```",
+		"below an end that shows no more":   "```\n```\u200b\n\n```\n" + hidden + "\n```",
+		"below a line end that is none":     "x\u2028\u2028```\n" + hidden + "\n```",
+		"in a title of a link":              "Say [a](b \" ` \") " + hidden + " `",
+		"after the name of a link":          "Say [a][ `] " + hidden + " `\n\n[ `]: /b",
+		"after an address":                  "See https://a.b/` " + hidden + " `",
+		"in a formula":                      "Say $a ` % " + hidden + " ` b$",
+		"behind a fence":                    "```html " + hidden + "\n```",
+		"in an attribute":                   "<a title='\n\nSay `" + hidden + "`\n\n'>",
+		"in an attribute of a quote":        "> <a title=\n\n```\n" + hidden + "\n```\n\n>",
+		"in an attribute of a strange name": "<a x'=\" y' z>\n\nSay `" + hidden + "`\n\n\">",
+		"in an attribute of a second tag":   "<<a title='\n\nSay `" + hidden + "`\n\n'>",
+		"in a title":                        "<title>\n\nSay `" + hidden + "`\n\n</title>",
+		"in a diagram":                      "```mermaid\n" + hidden + "\n```",
+		"in a diagram with settings":        "~~~ Mermaid {a}\n" + hidden + "\n~~~",
+		"below front matter":                "---\n\n~~~\n---\n" + hidden + "\n~~~",
+		"below front matter with a coding":  "# coding: a\n---\n\n~~~\n---\n" + hidden + "\n~~~",
+		"below a quote of GitLab's":         ">>>\n\n```\n>>>\n" + hidden + "\n```",
 	} {
 		if got, n := tracker.Shown(text); strings.Contains(got, "HIDDEN") || n < len("HIDDEN") {
 			t.Errorf("%s: %q, %d", name, got, n)
@@ -52,12 +74,15 @@ func TestShown(t *testing.T) {
 		"a list":              "Do this:\n- Remove `<!-- a -->`.\n- [ ] `<!-- b -->` has to go\n* and `<!-- c -->`",
 		"ticks at once":       "`<!-- a -->` has to go",
 		"ticks, not at first": "One.\n\nRemove `<!-- a -->`.",
+		"ticks in signs":      "Remove (`<!-- a -->`) and **`<!-- b -->`**.",
+		"a fence below text":  "Steps:\n```html\n<!-- a -->\n```\n- so:\n```\n<!-- b -->\n```",
+		"a fence in details":  "<details open>\n<summary a=\"'\">x < y</summary>\n\n```html\n<!-- a -->\n```\n</details>",
 	} {
 		if got, n := tracker.Shown(text); got != text || n != 0 {
 			t.Errorf("%s: %q, %d", name, got, n)
 		}
 	}
-	if got, n := tracker.Shown("a\u200b\n<!-- ä -->\n\n```\n<!-- b -->\n```\n"); got != "a\n<!-- … -->\n\n```\n<!-- b -->\n```\n" || n != 4 {
+	if got, n := tracker.Shown("a\r\n<!-- ä -->\r\n```\r\n<!-- b -->\r\n```\n"); got != "a\n<!-- … -->\n```\n<!-- b -->\n```\n" || n != 3 {
 		t.Errorf("%q, %d", got, n)
 	}
 }
