@@ -499,6 +499,11 @@ type breaking struct {
 }
 
 func (b breaking) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	home, err := os.MkdirTemp(filepath.Dir(spec.Worktree), "home-")
+	if err != nil {
+		return nil, err
+	}
+	spec.Env = append(slices.Clip(spec.Env), "HOME="+home)
 	box, err := b.binding.Open(ctx, spec)
 	return &breakingBox{box, b.broken}, err
 }
@@ -515,15 +520,14 @@ func (b *breakingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxe
 	return b.Sandbox.Exec(ctx, cmd)
 }
 
-// A run goes on in the sandbox that takes the place of one that broke.
+// A run goes on in the sandbox that takes the place of one that broke, with what setup has put into its home.
 func TestSandboxThatBreaks(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.Config.Run.Sandboxes = breaking{newBinding(nil), new(atomic.Pointer[breakingBox])}
-	f.Config.Run.Gate = lines("true")
+	f.Config.Run.Setup, f.Config.Run.Gate = lines("touch ~/made"), lines("test -e ~/made")
 	f.issue("a")
-	if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded {
-		t.Errorf("%+v", rec.Verdict)
+	if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded || len(rec.Facts.Iterations) != 1 {
+		t.Errorf("%d iterations, %+v", len(rec.Facts.Iterations), rec.Verdict)
 	}
-	f.clean()
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -205,7 +206,20 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 		s.Tip, s.Commits = work.Tip, work.Commits
 		_ = x.save(ctx, *s) // the next stage tries again
 	}
-	return work, nil
+	if !x.space.Bare() || len(x.c.Setup) == 0 {
+		return work, nil
+	}
+	checks, err := loop.RunGate(ctx, loop.Config{Sandbox: x.space.Box, Gate: x.c.Setup, Timers: x.c.Timers, Interrupt: x.stop.Done})
+	switch {
+	case x.stopped(ctx):
+		return work, nil
+	case err == nil && !(journal.Verification{Checks: checks}).Passed():
+		err = errors.New("a command did not pass")
+	}
+	if err != nil {
+		err = fmt.Errorf("set up the sandbox that replaces one that broke: %w", err)
+	}
+	return work, err
 }
 
 // storeSaid stores the tip at which the agent says that it is done: if its checks are cut short, the next run needs no agent for them.

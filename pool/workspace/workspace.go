@@ -49,6 +49,7 @@ type Workspace struct {
 	full    error              // of the last import, which met a full disk; nil: it did not
 	room    int64              // how much it left, where there is least
 	lost    []sandboxes.Notice // warnings of a sandbox that broke
+	bare    bool               // another took its place, whose home lacks what setup had put there
 	unsaved error              // which uncommitted files the last import could not save; nil: none
 
 	changes   string   // the folder in the sandbox with what the layers below the worktree do not have; empty: there is none
@@ -126,6 +127,13 @@ func (w *Workspace) open(ctx context.Context) error {
 
 // Present is the sandbox that is open when it is used: Take replaces one that broke.
 func (w *Workspace) Present() sandboxes.Sandbox { return present{w} }
+
+// Bare reports, once, that setup has to run again: Take has replaced a sandbox that broke.
+func (w *Workspace) Bare() bool {
+	bare := w.bare && !w.skip && w.Box != nil
+	w.bare = false
+	return bare
+}
 
 type present struct{ w *Workspace }
 
@@ -213,6 +221,7 @@ func (w *Workspace) Take(ctx context.Context) error {
 	if w.Box != nil && errors.Is(err, importer.ErrInside) && !errors.Is(err, worktree.ErrLate) && limited.Err() == nil {
 		w.lost = w.Shut(ctx) // it broke, and another one shows the same files
 		if failed := w.Open(limited); failed == nil {
+			w.bare, w.skip = true, w.skip && w.warmth != nil
 			got, err = w.Tree.Import(limited, w.inside)
 		}
 	}
