@@ -67,18 +67,19 @@ var (
 	drawn = pattern.Lazy("(?i)[&\\\\]|^[`~]+\\W*(?:actdiag|blockdiag|bpmn|bytefield|c4plantuml|d2|dbml|diagramsnet|ditaa|erd|excalidraw|geojson|graphviz|json:table|math|" +
 		"mermaid|nomnoml|nwdiag|packetdiag|pikchr|plantuml|rackdiag|seqdiag|stl|structurizr|svgbob|symbolator|tikz|topojson|umlet|vega|wavedrom|wireviz)")
 	// What these begin, or end, is not the same on all pages: a block that may be an item's, a quote of GitLab's, and a formula.
-	unclear = pattern.Lazy("^(?: {1,3}(?:```|~~~)| {0,3}>>>|[ >]*\\$\\$)")
+	unclear   = pattern.Lazy("^(?: {1,3}(?:```|~~~)| {0,3}>>>|[ >]*\\$\\$)")
+	emptyLine = pattern.Lazy(`\n[ \t]*(?:\n|$)`)
 	// GitLab makes a block of what is between two such lines.
 	frontMatter = pattern.Lazy(`^(?:.*coding:.*)?\s*(?:---|\+\+\+|;;;)`)
 )
 
-// codeIn finds what every Markdown page shows as code: blocks between fences, and spans between ticks in lines that begin a paragraph or
-// an item of a list, where no HTML can be open.
+// codeIn finds what every Markdown page shows as it is: blocks between fences, spans between ticks in lines that begin a paragraph or an
+// item of a list, where no HTML can be open, and the start of a comment without an end within text.
 func codeIn(text string) (out []span) {
 	if frontMatter().MatchString(text) {
 		return nil
 	}
-	fence, shows, opened, blank, html, at := "", false, 0, true, false, 0
+	fence, shows, opened, blank, html, plain, at := "", false, 0, true, false, true, 0
 	for line := range strings.Lines(text) {
 		begin, row := at, strings.TrimRight(line, "\n")
 		at += len(line)
@@ -103,10 +104,16 @@ func codeIn(text string) (out []span) {
 					out, kept = append(out, span{begin + item + s.from, begin + item + s.to}), item+s.to
 				}
 			}
+			left := row[kept:]
+			plain = plain || blank || item > 0
+			if n := strings.IndexAny(left, "<]"); n >= 0 && plain && !html && begins(row[item:]) && unclosed(text[begin+kept+n:]) {
+				out, left = append(out, span{begin + kept + n, begin + kept + n + 1}), left[:n]+left[n+len(commentStart):]
+			}
 			whole := wholeComment().MatchString(row)
-			if left := row[kept:]; !whole && (htmlStart().MatchString(left) || !wholeTags().MatchString(left)) {
+			if !whole && (htmlStart().MatchString(left) || !wholeTags().MatchString(left)) {
 				return out
 			}
+			plain = plain && !strings.ContainsAny(left, "<]")
 			html = html || strings.HasPrefix(strings.TrimLeft(row, " "), "<") && !whole
 		}
 		blank = fence == "" && strings.Trim(row, " \t") == ""
@@ -126,7 +133,7 @@ func closes(row, fence string) bool {
 // spansIn finds the code spans in a paragraph's first line, up to what may make them none: HTML, an escape, a formula, and the
 // address, title or name of a link.
 func spansIn(row string) (out []span) {
-	if row == "" || !isLetter(row[0]) && (row[0] != '`' || ticks(row) > 2) || strings.Contains(row, "|") {
+	if !begins(row) || strings.Contains(row, "|") {
 		return nil
 	}
 	for at := 0; at < len(row) && !strings.ContainsRune("<\\]$", rune(row[at])); {
@@ -140,13 +147,27 @@ func spansIn(row string) (out []span) {
 			end += max(1, ticks(row[end:]))
 		}
 		word := row[strings.LastIndexByte(row[:at], ' ')+1 : at]
-		if end == len(row) || strings.ContainsAny(word, ":./@") {
+		if end == len(row) || strings.Trim(word, "(\"'*_~") != "" {
 			break
 		}
 		out = append(out, span{at, end + n})
 		at = end + n
 	}
 	return out
+}
+
+// begins reports a line of which the first word is text or code, so that no block begins there.
+func begins(row string) bool {
+	return row != "" && (isLetter(row[0]) || row[0] == '`' && ticks(row) < 3)
+}
+
+// unclosed reports that a text begins like a comment, which does not end in its paragraph, where every page shows it then.
+func unclosed(text string) bool {
+	paragraph := text
+	if end := emptyLine().FindStringIndex(text); end != nil {
+		paragraph = text[:end[0]]
+	}
+	return strings.HasPrefix(text, commentStart) && !strings.Contains(paragraph, commentEnd) && strings.Count(paragraph, commentStart) == 1
 }
 
 func isLetter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }

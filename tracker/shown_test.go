@@ -55,6 +55,13 @@ func TestShown(t *testing.T) {
 		"in an attribute of a quote":        "> <a title=\n\n```\n" + hidden + "\n```\n\n>",
 		"in an attribute of a strange name": "<a x'=\" y' z>\n\nSay `" + hidden + "`\n\n\">",
 		"in an attribute of a second tag":   "<<a title='\n\nSay `" + hidden + "`\n\n'>",
+		"at the end of an HTML block":       "<div>\nx <!-- HIDDEN",
+		"in an attribute in text":           "Say <a title='<!-- HIDDEN'>",
+		"in a declaration in text":          "Say <!A\nb <!-- HIDDEN >",
+		"in a title in text":                "Say [a](b\nc \"<!-- HIDDEN\")",
+		"in a later line without an end":    "x\n<!-- HIDDEN",
+		"in an item without an end":         "- <!-- HIDDEN",
+		"in a paragraph of two lines":       "x <!-- HIDDEN\nb -->",
 		"in a title":                        "<title>\n\nSay `" + hidden + "`\n\n</title>",
 		"in a diagram":                      "```mermaid\n" + hidden + "\n```",
 		"in a diagram with settings":        "~~~ Mermaid {a}\n" + hidden + "\n~~~",
@@ -76,6 +83,7 @@ func TestShown(t *testing.T) {
 		"ticks, not at first": "One.\n\nRemove `<!-- a -->`.",
 		"ticks in signs":      "Remove (`<!-- a -->`) and **`<!-- b -->`**.",
 		"a fence below text":  "Steps:\n```html\n<!-- a -->\n```\n- so:\n```\n<!-- b -->\n```",
+		"a start in text":     "It fails.\nIt ends at `<!--` for ever.\n\nSteps: <!-- x\n\n- and <!-- y",
 		"a fence in details":  "<details open>\n<summary a=\"'\">x < y</summary>\n\n```html\n<!-- a -->\n```\n</details>",
 	} {
 		if got, n := tracker.Shown(text); got != text || n != 0 {
