@@ -22,7 +22,8 @@ func TestFailedSweepIsLogged(t *testing.T) {
 	}
 	type record struct {
 		Level, Message, Time, Run, Issue, Outcome, Reason, Detail string
-		Event                                                     struct{ Kind, Stage string }
+		Kind                                                      string `json:"event.kind"`
+		Stage                                                     string `json:"event.stage"`
 	}
 	said := map[string]record{}
 	for line := range strings.Lines(got.stderr) {
@@ -33,7 +34,7 @@ func TestFailedSweepIsLogged(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Level == "" || r.Time == "" || r.Message == "" {
 			t.Errorf("%v: %s", err, line)
 		}
-		said[r.Message+" "+r.Event.Kind+" "+r.Event.Stage] = r
+		said[r.Message+" "+r.Kind+" "+r.Stage] = r
 	}
 	for _, want := range []string{"sweep started  ", "event started ", "event stage prepare", "event stage work", "event iteration ", "event ended "} {
 		if _, ok := said[want]; !ok {
