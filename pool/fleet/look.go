@@ -39,7 +39,8 @@ type Look struct {
 	Issues   []Issue
 }
 
-// Look lists machines and open rows. Machines that died less than half a minute ago may still be there, and all for as long after a start of the server.
+// Look lists machines and open rows. A machine that has died may be there for half a minute more, since a start of the server if that was
+// later.
 func (d *Database) Look(ctx context.Context) (l Look, err error) {
 	if l.Machines, err = query(ctx, d, pgx.RowToStructByPos[Machine], `SELECT id, name, pid, roles, since, now() - expires_at + make_interval(secs => $1),
 		(SELECT coalesce(jsonb_object_agg(project, 0), '{}') FROM jsonb_object_keys(repositories) AS project) || projects

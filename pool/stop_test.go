@@ -1,0 +1,229 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// A pool that drains ends what is on, and starts nothing more, in this sweep and in later ones.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	g.Config.Parallel = 1
+	g.issue("a")
+	g.issue("b")
+	p := g.pool()
+	wait := g.begin(t.Context(), p)
+	first := g.next(1)[0]
+	p.Drain()
+	g.goOn("a", "b")
+	s := wait()
+	if r := g.only(s); r.Key != first || r.Verdict.Outcome != journal.Succeeded || !s.Interrupted {
+		t.Errorf("%+v", s)
+	}
+	if s, err := p.Sweep(t.Context()); err != nil || len(s.Runs) != 0 || !s.Interrupted {
+		t.Errorf("a drained pool worked: %+v, %v", s, err)
+	}
+	g.idle()
+	g.clean()
+}
+
+// closable is a journal that can be closed.
+type closable struct {
+	*store
+	closed atomic.Bool
+}
+
+func (s *closable) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	if s.closed.Load() {
+		return nil, errors.New("database is closed")
+	}
+	return s.store.Find(ctx, q)
+}
+
+// After Drain the journal may be closed: a sweep does not read it.
+func TestSweepAfterDrain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	s := &closable{store: f.store}
+	f.Config.Run.Store = s
+	p := f.pool()
+	p.Drain()
+	s.closed.Store(true)
+	if got, err := p.Sweep(t.Context()); err != nil || !got.Interrupted {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// One run is stopped by its key; the others go on, and the work is kept.
+func TestStopOneRun(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	g.issue("a")
+	g.issue("b")
+	p := g.pool()
+	if p.Stop("a") || len(p.Running()) != 0 {
+		t.Error("something runs before the sweep")
+	}
+	wait := g.begin(t.Context(), p)
+	g.next(2)
+	if p.Stop("none") {
+		t.Error("an unknown run was stopped")
+	}
+	for _, r := range p.Running() {
+		if r.Run == "" || r.Title != "Do "+r.Key || r.Started.IsZero() {
+			t.Errorf("running: %+v", r)
+		}
+	}
+	if !p.Stop("a") {
+		t.Error("it was not running")
+	}
+	if key := g.wait(g.ended, 1, "ended")[0]; key != "a" {
+		t.Errorf("%s ended", key)
+	}
+	g.goOn("b")
+	s := wait()
+	if got := outcomes(s); got["a"] != journal.Interrupted || got["b"] != journal.Succeeded || s.Interrupted {
+		t.Errorf("%v", got)
+	}
+	if r := g.runs("a")[0]; r.Verdict.Reason.Code != journal.ReasonAsked || r.Verdict.Counted {
+		t.Errorf("%+v", r.Verdict)
+	}
+	g.clean()
+}
+
+// Who asks again changes nothing. StopNow does not wait for an agent that does not end: it is killed, and its commits are imported.
+func TestStopNow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, strings.Replace(endless, "echo started; exec sleep 1000", "trap 'echo started' TERM; echo started; while :; do sleep 0.1; done", 1))
+	f.issue("a")
+	f.Config.Run.StopGrace = time.Hour
+	p := f.pool()
+	asked, killed := false, false
+	f.onStarted(func(key string) {
+		if !asked {
+			p.Stop(key)
+			p.Stop(key)
+			asked = true
+			return
+		}
+		killed = p.StopNow(key)
+	})
+	if s, err := p.Sweep(t.Context()); err != nil || outcomes(s)["a"] != journal.Interrupted || !killed {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if r := f.runs("a")[0]; r.Verdict.Reason.Code != journal.ReasonAsked || r.Verdict.Counted || r.Commits != 1 || r.WIP == "" || len(r.Warnings) > 0 {
+		t.Errorf("%+v", r)
+	}
+	f.clean()
+}
+
+// A stop may take the pick-up label away, so that no sweep continues the work.
+func TestStopUnlabels(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	f.issue("a")
+	f.Config.Run.StopUnlabels = true
+	p := f.pool()
+	f.onStarted(func(key string) { p.Stop(key) })
+	s, err := p.Sweep(t.Context())
+	if r := f.only(s); err != nil || r.Verdict.Reason.Code != journal.ReasonAsked || strings.Contains(f.labels("a"), "no-human") {
+		t.Errorf("%+v, %v, %s", r.Verdict, err, f.labels("a"))
+	}
+	f.issue("b")
+	f.onStarted(func(string) { p.Kill() })
+	if s, err = p.Sweep(t.Context()); err != nil || outcomes(s)["b"] != journal.Interrupted || !strings.Contains(f.labels("b"), "no-human") {
+		t.Errorf("a shutdown: %+v, %v, %s", s, err, f.labels("b"))
+	}
+}
+
+// Another process asks by the run's folder.
+func TestStopFromElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	f.issue("a")
+	f.onStarted(func(key string) {
+		if err := journal.RequestStop(f.runs(key)[0]); err != nil {
+			t.Error(err)
+		}
+	})
+	if r := f.one(); r.Verdict.Outcome != journal.Interrupted || r.Verdict.Reason.Code != journal.ReasonAsked || r.Commits != 1 || r.WIP == "" {
+		t.Errorf("%+v", r)
+	}
+	f.clean()
+}
+
+// Whoever closes an issue asks for the stop as well: the run ends at once, and knows why.
+func TestStopOfClosedIssue(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, endless)
+	f.issue("a")
+	f.Config.Run.Reconcile = time.Hour
+	f.onStarted(func(key string) {
+		f.issue("a", "state: closed")
+		if err := journal.RequestStop(f.runs(key)[0]); err != nil {
+			t.Error(err)
+		}
+	})
+	if r := f.one(); r.Verdict.Outcome != journal.Superseded || r.Verdict.Reason.Unfit.Code != tracker.UnfitClosed || r.Commits != 1 || r.WIP == "" {
+		t.Errorf("%+v", r)
+	}
+	f.clean()
+}
+
+// A sweep whose context has ended before it began is stopped, and no error.
+func TestSweepThatMayNotBegin(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.issue("a")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(nil)
+	if s, err := f.pool().Sweep(ctx); err != nil || !s.Interrupted || len(s.Runs) != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// Kill ends agents at once, without asking; what they committed is kept. It is nothing to warn of.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `trap '' TERM INT; `+strings.Replace(endless, "exec sleep", "sleep", 1))
+	f.Config.Run.StopGrace = time.Hour
+	f.Config.Run.Agent = telling{used: agents.Usage{Input: 100}}
+	var log strings.Builder
+	f.Config.Run.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	f.issue("a")
+	p := f.pool()
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	f.onStarted(func(string) { stop(nil); p.Kill(); p.Kill() })
+	s, err := p.Sweep(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Commits != 1 || r.WIP == "" || !s.Interrupted {
+		t.Errorf("%+v", r)
+	}
+	if s, err := p.Sweep(t.Context()); err != nil || !s.Interrupted || len(s.Runs) != 0 {
+		t.Errorf("a sweep after it: %+v, %v", s, err)
+	}
+	if _, err := p.Recover(t.Context()); !errors.Is(err, pool.ErrEnded) {
+		t.Errorf("Recover after it: %v", err)
+	}
+	if err := p.Requeue(t.Context(), "a", "me", tracker.Explain, ""); err == nil {
+		t.Error("the next sweep is asked for what it cannot do")
+	}
+	if log.Len() > 0 {
+		t.Error(log.String())
+	}
+	f.clean()
+}
