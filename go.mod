@@ -38,7 +38,6 @@ require (
 	github.com/wneessen/go-mail v0.8.1
 	github.com/xanzy/go-gitlab v0.115.0
 	github.com/xtaci/smux v1.5.56
-	github.com/yuin/goldmark v1.8.7
 	go.opentelemetry.io/proto/otlp v1.11.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/crypto v0.57.0

@@ -46,6 +46,8 @@ type Issue struct {
 	Body   string // with the trusted comments at most [MaxText]
 	URL    string // where a person reads it, for the local tracker the file's path; never empty
 	Author string
+	// Raw says that people read Body as it stands. Others read a page, which shows no HTML comments: the prompt has none then.
+	Raw    bool
 	Labels []string // as the tracker spells them
 	Open   bool
 	// Priority orders issues, most urgent first by the smaller number; 0 means none and comes last.

@@ -18,7 +18,11 @@ func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 		total += n
 		return s
 	}
-	body, unseen := tracker.Shown(issue.Body)
+	seen := tracker.Shown
+	if issue.Raw {
+		seen = tracker.Clean
+	}
+	body, unseen := seen(issue.Body)
 	total += unseen
 	said := issue.Comments
 	if a := r.Earlier.Asked; a != nil && a.Text != "" { // later iterations are told no feedback

@@ -156,7 +156,7 @@ func TestIssueFields(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.want.Key, c.want.ID, c.want.URL = c.name, c.name+".md", filepath.Join(dir, c.name+".md")
-			c.want.Reported = new(string)
+			c.want.Raw, c.want.Reported = true, new(string)
 			got.Body, got.Updated = "", time.Time{}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

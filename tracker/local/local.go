@@ -291,7 +291,7 @@ func (e *entry) tryLabels(q tracker.Query, known map[[sha256.Size]byte]bool) {
 func (t *Tracker) issue(e entry, state func(key string) blockerState) tracker.Issue {
 	i := tracker.Issue{
 		Key: e.key, ID: e.name, URL: filepath.Join(t.cfg.Dir, e.name),
-		Title: e.file.titled(e.name), Body: e.file.doc.text(), Author: e.file.author,
+		Title: e.file.titled(e.name), Body: e.file.doc.text(), Author: e.file.author, Raw: true,
 		Labels: e.file.labels, Open: e.file.open, Priority: e.file.priority,
 		Created: e.file.created, Updated: e.updated, Reported: new(string), Touches: e.file.touches,
 	}
