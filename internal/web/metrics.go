@@ -66,10 +66,6 @@ func NewMetrics() *Metrics {
 // Observe counts an event; see service.Config.
 func (m *Metrics) Observe(project string, e journal.Event) {
 	switch e.Kind {
-	case journal.EventStarted: // an alert sees no first increase of what was not there before
-		for _, o := range journal.Outcomes() {
-			m.runs.WithLabelValues(project, string(o))
-		}
 	case journal.EventStage:
 		m.enter(project, e.Run, staged{e.Stage, e.Time})
 	case journal.EventDeferred:
@@ -131,7 +127,25 @@ func (m *Metrics) enter(project, run string, next staged) {
 func (m *Metrics) handler(s *service.Service, backlogs bool) http.Handler {
 	now := prometheus.NewRegistry()
 	now.MustRegister(present{s, backlogs})
-	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: requestTime / 2})
+	all := promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: requestTime / 2})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.begin(s)
+		all.ServeHTTP(w, r)
+	})
+}
+
+// begin has counters of all projects begin at zero: an alert sees no first increase of what was not there before.
+func (m *Metrics) begin(s *service.Service) {
+	for _, p := range s.Projects() {
+		for _, o := range journal.Outcomes() {
+			m.runs.WithLabelValues(p.Name, string(o))
+		}
+		if parts, err := s.Parts(p.Name); err == nil && parts.Webhook != nil {
+			for _, result := range []string{"accepted", "ignored", "replayed", "forged", "refused"} {
+				m.hooks.WithLabelValues(p.Name, result)
+			}
+		}
+	}
 }
 
 // present are the metrics of what the projects do now.

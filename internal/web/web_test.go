@@ -383,6 +383,32 @@ type limited struct{ tracker.Tracker }
 
 func (limited) CallsLeft() map[string]int { return map[string]int{"core": 4711} }
 
+// An alert sees no first increase of a counter that was not there before: so counters are there before anything happens.
+func TestCountersBeginAtZero(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, servicetest.New(t, "shop", 0), servicetest.New(t, "site", 0))
+	servicetest.Eventually(t, s.service.Ready)
+	parts, err := s.service.Parts("shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts.Webhook = func(tracker.Delivery) (tracker.Notice, error) { return tracker.Notice{}, nil }
+	text, err := io.ReadAll(s.do("GET", "/metrics").Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`ralph_runs_total{outcome="gate-failed",project="shop"} 0`, `ralph_webhooks_total{project="shop",result="forged"} 0`, `ralph_runs_total{outcome="failed",project="site"} 0`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if none := `ralph_webhooks_total{project="site"`; strings.Contains(string(text), none) {
+		t.Errorf("%s although the project takes none", none)
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "shop", 1)
