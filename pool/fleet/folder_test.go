@@ -3,11 +3,15 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/archive"
@@ -146,6 +150,65 @@ func TestFoldersAreCopiedLater(t *testing.T) {
 	copied(t, j)
 	if got := events(t, j, "first"); got != nil {
 		t.Errorf("after its time it is still there: %q", got)
+	}
+	f.Stop()
+}
+
+// A standby is an outage, too: nothing is given up while the database takes no writes.
+func TestStandbyIsAway(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	tx, err := d.pool.BeginTx(t.Context(), pgx.TxOptions{AccessMode: pgx.ReadOnly})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = tx.Exec(t.Context(), "DELETE FROM ralph_folder"); err == nil || !isAway(err) {
+		t.Errorf("not away: %v", err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// While the server refuses connections, as after a change of the password, the database is away: folders are copied once it takes them.
+func TestConnectionsAreRefused(t *testing.T) {
+	t.Parallel()
+	d, other := migrated(t), open(t)
+	var name string
+	if err := d.pool.QueryRow(t.Context(), "SELECT current_database()").Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	log := lines{slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}), make(chan string, 1000)}
+	f, err := Start(t.Context(), Config{Database: d, Plan: true, TTL: time.Hour, Log: slog.New(log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := f.Journal("p", &journaltest.Memory{})
+	allow := func(is bool) {
+		if _, err := other.pool.Exec(t.Context(), fmt.Sprintf("ALTER DATABASE %q ALLOW_CONNECTIONS %t", name, is)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow(false)
+	if _, err := other.pool.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name); err != nil {
+		t.Fatal(err)
+	}
+	for err = nil; err == nil || !strings.Contains(err.Error(), "not currently accepting"); { // each connection notices by itself
+		_, err = d.exec(t.Context(), "SELECT 1")
+	}
+	if !isAway(err) {
+		t.Errorf("not away: %v", err)
+	}
+	j.keepFolders(ended(t, "run", journal.Event{Kind: journal.EventEnded, Text: "over"}))
+	for text := range log.got {
+		if text == "folder of a run not copied to the database" {
+			break
+		}
+	}
+	allow(true)
+	copied(t, j)
+	if got := events(t, j, "run"); len(got) != 1 {
+		t.Errorf("the database has %q", got)
 	}
 	f.Stop()
 }
