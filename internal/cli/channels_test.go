@@ -178,6 +178,18 @@ func TestServeWebhook(t *testing.T) {
 		t.Errorf("genuine: %d", got)
 	}
 	errs.until(t, "shop/fix  succeeded")
+	for _, c := range []struct {
+		file, sent string
+		want       int
+	}{ // the secret is renewed while ralph runs
+		{"fedcba9876543210\n", "0123456789abcdef", http.StatusUnauthorized}, {"fedcba9876543210\n", "fedcba9876543210", http.StatusAccepted},
+		{"short", "short", http.StatusBadRequest}, {"", "", http.StatusBadRequest},
+	} {
+		write("secret", c.file)
+		if got := send(c.sent); got != c.want {
+			t.Errorf("%q with the file %q: %d, want %d", c.sent, c.file, got, c.want)
+		}
+	}
 	close(interrupt)
 	if got := <-status; got != 0 {
 		t.Errorf("status %d\n%s", got, errs.until(t, ""))

@@ -33,32 +33,45 @@ func (s *serving) webhook(ctx context.Context, a *compose.App, p *compose.Parts)
 	if err != nil {
 		return nil, err
 	}
-	secret := s.webhookSecret
-	if p.WebhookSecretFile != "" {
-		if secret, err = a.ReadSecretFile("webhook-secret-file", p.WebhookSecretFile); err != nil {
-			return nil, p.Wrong("webhook-secret-file", err)
-		}
-	}
-	if p.WebhookSecretFile == "" && (secret == "" || kind.Webhook == nil) {
+	if p.WebhookSecretFile == "" && (s.webhookSecret == "" || kind.Webhook == nil) {
 		return nil, nil
 	}
 	if kind.Webhook == nil {
 		return nil, p.Wrong("webhook-secret-file", fmt.Errorf("tracker %s sends no webhooks; remove it", kind.Name))
 	}
-	if len(secret) < compose.MinToken {
-		short := fmt.Errorf("the secret has fewer than %d characters; make one with: openssl rand -hex 32", compose.MinToken)
-		if p.WebhookSecretFile == "" {
-			return nil, exit.Usagef("%s: %w", config.WebhookSecretVariable, short)
-		}
-		return nil, p.Wrong("webhook-secret-file", short)
+	if _, err := s.secretOf(a, p); err != nil {
+		return nil, err
 	}
-	p.Secrets.Add(secret)
 	project, err := p.ProjectOn(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
 	return func(d tracker.Delivery) (tracker.Notice, error) {
+		secret, err := s.secretOf(a, p) // it may have been renewed
+		if err != nil {
+			return tracker.Notice{}, errNoSecret
+		}
 		d.Secret, d.Project = []byte(secret), project
 		return kind.Webhook(d)
 	}, nil
+}
+
+// errNoSecret is the answer to a delivery; it names no file.
+var errNoSecret = errors.New("webhook-secret-file cannot be read, or its secret is too short")
+
+// secretOf is the secret of a project's deliveries: that of its file, or of the variable.
+func (s *serving) secretOf(a *compose.App, p *compose.Parts) (secret string, err error) {
+	wrong := func(err error) error { return p.Wrong("webhook-secret-file", err) }
+	if secret = s.webhookSecret; p.WebhookSecretFile != "" {
+		if secret, err = a.ReadSecretFile("webhook-secret-file", p.WebhookSecretFile); err != nil {
+			return "", wrong(err)
+		}
+	} else {
+		wrong = func(err error) error { return exit.Usagef("%s: %w", config.WebhookSecretVariable, err) }
+	}
+	if len(secret) < compose.MinToken {
+		return "", wrong(fmt.Errorf("the secret has fewer than %d characters; make one with: openssl rand -hex 32", compose.MinToken))
+	}
+	p.Secrets.Add(secret)
+	return secret, nil
 }
