@@ -264,7 +264,7 @@ func TestAlerts(t *testing.T) {
 				t.Errorf("%s: there is no metric %s", rule.Alert, name)
 			}
 		}
-		for _, m := range regexp.MustCompile(`outcome=~"([^"]+)"`).FindAllStringSubmatch(rule.Expr, -1) {
+		for _, m := range regexp.MustCompile(`outcome(?:=~|!=)"([^"]+)"`).FindAllStringSubmatch(rule.Expr, -1) {
 			for name := range strings.SplitSeq(m[1], "|") {
 				if !slices.Contains(outcomes, journal.Outcome(name)) {
 					t.Errorf("%s: there is no outcome %s", rule.Alert, name)
