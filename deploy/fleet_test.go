@@ -116,6 +116,9 @@ func TestFleetInContainers(t *testing.T) {
 	const path = "fleet/compose.yaml"
 	var file composeFile
 	strict(t, path, &file)
+	if test := strings.Join(file.Services["postgres"].Healthcheck.Test, " "); !strings.Contains(test, "-h 127.0.0.1") {
+		t.Errorf("%s: while the image makes the database, its server answers at its socket, and no other machine: %s", path, test)
+	}
 	for name, s := range file.Services {
 		for _, secret := range s.Secrets {
 			if file.Secrets[secret].File == "" {
@@ -135,6 +138,9 @@ func TestFleetInContainers(t *testing.T) {
 		role, _, _ := strings.Cut(name, "-")
 		if slices.Contains([]string{"planner", "worker", "web"}, role) {
 			roles(t, path, s.Command, role)
+			if i := slices.Index(s.Command, "--listen-host"); i < 0 || s.Command[i+1] != name {
+				t.Errorf("%s: Prometheus cannot call it by its name: %q", name, s.Command)
+			}
 			if s.Image != "ralph" || !s.ReadOnly || !slices.Contains(s.CapDrop, "ALL") || s.Hostname != name {
 				t.Errorf("%s: %+v", name, s)
 			}
