@@ -16,10 +16,10 @@ type Totals interface {
 // Total is the sum of the runs that have a day, an agent, a model and an outcome in common. A merge by a person and a command
 // are no runs of agents: they add to Usage alone.
 type Total struct {
-	Day     int64  // on which they began; see Day
-	Agent   string // the one they began with
-	Model   string // empty: the agent's own
-	Outcome Outcome
+	Day     int64   // on which they began; see Day
+	Agent   string  // the one they began with
+	Model   string  // empty: the agent's own
+	Outcome Outcome // empty: not ended, whatever the verdict is so far
 	Runs    int
 	Seconds float64 // from beginning to end, of those that have ended
 	Usage   agents.Usage
@@ -43,7 +43,10 @@ func Sum(records []Record) []Total {
 		if !works && r.Facts.Usage == (agents.Usage{}) {
 			continue
 		}
-		k := kind{Day(r.Started), r.Agent, r.Model, r.Verdict.Outcome}
+		k := kind{day: Day(r.Started), agent: r.Agent, model: r.Model}
+		if !r.Ended.IsZero() {
+			k.outcome = r.Verdict.Outcome
+		}
 		t := sums[k]
 		if t == nil {
 			t = &Total{Day: k.day, Agent: k.agent, Model: k.model, Outcome: k.outcome}

@@ -22,7 +22,7 @@ const totals = `WITH r AS MATERIALIZED (
 	WHERE project = $1 AND pool = $2 AND started >= $3
 ), part AS (
 	SELECT day, seconds, coalesce(record ->> 'agent', '') AS agent, coalesce(record ->> 'model', '') AS model,
-		coalesce(record -> 'verdict' ->> 'outcome', '') AS outcome, record -> 'facts' -> 'usage' AS used,
+		CASE WHEN seconds IS NULL THEN '' ELSE coalesce(record -> 'verdict' ->> 'outcome', '') END AS outcome, record -> 'facts' -> 'usage' AS used,
 		CASE WHEN json_typeof(record -> 'facts' -> 'iterations') = 'array' THEN json_array_length(record -> 'facts' -> 'iterations') END > 0
 			AND NOT coalesce((record -> 'facts' ->> 'free')::boolean, false) AS worked,
 		kind <> 'command' AND NOT coalesce((record -> 'settings' ->> 'attended')::boolean, false) AS works FROM r

@@ -20,7 +20,7 @@ const totals = `WITH r AS MATERIALIZED (
 ), s AS (
 	SELECT *, kind <> 'command' AND NOT coalesce(part ->> 10, 0) AS works FROM r WHERE part IS NOT NULL
 )
-SELECT started / 86400000000000, coalesce(part ->> 0, ''), coalesce(part ->> 1, ''), coalesce(part ->> 2, ''),
+SELECT started / 86400000000000, coalesce(part ->> 0, ''), coalesce(part ->> 1, ''), CASE WHEN ended IS NULL THEN '' ELSE coalesce(part ->> 2, '') END,
 	count(*) FILTER (WHERE works), coalesce(sum((ended - started) / 1e9) FILTER (WHERE works), 0.0), coalesce(sum(part ->> 3), 0), coalesce(sum(part ->> 4), 0),
 	coalesce(sum(part ->> 5), 0), coalesce(sum(part ->> 6), 0), coalesce(sum(part ->> 7), 0.0), coalesce(sum(part ->> 8), 0),
 	coalesce(sum(part ->> 9), 0), count(*) FILTER (WHERE works AND (part ->> 9 > 0 OR worked AND
