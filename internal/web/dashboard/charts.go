@@ -171,8 +171,8 @@ func drawn(list []journal.Total, days int, today int64) chartsModel {
 	}
 	m.Charts = []chart{
 		m.chart("Spend", "Dollars a day", "$%s", []string{"spend"}, func(s sum) []float64 { return []float64{s.Usage.CostUSD} }),
-		m.chart("Throughput", "Runs a day", "%s", []string{"succeeded", "other"}, func(s sum) []float64 {
-			return []float64{float64(s.Succeeded), float64(s.Runs - s.Succeeded)}
+		m.chart("Throughput", "Ended runs a day", "%s", []string{"succeeded", "other"}, func(s sum) []float64 {
+			return []float64{float64(s.Succeeded), float64(s.Runs - s.Open - s.Succeeded)}
 		}),
 	}
 	spend, most := &m.Charts[0], m.Daily[0]

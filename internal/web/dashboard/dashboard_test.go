@@ -292,6 +292,9 @@ func TestCharts(t *testing.T) {
 	if share, open, mean := dashboard.Ended(list, 1, 100); share != 100 || open != 5 || mean != 0 {
 		t.Errorf("runs that have not ended: %d %%, %d, %s", share, open, mean)
 	}
+	if said, last := dashboard.Chart(1, list, 7, 100); !strings.Contains(said, " 14 in all, 2 at most") || !strings.HasSuffix(last, ": 2 succeeded 0 other") {
+		t.Errorf("throughput: %s %s", said, last)
+	}
 	if _, groups, _ := dashboard.Drawn(list, 30, 100); groups["Agent 19 others"] != 38 {
 		t.Errorf("groups of many %v", groups)
 	}
@@ -432,7 +435,7 @@ func TestRunThatIsNotOnHasNothingLive(t *testing.T) {
 // A cost that is not known is not shown as nothing, and one that lacks a part or is an estimate is marked.
 func TestUnknownCost(t *testing.T) {
 	t.Parallel()
-	said, last := dashboard.Spend([]journal.Total{{Day: 100, Runs: 3, Unknown: 2, Usage: agents.Usage{CostUSD: 3, Input: 9, Unpriced: 2, Estimated: 1}}}, 7, 100)
+	said, last := dashboard.Chart(0, []journal.Total{{Day: 100, Runs: 3, Unknown: 2, Usage: agents.Usage{CostUSD: 3, Input: 9, Unpriced: 2, Estimated: 1}}}, 7, 100)
 	for got, want := range map[string]string{
 		said: "Dollars a day over 7 days: >~$3.00 in all, >~$3.00 at most; the cost of 2 runs is not known, or not all of it.",
 		last: "1970-04-11: >~$3.00; the cost of 2 runs is not known, or not all of it",

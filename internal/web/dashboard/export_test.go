@@ -73,9 +73,9 @@ func Ended(list []journal.Total, days int, today int64) (share, open int, mean t
 	return all.Share(), all.Open, all.Mean()
 }
 
-// Spend is what the chart of costs says, and its last day.
-func Spend(list []journal.Total, days int, today int64) (said, last string) {
-	c := drawn(list, days, today).Charts[0]
+// Chart is what a chart says, and its last day.
+func Chart(n int, list []journal.Total, days int, today int64) (said, last string) {
+	c := drawn(list, days, today).Charts[n]
 	return c.Said, c.Bars[len(c.Bars)-1].Title
 }
 
