@@ -2,11 +2,11 @@ package ecosystem
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 func javascript() Ecosystem {
@@ -283,7 +283,7 @@ func jsCanary(p Site) []Canary {
 }
 
 // jsLocal finds the modules of the project that a file imports.
-var jsLocal = regexp.MustCompile(`\b(?:from|import|require)\s*\(?\s*['"](\.{1,2}/[^'"\n]+)['"]`)
+var jsLocal = pattern.Lazy(`\b(?:from|import|require)\s*\(?\s*['"](\.{1,2}/[^'"\n]+)['"]`)
 
 // jsAssertions returns wrong assertions with the libraries of a test, and the imports for them. Those of the project come first: most
 // runners give each file of tests a process or a context of its own, so that what they replace is replaced only where they are loaded.
@@ -303,7 +303,7 @@ func jsAssertions(s lex.Source) (imports string, wrong []string) {
 	}
 	if !s.Has(". mock (", ". doMock (") { // without its mocks a module may not load
 		local := map[string]bool{}
-		for _, m := range jsLocal.FindAllSubmatch(s.Text, -1) {
+		for _, m := range jsLocal().FindAllSubmatch(s.Text, -1) {
 			if module := string(m[1]); !local[module] {
 				local[module] = true
 				load("", module)

@@ -9,8 +9,6 @@ import (
 // ErrAddress says that the database's address cannot be read.
 var ErrAddress = errors.New("the database's address cannot be read")
 
-var wrongKey = regexp.MustCompile("`: (?:invalid|unknown|cannot parse) ([a-z_]+)")
-
 // wrongAddress says what is wrong with an address. The driver's own words may quote a part of the password: they are not shown.
 func wrongAddress(err error) string {
 	for _, known := range [][2]string{
@@ -24,6 +22,7 @@ func wrongAddress(err error) string {
 			return known[1]
 		}
 	}
+	wrongKey := regexp.MustCompile("`: (?:invalid|unknown|cannot parse) ([a-z_]+)")
 	if m := wrongKey.FindStringSubmatch(err.Error()); m != nil {
 		return "its " + m[1] + " has no valid value"
 	}

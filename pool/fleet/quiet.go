@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"regexp"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // outage logs once that the database is away, and once that it is back.
@@ -89,7 +90,7 @@ type quiet struct {
 }
 
 // broken matches the texts of errors of a connection.
-var broken = regexp.MustCompile(`(?i)SQLSTATE (08|53|57)|connect|conn |closed|EOF|pipe|reset by peer|time(d )?out|deadline`)
+var broken = pattern.Lazy(`(?i)SQLSTATE (08|53|57)|connect|conn |closed|EOF|pipe|reset by peer|time(d )?out|deadline`)
 
 type said struct {
 	mu   sync.Mutex
@@ -138,7 +139,7 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 		if q.f.away(ctx) {
 			return nil
 		}
-		if broken.MatchString(failure) {
+		if broken().MatchString(failure) {
 			if q.f.outage.justOver() {
 				return nil
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -34,10 +34,9 @@ func init() { //nolint:gochecknoinits // see reexec.Register
 }
 
 // colours are what git makes of its colours. Concealed text (8) is not among them.
-var colours = func() *regexp.Regexp { //nolint:gochecknoglobals // constant
-	const code = `(?:[0-79]|[1-9][0-9]|10[0-7]|[34]8;5;[0-9]{1,3}|[34]8;2(?:;[0-9]{1,3}){3})`
-	return regexp.MustCompile(`^\x1b\[(?:` + code + `(?:;` + code + `)*)?m`)
-}()
+var colours = pattern.Lazy(`^\x1b\[(?:` + colour + `(?:;` + colour + `)*)?m`)
+
+const colour = `(?:[0-79]|[1-9][0-9]|10[0-7]|[34]8;5;[0-9]{1,3}|[34]8;2(?:;[0-9]{1,3}){3})`
 
 // visible copies text and makes control characters visible, other than line ends, tabs and colours.
 func visible(to io.Writer, from io.Reader) error {
@@ -70,7 +69,7 @@ func visibleLine(line string) string {
 	var b strings.Builder
 	for i := 0; i < len(line); {
 		r, size := utf8.DecodeRuneInString(line[i:])
-		code := colours.FindString(line[i:])
+		code := colours().FindString(line[i:])
 		switch {
 		case code != "":
 			_, _ = b.WriteString(code)

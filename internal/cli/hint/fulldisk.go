@@ -3,16 +3,16 @@ package hint
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // lacksSpace matches what the system and SQLite say of a full disk.
-var lacksSpace = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|database or disk is full`)
+var lacksSpace = pattern.Lazy(`(?i)no space left on device|disk quota exceeded|database or disk is full`)
 
 // hostPath matches a path of this host in an error.
-var hostPath = regexp.MustCompile(`(^|\s)(/[^\s:]+)`)
+var hostPath = pattern.Lazy(`(^|\s)(/[^\s:]+)`)
 
 // leastRoom is less than any run needs; a disk with less is full.
 const leastRoom = 4 << 20
@@ -21,11 +21,11 @@ const leastRoom = 4 << 20
 // program in a sandbox may have filled a disk of its own, so the disks of the paths that the text names, and of the folder, are
 // looked at.
 func FullDisk(text, folder string) string {
-	if !lacksSpace.MatchString(text) {
+	if !lacksSpace().MatchString(text) {
 		return ""
 	}
 	var paths []string
-	for _, found := range hostPath.FindAllStringSubmatch(text, -1) {
+	for _, found := range hostPath().FindAllStringSubmatch(text, -1) {
 		paths = append(paths, found[2])
 	}
 	if folder != "" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/meter"
+	"github.com/ralph-pool/ralph/internal/pattern"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -173,7 +173,7 @@ func NewCost(a *compose.App) *cobra.Command {
 }
 
 // longAgo matches a duration, however long.
-var longAgo = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^[0-9]+d$`)
+var longAgo = pattern.Lazy(`^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^[0-9]+d$`)
 
 // parseSince reads a duration before now or a local date; empty is the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
@@ -191,7 +191,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 && now.Add(-d).Unix() > 0 {
 		return now.Add(-d), nil
 	}
-	if longAgo.MatchString(text) {
+	if longAgo().MatchString(text) {
 		return time.Time{}, exit.Usagef("--since: %s goes back before 1970", text)
 	}
 	return time.Time{}, exit.Usagef("--since: %q is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01", text)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -13,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // The list of projects is edited as text, line by line: comments, order and everything else in the file stay as they are.
@@ -21,8 +21,8 @@ import (
 var errNotAList = errors.New("its projects are not a list with one \"- repo: PATH\" below the other; edit it by hand")
 
 var (
-	projectsKey = regexp.MustCompile(`^projects:\s*(#.*)?$`)
-	listItem    = regexp.MustCompile(`^( *)-(\s|$)`)
+	projectsKey = pattern.Lazy(`^projects:\s*(#.*)?$`)
+	listItem    = pattern.Lazy(`^( *)-(\s|$)`)
 )
 
 // span is lines of a file, from the first up to, not including, the last.
@@ -34,7 +34,7 @@ func projectLines(lines []string) (items []span, insert, indent int, err error) 
 	at, indent := -1, -1
 	for i, line := range lines {
 		switch {
-		case projectsKey.MatchString(line):
+		case projectsKey().MatchString(line):
 			at = i
 		case strings.HasPrefix(line, "projects:"):
 			return nil, 0, 0, errNotAList
@@ -49,7 +49,7 @@ func projectLines(lines []string) (items []span, insert, indent int, err error) 
 		if text == "" || strings.HasPrefix(text, "#") {
 			continue
 		}
-		m := listItem.FindStringSubmatch(lines[i])
+		m := listItem().FindStringSubmatch(lines[i])
 		switch depth := len(lines[i]) - len(strings.TrimLeft(lines[i], " ")); {
 		case m != nil && (indent < 0 || len(m[1]) == indent):
 			indent = len(m[1])

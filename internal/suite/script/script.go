@@ -5,19 +5,20 @@ package script
 import (
 	"iter"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // computed is what a shell or make puts into a word before a path that is known.
-var computed = regexp.MustCompile(`\$\([^()]*\)|\$\{?\w+\}?("?/)`)
+var computed = pattern.Lazy(`\$\([^()]*\)|\$\{?\w+\}?("?/)`)
 
 // runs are the words of a text that stand where a script to run or to read does: after a shell, ".", "-f" or make's include.
 // Patterns of files also count as a program, and where the variable of a loop over them stands.
 func runs(text string, interpreters []string) (words []string) {
 	text = strings.NewReplacer("\\\n", " ", "$(wildcard ", "", "${", "$", "$(MAKE)", "make").Replace(text)
-	for _, text := range []string{text, computed.ReplaceAllString(text, `"$1`)} {
+	for _, text := range []string{text, computed().ReplaceAllString(text, `"$1`)} {
 		loops := map[string][]string{}
 		for command := range commands(text) {
 			parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\"'<>=$,@", r) })
