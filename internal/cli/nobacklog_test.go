@@ -23,7 +23,8 @@ func TestNoBacklog(t *testing.T) {
 	}
 }
 
-// TestOtherTrackerOfTheService: what the service's file says of this repository, and the commands here do not, is told.
+// TestOtherTrackerOfTheService: what the user's file of projects says of this repository, and the commands here do not, is told. Whether
+// a service works with that file is not known.
 func TestOtherTrackerOfTheService(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -37,7 +38,7 @@ func TestOtherTrackerOfTheService(t *testing.T) {
 		status, doctor := m.run(t, nil, "status", "17"), m.run(t, nil, "doctor")
 		for _, text := range []string{status.stderr, doctor.stdout} {
 			text = strings.Join(strings.Fields(text), " ")
-			if strings.Contains(text, "the service works this repository with tracker github") != want {
+			if strings.Contains(text, "serve.yaml works this repository with tracker github") != want {
 				t.Errorf("%s:\n%s", tracker, text)
 			}
 		}

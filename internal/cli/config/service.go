@@ -76,11 +76,12 @@ func Served(environ []string, choices map[string][]string, top string) (Project,
 	return s.Projects[n], true
 }
 
-// Otherwise says that the service works the checkout with another tracker than this one; empty where it does not say which.
+// Otherwise says that the file names another tracker for the checkout than this one; empty where it names none. A service may run
+// with another file.
 func (p Project) Otherwise(tracker string) string {
 	for _, key := range p.keys {
 		if name, ok := text(key.Value); ok && key.Key.GetToken().Value == "tracker" && name != tracker && name != "auto" {
-			return fmt.Sprintf("the service works this repository with tracker %s, as %s says, and this command with tracker %s", name, p.path, tracker)
+			return fmt.Sprintf("a service that reads %s works this repository with tracker %s, and this command with tracker %s", p.path, name, tracker)
 		}
 	}
 	return ""

@@ -194,7 +194,7 @@ func (d *doctor) tracker(ctx context.Context, p *compose.Parts, create bool) {
 	}
 	if listed, ok := config.Served(d.app.Host.Env, d.app.Choices(), p.Top); ok {
 		if other := listed.Otherwise(kind.Name); other != "" {
-			d.warn("tracker", other, "use the service's settings here, too: set them in your own file, or as flags")
+			d.warn("tracker", other, "if one does, use its settings here, too: set them in your own file, or as flags")
 		}
 	}
 	list, err := p.Backlog.List(ctx, tracker.Query{Labels: p.Labels})
