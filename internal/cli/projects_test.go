@@ -31,6 +31,7 @@ func TestProjects(t *testing.T) {
 		return got
 	}
 	do(exit.Usage, "does not exist; `ralph projects add REPO` makes it", "list")
+	do(exit.Usage, "nowhere does not exist; give the folder of a repository", "add", "nowhere")
 	do(0, "Added repo to ROOT/home/.config/ralph/serve.yaml", "add")
 	do(exit.Usage, "ralph: ROOT/repo is in ROOT/home/.config/ralph/serve.yaml already, as project repo\n", "add", ".")
 	do(exit.Usage, "already, as project repo", "add", "--name=again", m.repo)

@@ -193,7 +193,11 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 }
 
 func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
-	place, err := worktree.Locate(cmd.Context(), o.Expand(o.Host.Dir, cmp.Or(repo, ".")))
+	folder := o.Expand(o.Host.Dir, cmp.Or(repo, "."))
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return exit.Usagef("%s does not exist; give the folder of a repository: ralph projects add FOLDER", folder)
+	}
+	place, err := worktree.Locate(cmd.Context(), folder)
 	if err != nil {
 		return &exit.Error{Status: exit.Usage, Err: err}
 	}
