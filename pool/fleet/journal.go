@@ -220,10 +220,10 @@ func (j *Journal) insist(ctx context.Context, do func(context.Context) error) er
 	}
 }
 
-// isAway reports an error after which the same call may succeed: the database was not reached, or takes no logins or writes now.
+// isAway reports an error after which the same call may succeed: the database was not reached, or takes no logins, or no writes (25006).
 func isAway(err error) bool {
 	answer, ok := errors.AsType[*pgconn.PgError](err)
-	return !ok || errors.As(err, new(*pgconn.ConnectError)) || slices.Contains([]string{"08", "25", "53", "57"}, answer.Code[:min(2, len(answer.Code))])
+	return !ok || errors.As(err, new(*pgconn.ConnectError)) || answer.Code == "25006" || slices.Contains([]string{"08", "53", "57"}, answer.Code[:min(2, len(answer.Code))])
 }
 
 // Begin locks the caps for this machine, in a transaction that the database ends if the machine falls silent. The lock holds a
