@@ -142,8 +142,7 @@ func (w *Worker) Stop(key string) bool { return w.ask(key, "", false) }
 // StopRun is Stop for one run of the issue: it does nothing when that is over.
 func (w *Worker) StopRun(key, run string) bool { return w.ask(key, run, false) }
 
-// StopNow is Stop without a grace period: the agent, or the checks, are killed, and a sandbox that is being opened is given up. A run
-// that Stop has asked to end ends only once its sandbox is open.
+// StopNow is Stop without a grace period: the agent, or the checks, are killed, and a sandbox that is being opened is given up.
 func (w *Worker) StopNow(key string) bool { return w.ask(key, "", true) }
 
 func (w *Worker) ask(key, run string, now bool) bool {

@@ -9,6 +9,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -98,7 +99,7 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	base.Commit = commit
 	var res loop.Result
 	told, err := j.Spaces.Visit(ctx, workspace.Checkout{
-		Run: w.Run.ID, Name: "review", Key: w.Run.Key, Base: base, From: w.Base.Commit, Facts: w.Env, Refused: w.Refused,
+		Run: w.Run.ID, Name: "review", Key: w.Run.Key, Base: base, From: w.Base.Commit, Facts: w.Env, Refused: w.Refused, Interrupt: w.Interrupt,
 	}, func(ctx context.Context, space *workspace.Workspace) error {
 		res = loop.Run(ctx, j.loop(w, f, c, r.Round, space))
 		space.Gateway.Name(res.Failure)
@@ -120,9 +121,9 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	case ctx.Err() != nil:
 		tell("cut short")
 		return context.Cause(ctx)
-	case res.End == loop.EndInterrupted:
+	case res.End == loop.EndInterrupted, err != nil && isClosed(w.Interrupt):
 		tell("interrupted")
-		return res.Err
+		return cmp.Or(res.Err, err)
 	case err != nil:
 		r.Failed = oneLine(err.Error(), textLimit)
 	default:
@@ -130,6 +131,15 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	}
 	tell(report.Review(r))
 	return nil
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // obstacle is why the reviewer cannot be asked; empty: it can.

@@ -240,7 +240,7 @@ func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
 // newSpace makes the run's workspace for a tree; nil means the user's checkout.
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.refusal)
-	w.Ending = x.ending
+	w.Ending, w.Asked = x.ending, x.stop.Done
 	w.Meter.Limit(x.budget().After(x.task.Record.Facts.Usage)) // until an agent's loop sets its own
 	return w
 }

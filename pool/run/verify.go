@@ -131,7 +131,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 		s = x.after(ctx, s)
 	}
 	s.Warnings = note(s.Warnings, w.Shut(ctx)...)
-	if w.Unclosed && ctx.Err() != nil && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
+	if (w.Hung || w.Unclosed && ctx.Err() != nil) && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
 		return s, &deferral{err: errors.New("the sandbox was not closed in time")} // the next start removes it
 	}
 	if w.Last.Tip == "" && w.Tree != nil { // this process has imported nothing

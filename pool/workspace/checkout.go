@@ -123,6 +123,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	w := c.New(id, tree, o.Facts, o.Refused)
+	w.Asked = o.Interrupt
 	if o.guest {
 		w.agents, w.look, w.Meter = agents.Chain{c.Guest}, true, c.meterBeside(o.Run)
 	} else {

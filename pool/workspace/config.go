@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -39,6 +40,7 @@ type Config struct {
 	Limited   func(agent string) // see gateway.Config; may be nil
 	Disk      *disk.Guard        // nil: nobody looks after the disk
 	Log       *slog.Logger
+	StopGrace time.Duration // for a sandbox to open after its run was asked to end
 
 	mu     sync.Mutex
 	meters map[string]*gateway.Meter // guarded by mu; of the runs that are on

@@ -30,8 +30,9 @@ type Workspace struct {
 	Start   string         // of the commits to count, when there is no tree
 	Last    worktree.Import
 	Ending  Ending
-	// Unclosed: a sandbox that was opened may have left something.
-	Unclosed bool
+	Asked   <-chan struct{} // closed when the run is asked to end; nil: it never is
+	// Unclosed: a sandbox that was opened may have left something. Hung: one may still open.
+	Unclosed, Hung bool
 
 	c       *Config
 	agents  agents.Chain
@@ -101,11 +102,7 @@ func (w *Workspace) open(ctx context.Context) error {
 	}
 	spec.Egress = w.Gateway.Socket
 	w.Unclosed = true
-	w.Box, err = c.Sandboxes.Open(ctx, spec)
-	if err == nil && w.Box == nil {
-		err = errors.New("Open returned neither a sandbox nor an error")
-	}
-	if err != nil {
+	if w.Box, err = w.openBox(ctx, spec); err != nil {
 		err = errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), w.Gateway.Close())
 		w.Gateway = nil
 		w.leaveWarmth()
@@ -204,9 +201,11 @@ func (w *Workspace) Take(ctx context.Context) error {
 	if w.late != nil {
 		return w.late
 	}
+	limited, cancel := w.Ending.limit(ctx)
+	defer cancel()
 	var in worktree.Inside
 	if w.Tree.Spec().Private && (w.Box != nil || w.Tree.Unsaved()) { // else nobody has worked there since the last import
-		if err := w.Open(ctx); errors.Is(err, sandboxes.ErrUnsupported) { // such as after a crash
+		if err := w.Open(limited); errors.Is(err, sandboxes.ErrUnsupported) { // such as after a crash
 			return err
 		} else if in = w.inside; err != nil {
 			in = func(context.Context, worktree.Command) (int, error) { return 0, err }
@@ -215,8 +214,6 @@ func (w *Workspace) Take(ctx context.Context) error {
 	if w.full != nil && w.roomLeft() < w.room+moreRoom {
 		return w.full // it would take as long, and end the same way
 	}
-	limited, cancel := w.Ending.limit(ctx)
-	defer cancel()
 	got, err := w.Tree.Import(limited, in)
 	if w.Box != nil && errors.Is(err, importer.ErrInside) && !errors.Is(err, worktree.ErrLate) && limited.Err() == nil {
 		w.lost = w.Shut(ctx) // it broke, and another one shows the same files
