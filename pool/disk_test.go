@@ -3,6 +3,8 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +43,43 @@ func TestDiskIsWatched(t *testing.T) {
 			var short *disk.ShortError
 			if r, err := work(ctx, p); !errors.As(err, &short) || !errors.As(r.Unavailable, &short) || len(f.runs("a")) != 1 {
 				t.Errorf("with a full disk: %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// An attempt that goes on from earlier commits and finds the disk full has met what every other would. With room on the disk, what git
+// says counts for nothing: the commits may have it say anything.
+func TestFullDiskOnEarlierCommits(t *testing.T) {
+	t.Parallel()
+	for name, full := range map[string]bool{"full": true, "with room": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work; exit 1`)
+			f.write(".gitattributes", "README filter=f\n")
+			f.commit("attributes")
+			f.Config.MinFree, f.Config.Run.MaxIterations = 16<<20, 1
+			f.Config.Run.Retry.Backoff = -1
+			f.issue("a")
+			if r := f.one(); r.Commits != 1 {
+				t.Fatalf("%+v", r)
+			}
+			tried := filepath.Join(t.TempDir(), "tried")
+			f.git(f.repo, "config", "filter.f.smudge", "touch "+tried+"; echo 'fatal: write error: No space left on device' >&2; false")
+			f.git(f.repo, "config", "filter.f.required", "true")
+			p := f.pool()
+			p.Disk().Room = func(string) (disk.Room, error) {
+				if _, err := os.Stat(tried); err == nil && full {
+					return disk.Room{}, nil
+				}
+				return disk.Room{Bytes: 17 << 20}, nil
+			}
+			s, err := p.Sweep(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := f.only(s); r.Facts.Open == nil || (r.Facts.Open.Kind == journal.FaultSandbox) != full || (s.Unavailable != nil) != full {
+				t.Errorf("%+v, %+v, %v", r.Verdict, r.Facts.Open, s.Unavailable)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
@@ -38,7 +39,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 		return x.cut(ctx, s, journal.StagePrepare), nil
 	}
 	// A tree with earlier work may be the reason why its sandbox does not open: then other runs are not affected.
-	fresh := false
+	fresh := git.Failed(err) && x.r.spaces.Disk.Short() != nil // what git says may be the doing of earlier commits; the room is not
 	if _, sandbox := errors.AsType[*openError](err); sandbox {
 		fresh = x.c.Sandboxes.Check(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
 	}
