@@ -5,9 +5,12 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // garbled is a tracker that lists an issue which it cannot read.
@@ -38,5 +41,24 @@ func TestUnreadableIssueStopsNoOther(t *testing.T) {
 	}
 	if len(s.Problems) != 1 || s.Problems[0].Where == "" || s.Problems[0].Kept {
 		t.Errorf("%+v", s.Problems)
+	}
+}
+
+// An issue that is worked, is not listed and cannot be read counts by its branch, and for no label: the others are worked.
+func TestRunningIssueThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	if _, err := f.Config.Run.Repo.Claim(t.Context(), "bad", worktree.Holder{Owner: "elsewhere/1/x", Run: "r"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	f.Config.Run.Tracker = garbled{f.Config.Run.Tracker} // it does not list it
+	f.Config.ByLabel = schedule.Limits{"db": 1}
+	f.issue("good", "labels: [no-human, db]")
+	plan, err := f.pool().Plan(t.Context())
+	if err != nil || len(plan.Work) != 1 || len(plan.Problems) != 1 || plan.Problems[0].Where != "bad" {
+		t.Errorf("%v, %+v", err, plan)
+	}
+	if s := f.sweep(t.Context()); s.Count(journal.Succeeded) != 1 {
+		t.Errorf("%+v", s)
 	}
 }

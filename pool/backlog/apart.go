@@ -2,11 +2,14 @@ package backlog
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/schedule"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/tracker"
@@ -25,7 +28,7 @@ func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.I
 	}
 	b := schedule.Backlog{Queue: queue, Listed: slices.Clone(listed), Taken: slices.Collect(maps.Keys(q.On)), Open: map[string]time.Time{}}
 	if len(p.ByLabel) > 0 {
-		b.Read = p.Run.Tracker.Get
+		b.Read = func(ctx context.Context, key string) (tracker.Issue, error) { return p.readOn(ctx, key, plan) }
 	}
 	for _, f := range plan.FollowUp {
 		if !q.Over[f.Key] {
@@ -62,6 +65,20 @@ func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.I
 	facts.Limit, facts.AllowOverlap, facts.ByLabel = limit, p.AllowOverlap, p.ByLabel
 	plan.take(schedule.Decide(facts), queue, v, unmerged)
 	return nil
+}
+
+// readOn reads an issue that is worked and not listed. One that cannot be read keeps no other waiting: it counts for no label.
+func (p *Planner) readOn(ctx context.Context, key string, plan *Plan) (tracker.Issue, error) {
+	issue, err := p.Run.Tracker.Get(ctx, key)
+	switch {
+	case err == nil || errors.Is(err, tracker.ErrNotFound):
+		return issue, nil
+	case ctx.Err() != nil || publish.Unreachable(err):
+		return issue, fmt.Errorf("read issue %s: %w", key, err)
+	}
+	err = fmt.Errorf("read the issue, which is worked and counts for no label meanwhile: %w", err)
+	plan.Problems = append(plan.Problems, tracker.Problem{Where: key, Err: err})
+	return tracker.Issue{}, nil
 }
 
 // take applies the scheduler's decision to the plan.

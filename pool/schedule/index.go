@@ -2,8 +2,6 @@ package schedule
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -105,7 +103,8 @@ type Backlog struct {
 	Taken  []string              // keys of issues that are worked by the caller, or are about to be
 	Held   func(key string) bool // an issue that is listed or open is worked
 	Open   map[string]time.Time  // keys of what is finished and not merged, and when it was finished
-	// Read reads an issue that is worked and not listed, such as one whose request is followed up; nil: it counts for no label.
+	// Read reads an issue that is worked and not listed, such as one whose request is followed up; nil: it counts for no label, as one
+	// without labels does.
 	Read func(ctx context.Context, key string) (tracker.Issue, error)
 }
 
@@ -142,8 +141,8 @@ func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 		if on[key] {
 			issue, listed := texts[key]
 			if !listed && b.Read != nil {
-				if issue, err = b.Read(ctx, key); err != nil && !errors.Is(err, tracker.ErrNotFound) {
-					return f, fmt.Errorf("read issue %s: %w", key, err)
+				if issue, err = b.Read(ctx, key); err != nil {
+					return f, err
 				}
 			}
 			said, _ := l.Issue(issue)
