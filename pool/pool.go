@@ -69,8 +69,9 @@ func (c Config) validate() error {
 			errs = append(errs, errors.New(what))
 		}
 	}
-	need(c.Run.Tracker != nil, "Run.Tracker is required")
-	need(c.Run.Agent != nil, "Run.Agent is required")
+	need(config.IsSet(c.Run.Tracker), "Run.Tracker is required")
+	need(config.IsSet(c.Run.Agent), "Run.Agent is required")
+	need(c.Run.Repo == nil || config.IsSet(c.Claims), "Claims is a nil pointer")
 	need(c.Parallel > 0, "Parallel must be at least 1")
 	need(c.Limit >= 0 && c.MaxOpen >= 0 && c.Refresh > 0, "MaxOpen, Limit and Refresh must not be negative")
 	need(git.ValidRef("refs/heads/"+c.BranchPrefix+"1"), "BranchPrefix cannot begin the name of a branch")

@@ -3,8 +3,15 @@ package config
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 )
+
+// IsSet reports that a part is there: it is not nil, and no nil pointer either.
+func IsSet(part any) bool {
+	v := reflect.ValueOf(part)
+	return part != nil && (v.Kind() != reflect.Pointer || !v.IsNil())
+}
 
 // Missing reports what is required and not there.
 func (c Config) Missing() error {
@@ -14,14 +21,15 @@ func (c Config) Missing() error {
 			missing = append(missing, name)
 		}
 	}
-	need(c.Repo != nil, "Repo")
-	need(c.Store != nil, "Store")
-	need(c.Sandboxes != nil, "Sandboxes")
+	need(c.Repo != nil && c.Repo.Dir() != "", "Repo")
+	need(IsSet(c.Store), "Store")
+	need(IsSet(c.Sandboxes), "Sandboxes")
+	need(c.Review.Agent == nil || IsSet(c.Review.Agent), "Review.Agent")
 	for n, l := range c.Next {
-		need(l.Agent != nil, fmt.Sprintf("Next[%d].Agent", n))
+		need(IsSet(l.Agent), fmt.Sprintf("Next[%d].Agent", n))
 	}
 	for n, l := range c.Attempts {
-		need(l.Agent != nil, fmt.Sprintf("Attempts[%d].Agent", n))
+		need(IsSet(l.Agent), fmt.Sprintf("Attempts[%d].Agent", n))
 	}
 	if len(missing) > 0 {
 		return errors.New("required and not set: " + strings.Join(missing, ", "))

@@ -14,11 +14,11 @@ import (
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	c := config.Config{Repo: &worktree.Repo{}, Store: &journaltest.Memory{}, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), Agent: agents.Command{}}
-	if err := c.Missing(); err != nil {
+	if err := c.Missing(); err == nil || err.Error() != "required and not set: Repo" { // nobody has opened it
 		t.Fatal(err)
 	}
 	c.Next, c.Attempts, c.Store = agents.Chain{{Agent: agents.Codex{}}, {}}, agents.Chain{{}}, nil
-	if err := c.Missing(); err == nil || err.Error() != "required and not set: Store, Next[1].Agent, Attempts[0].Agent" {
+	if err := c.Missing(); err == nil || err.Error() != "required and not set: Repo, Store, Next[1].Agent, Attempts[0].Agent" {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,41 @@
+package pool_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker/local"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// pointed is an agent that is a pointer.
+type pointed struct{ agents.Command }
+
+// A part that is a nil pointer, or a repository that nobody has opened, is refused by its name and does not end the first sweep.
+func TestPartsThatAreNilAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*pool.Config){
+		"Repo":              func(c *pool.Config) { c.Run.Repo = &worktree.Repo{} },
+		"Store":             func(c *pool.Config) { c.Run.Store = (*sqlite.Store)(nil) },
+		"Sandboxes":         func(c *pool.Config) { c.Run.Sandboxes = (*sandboxes.None)(nil) },
+		"Run.Tracker":       func(c *pool.Config) { c.Run.Tracker = (*local.Tracker)(nil) },
+		"Run.Agent":         func(c *pool.Config) { c.Run.Agent = (*pointed)(nil) },
+		"Next[0].Agent":     func(c *pool.Config) { c.Run.Next = agents.Chain{{Agent: (*pointed)(nil)}} },
+		"Attempts[0].Agent": func(c *pool.Config) { c.Run.Attempts = agents.Chain{{Agent: (*pointed)(nil)}} },
+		"Review.Agent":      func(c *pool.Config) { c.Run.Review.Agent = (*pointed)(nil) },
+		"Claims":            func(c *pool.Config) { c.Claims = (*worktree.Repo)(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			set(&f.Config)
+			if _, err := pool.New(f.Config); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
