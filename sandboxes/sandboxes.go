@@ -172,7 +172,8 @@ type Provider interface {
 	// Check reports whether the provider can be used on this host now. The error is one line that names the missing part
 	// and what fixes it on the host; settings that help are in a FixError.
 	Check(ctx context.Context) error
-	// Open opens a sandbox. It returns only when commands can run in it, or with an error and nothing left behind.
+	// Open opens a sandbox. It returns only when commands can run in it, or with an error and nothing left behind. When ctx ends it
+	// gives up soon.
 	Open(ctx context.Context, spec Spec) (Sandbox, error)
 }
 
@@ -191,7 +192,7 @@ type Sandbox interface {
 	// the tree is left and no writer will be called again.
 	Exec(ctx context.Context, cmd Command) (Exit, error)
 	// Close ends everything that still runs and frees the sandbox. It is idempotent and safe during Exec, which then
-	// returns. It never deletes the worktree.
+	// returns. It never deletes the worktree. When ctx ends it returns soon, and may be called again.
 	Close(ctx context.Context) error
 }
 

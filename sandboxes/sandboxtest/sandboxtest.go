@@ -33,11 +33,19 @@ type Options struct {
 	Shared string
 }
 
-// Run runs the suite. provider makes a new provider value; it is called several times. The subtests run in parallel.
+// Run runs the suite. provider makes a new provider value; it is called several times. The subtests run in parallel, after
+// a first one that finds calls which ignore their context.
 func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options) {
 	t.Helper()
 	if o.Worktree == nil {
 		o.Worktree = func(t *testing.T) string { return t.TempDir() }
+	}
+	if !t.Run("context/every call obeys it", func(t *testing.T) {
+		if err := obeys(t.Context(), provider(t), sandboxes.Spec{Run: runID(t), Worktree: o.Worktree(t)}); err != nil {
+			t.Fatal(err)
+		}
+	}) {
+		return // each of the others would hang for as long
 	}
 	groups := []map[string]func(*suite){openCases, outputCases, inputCases, environmentCases, endCases, closeCases}
 	if provider(t).Capabilities().Home {

@@ -1,0 +1,58 @@
+package sandboxtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// obeys opens a sandbox, ends the context of a command in it, and closes it with a context that ends. The error names the call that has
+// not returned long after its context has ended: every other test would hang on it.
+func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error {
+	opening, cancel := context.WithTimeoutCause(ctx, limit, errors.New("Open has taken too long"))
+	defer cancel()
+	var box sandboxes.Sandbox
+	err := returns(opening, "Open", func() (err error) {
+		box, err = p.Open(opening, spec)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out := writerFunc(func(text []byte) (int, error) {
+		stop(errStop) // it runs
+		return len(text), nil
+	})
+	err = returns(running, "Exec", func() error {
+		_, err := box.Exec(running, sandboxes.Command{Argv: []string{"sh", "-c", "echo ready; exec sleep 1000"}, Stdout: out})
+		if !errors.Is(err, errStop) {
+			return fmt.Errorf("Exec gives %w, want the context's cause", err)
+		}
+		return nil
+	})
+	closing, enough := context.WithTimeoutCause(ctx, limit, errors.New("Close has taken too long"))
+	defer enough()
+	return errors.Join(err, returns(closing, "Close", func() error { return box.Close(closing) }))
+}
+
+// returns is the error of a call, or says that it ignores its context.
+func returns(ctx context.Context, name string, call func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("%s ignores its context: it has not returned %s after that ended", name, limit)
+	}
+}
