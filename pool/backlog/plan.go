@@ -307,12 +307,21 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 		return &journal.Skip{Code: journal.SkipLabels, Detail: v.p.Require[0], Run: last.ID, Outcome: last.Verdict.Outcome}
 	case v.waits(issue.Key) && !edited:
 		return &journal.Skip{Code: journal.SkipRetry, Until: t.RetryAt, Attempt: t.Attempts, Outcome: t.Outcome}
-	case t.Stopped && !edited && last.ID != t.Run && issue.Reported != nil && *issue.Reported < t.Run: // this copy's labels are older
+	case t.Stopped && !edited && last.ID != t.Run && v.unshown(issue, t):
 		return &journal.Skip{Code: journal.SkipHalted, Run: t.Run, Host: t.Host, Outcome: t.Outcome}
 	case done && (!v.here[issue.Key] || tracker.IsReadOnly(v.p.Run.Tracker) || issue.Reported != nil && *issue.Reported < d.Run) && d.Hash == issue.Hash(): // an older state of the backlog
 		return &journal.Skip{Code: journal.SkipDone, Run: d.Run, Host: d.Host, Outcome: journal.Outcome(d.Outcome)}
 	}
 	return v.capped
+}
+
+// unshown reports that what is read of the issue says nothing of the stop of its run: this copy of it is older, or nobody can write
+// the stop there, and the issue has not changed since.
+func (v view) unshown(issue tracker.Issue, t journal.Tally) bool {
+	if tracker.IsReadOnly(v.p.Run.Tracker) {
+		return t.Outcome == journal.Interrupted && !issue.Updated.After(t.At)
+	}
+	return issue.Reported != nil && *issue.Reported < t.Run
 }
 
 // unworked are labels of issues that are never worked: their blockers need not be read.

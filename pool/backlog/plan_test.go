@@ -1,6 +1,7 @@
 package backlog
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,11 +42,15 @@ func TestWhyNot(t *testing.T) {
 	stopped := func(hash string) journal.Tally {
 		return journal.Tally{Run: "r2", Hash: hash, Outcome: journal.Interrupted, Stopped: true}
 	}
+	changed := issue()
+	changed.Updated = now
 	for name, test := range map[string]struct {
 		issue tracker.Issue
 		state func(*view)
 		named bool // by a person
 		want  journal.SkipCode
+
+		readOnly bool // the tracker is
 	}{
 		"free":                                               {issue: issue()},
 		"lacks the pick-up label":                            {issue: tracker.Issue{Key: key, Open: true}, want: journal.SkipUnfit},
@@ -75,6 +80,11 @@ func TestWhyNot(t *testing.T) {
 		"stopped, which this copy shows":                     {issue: shows("r2"), state: worked(stopped(hash))},
 		"stopped, on a forge":                                {issue: issue(), state: worked(stopped(hash))},
 		"stopped here":                                       {issue: shows(""), state: func(v *view) { worked(stopped(hash))(v); v.last[key] = journal.Record{Run: journal.Run{ID: "r2"}} }},
+		"stopped elsewhere, and nobody can write that":       {issue: issue(), state: worked(stopped(hash)), readOnly: true, want: journal.SkipHalted},
+		"the same, and changed since":                        {issue: changed, state: worked(stopped(hash)), readOnly: true},
+		"the same, and edited":                               {issue: issue(), state: worked(stopped("old")), readOnly: true},
+		"stopped here, and nobody can write that":            {issue: issue(), state: func(v *view) { worked(stopped(hash))(v); v.last[key] = journal.Record{Run: journal.Run{ID: "r2"}} }, readOnly: true},
+		"unlabelled elsewhere, and has the label again":      {issue: issue(), state: worked(journal.Tally{Run: "r2", Hash: hash, Outcome: journal.Superseded, Stopped: true}), readOnly: true},
 		"a cap is reached":                                   {issue: issue(), state: func(v *view) { v.capped = &journal.Skip{Code: journal.SkipCap} }, want: journal.SkipCap},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +92,9 @@ func TestWhyNot(t *testing.T) {
 			p := &Planner{
 				Run:     config.Config{Labels: decide.Labels{NeedsHuman: "needs-human", NeedsInfo: "needs-info", InReview: "in-review"}},
 				Require: []string{"auto"}, Exclude: []string{"wip"},
+			}
+			if test.readOnly {
+				p.Run.Tracker = unwritable{}
 			}
 			var keys []string
 			if test.named {
@@ -101,6 +114,16 @@ func TestWhyNot(t *testing.T) {
 		})
 	}
 }
+
+// unwritable is a tracker of which only the type is asked for.
+type unwritable struct {
+	tracker.Tracker
+	tracker.ReadOnly
+}
+
+func (unwritable) Change(context.Context, string, tracker.Change) error { return nil }
+
+func (unwritable) Report(context.Context, string, tracker.Report) error { return nil }
 
 // An issue whose request is followed up is worked for that only, before the others.
 func TestTasks(t *testing.T) {
