@@ -225,3 +225,37 @@ func TestDeathInABatch(t *testing.T) {
 		t.Errorf("only %d saves", saves)
 	}
 }
+
+// A merge of several that is asked to end does not wait for the lock on merges, which a run may hold for as long as its gate takes.
+func TestMergeAllStopsWhileOthersMerge(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.branches("true", "a", "b")
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	unlock, err := f.Config.Run.Repo.LockMerges(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := 0
+	f.onStage(journal.StageClaim, func(journal.Record) {
+		if begun++; begun == 2 {
+			stop(nil)
+		}
+	})
+	results := f.pool().MergeAll(ctx, []string{"a", "b"})
+	unlock()
+	if len(results) != 2 || begun != 2 {
+		t.Errorf("%+v", results)
+	}
+	for _, r := range results {
+		if r.Skip == nil || r.Skip.Code != journal.SkipStopped || r.Err != nil {
+			t.Errorf("%s: %+v, %v", r.Issue.Key, r.Skip, r.Err)
+		}
+	}
+	f.onStage(journal.StageClaim, nil)
+	if len(f.runs("a")) != 1 || f.on("a", "b") != "" {
+		t.Errorf("%d runs; main has %s", len(f.runs("a")), f.on("a", "b"))
+	}
+	f.clean()
+}

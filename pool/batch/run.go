@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
 // Item is a branch, and what its caller does about it. The functions are called one at a time, but for Renew.
@@ -69,7 +71,9 @@ func (m *Merger) fits(ctx context.Context, base string, i *Item) bool {
 
 // land moves the base to a stack that passes. The lock on merges is held from the look at the base until it has moved.
 func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bool, err error) {
-	unlock, err := m.Repo.LockMerges(ctx)
+	waiting, enough := workspace.Within(ctx, m.Interrupt, 0)
+	defer enough()
+	unlock, err := m.Repo.LockMerges(waiting)
 	if err != nil {
 		return false, err
 	}
