@@ -31,6 +31,8 @@ type attempt struct {
 	landed      bool            // the batch has merged them; the later stages are left
 	failed      error           // why the run cannot begin; nil if it can
 	finished    []journal.Record
+	soft        context.Context //nolint:containedctx // ends with that of the caller, and with Stop
+	end         func()          // ends it: Stop does not reach the attempt any more
 }
 
 // issueError is a failure before the run that concerns this issue only. The run ends with it, and uses no attempt.
@@ -190,6 +192,7 @@ func (a *attempt) refused(ctx context.Context, err error) Result {
 
 // givenUp ends an attempt that has a claim but starts no run.
 func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Result {
+	defer a.end()
 	after, cancel := workspace.Outlasting(ctx)
 	defer cancel()
 	err = errors.Join(err, a.claim.Release(after), a.w.c.Run.Store.Forget(after, a.rec.ID))

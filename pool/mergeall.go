@@ -41,12 +41,12 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 		items = append(items, &batch.Item{
 			Branch: batch.Branch{Key: key, Name: a.rec.Branch, Title: a.rec.Title, Tip: a.tip}, Renew: a.claim.Renew,
 			Store:  a.storeMerge,
-			Finish: func(context.Context) { a.landed = true; note(a.do(ctx, hard)) },
+			Finish: func(context.Context) { a.landed = true; note(a.do(hard)) },
 			Alone: func(context.Context) bool {
 				if ctx.Err() != nil || away != nil {
 					return note(a.givenUp(hard, &journal.Skip{Code: journal.SkipStopped}, nil))
 				}
-				return note(a.do(ctx, hard))
+				return note(a.do(hard))
 			},
 		})
 	}
@@ -86,6 +86,9 @@ func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, R
 
 // storeMerge stores the run before the batch moves the base, so that recovery can finish it.
 func (a *attempt) storeMerge(ctx context.Context, s batch.Stack) error {
+	if a.soft.Err() != nil { // a person has stopped it, or all
+		return context.Cause(a.soft)
+	}
 	log, err := a.w.c.Run.Repo.Log(ctx, s.Base.Commit, a.tip)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -226,4 +227,52 @@ func TestKill(t *testing.T) {
 		t.Error(log.String())
 	}
 	f.clean()
+}
+
+// pausing is a tracker that tells when an issue is read for the first time, and waits.
+type pausing struct {
+	tracker.Tracker
+	first       sync.Once
+	reads, goOn chan struct{}
+}
+
+func (s *pausing) Get(ctx context.Context, key string) (tracker.Issue, error) {
+	s.first.Do(func() {
+		close(s.reads)
+		<-s.goOn
+	})
+	return s.Tracker.Get(ctx, key)
+}
+
+// A run that has its claim and is about to begin can be stopped: everybody who looks at the journal sees it.
+func TestStopOfARunThatBegins(t *testing.T) {
+	t.Parallel()
+	for _, now := range []bool{false, true} {
+		f := newFixture(t, commits)
+		f.issue("a")
+		host := &pausing{Tracker: f.Config.Run.Tracker, reads: make(chan struct{}), goOn: make(chan struct{})}
+		f.Config.Run.Tracker = host
+		p := f.pool()
+		stopped := false
+		go func() {
+			<-host.reads
+			if r := f.runs("a")[0]; now {
+				stopped = p.StopNow("a")
+			} else {
+				stopped = !p.StopRun("a", "another") && p.StopRun("a", r.ID)
+			}
+			close(host.goOn)
+		}()
+		s, err := p.Sweep(t.Context())
+		if err != nil || !stopped || s.Count(journal.Succeeded) != 0 || s.Interrupted {
+			t.Errorf("stopped %v: %+v, %v", stopped, s, err)
+		}
+		if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Verdict.Reason.Code != journal.ReasonAsked || r.Commits != 0 {
+			t.Errorf("%+v", r.Verdict)
+		}
+		if len(p.Running()) != 0 {
+			t.Errorf("%+v", p.Running())
+		}
+		f.clean()
+	}
 }

@@ -45,6 +45,8 @@ type Worker struct {
 type running struct {
 	Running
 	stop, hasten context.CancelCauseFunc
+
+	over bool
 }
 
 // Running is an issue that is being worked.
@@ -260,10 +262,10 @@ func (w *Worker) work(soft, hard context.Context, t task) Result {
 	if a == nil {
 		return not
 	}
-	return a.do(soft, hard)
+	return a.do(hard)
 }
 
-// begin claims an issue and freezes it. Without an attempt the result says why not.
+// begin claims an issue and freezes it. Without an attempt the result says why not. Stop reaches it, as its record is in the journal.
 func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 	a := &attempt{task: t, w: w, rec: w.newRecord(t.issue)}
 	a.rec.Base = t.base.Name
@@ -279,15 +281,29 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 		s.Publish, s.Attended, s.Checks.Files, s.Checks.Clean, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, true, 1
 		a.rec.Agent, a.rec.Model = "", ""
 	}
-	err := w.runner.Admission().Admit(hard, &a.rec)
+	var stop context.CancelCauseFunc
+	a.soft, stop = context.WithCancelCause(soft)
+	forget := w.note(a.rec, stop, stop)
+	a.end = func() { forget(); stop(nil) }
+	not, begun := a.begin(hard)
+	if !begun {
+		a.end()
+		return nil, not
+	}
+	return a, Result{}
+}
+
+// begin claims the issue and freezes it. Where it has not begun, the result says why not.
+func (a *attempt) begin(hard context.Context) (not Result, begun bool) {
+	err := a.w.runner.Admission().Admit(hard, &a.rec)
 	if err == nil {
-		a.claim, err = w.taker.Take(hard, a.rec)
+		a.claim, err = a.w.taker.Take(hard, a.rec)
 	}
 	if err != nil {
-		return nil, a.refused(hard, err)
+		return a.refused(hard, err), false
 	}
-	skip, err := a.freeze(soft, hard)
-	if err != nil && soft.Err() != nil {
+	skip, err := a.freeze(a.soft, hard)
+	if err != nil && a.soft.Err() != nil {
 		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
 	}
 	own, ok := errors.AsType[*issueError](err)
@@ -295,18 +311,19 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 		a.failed, skip, err = own.error, nil, nil
 	}
 	if skip != nil || err != nil {
-		return nil, a.givenUp(hard, skip, err)
+		return a.givenUp(hard, skip, err), false
 	}
-	return a, Result{}
+	return Result{}, true
 }
 
 // do does the run of an issue that begin has claimed.
-func (a *attempt) do(soft, hard context.Context) Result {
+func (a *attempt) do(hard context.Context) Result {
+	defer a.end()
 	w, rec := a.w, a.rec
 	if a.landed {
 		rec = *a.stored
 	}
-	res, _ := w.stoppable(soft, hard, run.Task{
+	res, _ := w.stoppable(a.soft, hard, run.Task{
 		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, There: a.there,
 		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
 	})
@@ -337,12 +354,18 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 func (w *Worker) note(r journal.Record, stop, hasten context.CancelCauseFunc) (forget func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	own := &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop, hasten}
+	before := w.running[r.Key] // an attempt settles earlier runs of its issue
+	own := &running{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop: stop, hasten: hasten}
 	w.running[r.Key] = own
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.running[r.Key] == own { // the claim is free by now, and the next run may have begun
+		own.over = true
+		switch {
+		case w.running[r.Key] != own: // the claim is free by now, and the next run may have begun
+		case before != nil && !before.over:
+			w.running[r.Key] = before
+		default:
 			delete(w.running, r.Key)
 		}
 	}
