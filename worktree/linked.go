@@ -90,7 +90,7 @@ func (t *Tree) CopyIn(ctx context.Context, paths []string) error {
 // TakeUntracked is CopyIn for what another worktree has besides what git tracks there. No agent may have been in that one;
 // its links are copied as they are.
 func (t *Tree) TakeUntracked(ctx context.Context, from *Tree) error {
-	paths, err := from.git().Untracked(ctx)
+	paths, err := link.Untracked(ctx, from.git())
 	if err != nil {
 		return err
 	}

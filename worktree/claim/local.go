@@ -41,13 +41,17 @@ func (l localRefs) swap(ctx context.Context, key, old, new string, also ...git.E
 func (localRefs) push(context.Context, git.Edit) error { return errNoRemote }
 
 func (l localRefs) read(ctx context.Context, key string) (commit, message string, err error) {
-	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(objectname) %(contents)", "--", l.prefix+key)
+	out, err := l.git.Out(ctx, "for-each-ref", "--format=%(refname) %(objectname) %(contents)", "--", l.prefix+key)
 	if git.Failed(err) { // its commit is missing
 		at, err := l.git.Refs(ctx, l.prefix+key)
 		return at[l.prefix+key], "", err
 	}
 	if err != nil {
 		return "", "", err
+	}
+	out, found := strings.CutPrefix(out, l.prefix+key+" ")
+	if !found { // there is none, or one below that name
+		return "", "", nil
 	}
 	commit, message, _ = strings.Cut(out, " ")
 	return commit, message, nil

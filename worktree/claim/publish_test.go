@@ -77,7 +77,7 @@ func TestPublishRefused(t *testing.T) {
 		}, git.ErrMoved, git.ErrRemote, true},
 		{"a branch stands in the way of its name", func(s *site) {
 			s.git("push", "-q", "origin", "main:"+branch+"/sub")
-		}, git.ErrRemote, ErrLost, true},
+		}, git.ErrDeclined, git.ErrRemote, true},
 		{"another machine has the claim", func(s *site) {
 			other := s.clone("other").store.later(2 * ttl)
 			claimed(s, other, "r2")

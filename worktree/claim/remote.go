@@ -27,7 +27,10 @@ func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.
 	// The claim is the last: its loss is told before that of a branch.
 	err := c.git.Push(ctx, limit, c.remote, append(also, git.Edit{Ref: ref, Old: old, New: new})...)
 	moved, isMoved := errors.AsType[*git.MovedError](err)
+	_, blocked := errors.AsType[*git.BlockedError](err) // of this issue alone
 	switch {
+	case blocked:
+		return err
 	case isMoved && moved.Ref == ref, errors.Is(err, git.ErrStale) && len(also) == 0:
 		return refusedSwap{err}
 	case errors.Is(err, git.ErrStale), errors.Is(err, git.ErrDeclined) && len(also) == 0:

@@ -65,25 +65,6 @@ func (g Runner) CheckOutChanges(ctx context.Context, config Config, index, commi
 	return nil
 }
 
-// AddPlain makes a worktree of the user's at a commit, on no branch. No program of the configuration runs, not of that which
-// only the new worktree has either.
-func (g Runner) AddPlain(ctx context.Context, dir, commit string) error {
-	if _, err := g.Out(ctx, "worktree", "add", "--quiet", "--no-checkout", "--detach", "--", dir, commit); err != nil {
-		return err
-	}
-	link, err := ReadLinked(filepath.Join(dir, ".git"))
-	if err != nil {
-		return err
-	}
-	gitDir := strings.TrimSpace(strings.TrimPrefix(string(link), "gitdir: "))
-	g = g.Pin(gitDir, g.common, dir)
-	config, err := g.Config(ctx)
-	if err != nil {
-		return err
-	}
-	return g.CheckOut(ctx, config, filepath.Join(gitDir, "index"), "", commit)
-}
-
 // wholeIndex has git write an index in one file: the other one would be in the user's git directory.
 const wholeIndex = "GIT_CONFIG_PARAMETERS='core.splitIndex=false'"
 

@@ -58,7 +58,8 @@ func (g Runner) Head(ctx context.Context, gitDir string) (string, error) {
 	return g.With("GIT_DIR="+gitDir).Out(ctx, "symbolic-ref", "--quiet", "HEAD")
 }
 
-// MoveRefs makes all the edits or none. It fails with [ErrMoved] when a ref is not where its edit expects it.
+// MoveRefs makes all the edits or none. It fails with [ErrMoved] when a ref is not where its edit expects it, and with
+// [*BlockedError].
 func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	if len(edits) == 0 {
 		return nil
@@ -85,6 +86,9 @@ func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	}
 	if moved := g.findMoved(ctx, edits); moved != nil {
 		return moved
+	}
+	if blocked := blocked(err, "", nil, nil); blocked != nil {
+		return blocked
 	}
 	return fmt.Errorf("move refs: %w", err)
 }

@@ -103,8 +103,8 @@ func (e *MovedError) Error() string {
 func (e *MovedError) Unwrap() error { return ErrMoved }
 
 // Push moves refs on the remote within the limit, all or none, each from exactly Old to New. Because of Old it may be repeated;
-// what is at New already stays. It fails with [*MovedError] for the last ref that has moved, ErrApart, [ErrDeclined] or ErrRemote,
-// or with [ErrStale] for a ref that was somewhere else for a moment.
+// what is at New already stays. It fails with [*MovedError] for the last ref that has moved, [*BlockedError], ErrApart, [ErrDeclined] or
+// ErrRemote, or with [ErrStale] for a ref that was somewhere else for a moment.
 func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, moves ...Edit) error {
 	err := g.push(ctx, limit, remote, moves)
 	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(failed.Stderr, "does not support --atomic") {
@@ -120,6 +120,9 @@ func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, mo
 	at, unread := g.RemoteRefs(ctx, remote, refs...)
 	if unread != nil {
 		return unread
+	}
+	if blocked := blocked(err, remote, moves, at); blocked != nil {
+		return blocked
 	}
 	var left []Edit
 	for _, m := range slices.Backward(moves) {

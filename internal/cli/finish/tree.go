@@ -3,6 +3,8 @@ package finish
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +53,7 @@ func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) 
 		return exit.Usagef("%s is there already; name another folder: ralph tree %s DIR, or remove that one: git worktree remove %s",
 			screen.CleanLine(dir), screen.CleanLine(key), screen.CleanLine(git.Quote(dir)))
 	}
-	if err := p.Repo.Git().AddPlain(ctx, dir, w.Tip); err != nil {
+	if err := addPlain(ctx, p.Repo.Git(), dir, w.Tip); err != nil {
 		return err
 	}
 	a.UI.Printf("%s\n", screen.CleanLine(dir))
@@ -63,4 +65,23 @@ func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) 
 	}
 	a.UI.Note("remove it with: git -C %s worktree remove %s", screen.CleanLine(git.Quote(p.Top)), screen.CleanLine(git.Quote(dir)))
 	return nil
+}
+
+// addPlain makes a worktree of the user's at a commit, on no branch. No program of the configuration runs, not of that which
+// only the new worktree has either.
+func addPlain(ctx context.Context, g git.Runner, dir, commit string) error {
+	if _, err := g.Out(ctx, "worktree", "add", "--quiet", "--no-checkout", "--detach", "--", dir, commit); err != nil {
+		return err
+	}
+	link, err := git.ReadLinked(filepath.Join(dir, ".git"))
+	if err != nil {
+		return err
+	}
+	gitDir := strings.TrimSpace(strings.TrimPrefix(string(link), "gitdir: "))
+	g = g.Pin(gitDir, g.Common(), dir)
+	config, err := g.Config(ctx)
+	if err != nil {
+		return err
+	}
+	return g.CheckOut(ctx, config, filepath.Join(gitDir, "index"), "", commit)
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -216,7 +217,7 @@ func buildContext(ctx context.Context, dir string) (copied string, remove func()
 
 // contextFiles lists the files and links.
 func contextFiles(ctx context.Context, dir string) (paths []string, err error) {
-	all, err := git.New(dir).Unignored(ctx)
+	all, err := unignored(ctx, git.New(dir))
 	if err != nil {
 		if all, err = walk(dir); err != nil { // no repository
 			return nil, err
@@ -248,4 +249,13 @@ func walk(dir string) (paths []string, err error) {
 		return err
 	})
 	return paths, err
+}
+
+// unignored lists the files of the runner's folder that git tracks, or would add. A tracked file need not be there.
+func unignored(ctx context.Context, g git.Runner) ([]string, error) {
+	out, err := g.Out(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	if err != nil {
+		return nil, fmt.Errorf("list files: %w", err)
+	}
+	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 }), nil
 }

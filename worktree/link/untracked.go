@@ -1,14 +1,16 @@
-package git
+package link
 
 import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Untracked lists what a checkout has besides what git tracks: files and folders, ignored ones included, and the folders
 // of submodules.
-func (g Runner) Untracked(ctx context.Context) ([]string, error) {
+func Untracked(ctx context.Context, g git.Runner) ([]string, error) {
 	out, err := g.Out(ctx, "ls-files", "-z", "--others", "--directory", "--no-empty-directory")
 	if err != nil {
 		return nil, fmt.Errorf("list untracked files: %w", err)
@@ -28,13 +30,4 @@ func (g Runner) Untracked(ctx context.Context) ([]string, error) {
 		}
 	}
 	return paths, nil
-}
-
-// Unignored lists the files of the runner's folder that git tracks, or would add. A tracked file need not be there.
-func (g Runner) Unignored(ctx context.Context) ([]string, error) {
-	out, err := g.Out(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
-	if err != nil {
-		return nil, fmt.Errorf("list files: %w", err)
-	}
-	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 }), nil
 }

@@ -1,0 +1,70 @@
+package claim
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// Where another ref has a name that is in the way, the error names it and the command that deletes it. That command is enough.
+func TestNameInTheWay(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, other string
+		local       bool // it is in the way in the repository, too
+	}{
+		{"branch", "refs/heads/refs/ralph/claims/k", false},
+		{"tag", "refs/tags/refs/ralph/claims/k", false},
+		{"below", "refs/ralph/claims/k/x", true},
+		{"above", "refs/ralph/claims", true},
+	} {
+		for _, remote := range []bool{false, true} {
+			name := test.name + " in the repository"
+			if remote {
+				name = test.name + " on the remote"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, remote)
+				at := s.dir
+				if remote {
+					at = s.bare()
+				}
+				s.sh("git", "-C", at, "update-ref", test.other, "main")
+				_, err := s.store.Claim(t.Context(), "k", Holder{Owner: "o", Run: "r"}, ttl)
+				if !remote && !test.local {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				if err == nil || errors.Is(err, git.ErrRemote) || strings.Contains(err.Error(), "\n") {
+					t.Fatalf("%v", err)
+				}
+				_, command, ok := strings.Cut(err.Error(), "delete it with: ")
+				if !ok || !strings.Contains(command, test.other) {
+					t.Fatalf("%v", err)
+				}
+				s.sh("sh", "-c", "cd "+s.dir+" && "+command)
+				claimed(t, s.store, "r")
+			})
+		}
+	}
+}
+
+// A name that is in the way of a held claim's renewals is not taken for its loss.
+func TestNameInTheWayOfARenewal(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	c := claimed(t, s.store, "r")
+	s.sh("git", "-C", s.bare(), "update-ref", "refs/tags/refs/ralph/claims/k", "main")
+	if err := c.Renew(t.Context()); err == nil || errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "--delete refs/tags/refs/ralph/claims/k") {
+		t.Error(err)
+	}
+	s.git("push", "-q", "origin", "--delete", "refs/tags/refs/ralph/claims/k")
+	if err := c.Renew(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
