@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/review"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 const cleanLong = `Remove what is safe to remove: ralph's branches, saved changes and records whose commits the base, here or on the remote, or a
@@ -102,7 +103,11 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	if err := closeMerged(ctx, a, p, c.base, args, dry); err != nil {
 		return err
 	}
-	c.base = look.OnRemote(ctx, p, c.base)
+	var apart bool
+	if c.base, apart = look.OnRemote(ctx, p, c.base); apart {
+		a.UI.Note("%s", screen.CleanLine(fmt.Sprintf("%s here and on %s have each commits that the other lacks, so what was merged there does not count yet: git pull --rebase --autostash %s %s",
+			c.base.Name, p.Repo.Remote(), git.Quote(p.Repo.Remote()), git.Quote(strings.TrimPrefix(c.base.Name, p.Repo.Remote()+"/")))))
+	}
 	// What is there comes first: whoever has made it since then holds its claim by now.
 	left, err := c.find(ctx)
 	if err != nil {

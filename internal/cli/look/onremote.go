@@ -13,11 +13,11 @@ import (
 const remoteWait = 10 * time.Second
 
 // OnRemote is the base as the remote has it, if that contains the base here: on a forge people merge there, and nobody may have pulled
-// since. It is the base here when the remote cannot be asked.
-func OnRemote(ctx context.Context, p *compose.Parts, here worktree.Base) worktree.Base {
+// since. It is the base here when the remote cannot be asked, or the two are apart: each has commits that the other lacks.
+func OnRemote(ctx context.Context, p *compose.Parts, here worktree.Base) (base worktree.Base, apart bool) {
 	remote := p.Repo.Remote()
 	if remote == "" {
-		return here
+		return here, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, remoteWait)
 	defer cancel()
@@ -26,6 +26,10 @@ func OnRemote(ctx context.Context, p *compose.Parts, here worktree.Base) worktre
 	tip, newer := tips[branch], false
 	if err == nil && tip != "" && tip != here.Commit {
 		newer, err = p.Repo.Contains(ctx, tip, here.Commit)
+		if err == nil && !newer {
+			older, failed := p.Repo.Contains(ctx, here.Commit, tip)
+			apart, err = failed == nil && !older, failed
+		}
 	}
 	if err != nil {
 		p.Log.Debug("base not looked up on the remote", "error", err)
@@ -33,5 +37,5 @@ func OnRemote(ctx context.Context, p *compose.Parts, here worktree.Base) worktre
 	if newer {
 		here.Name, here.Commit = remote+"/"+branch, tip
 	}
-	return here
+	return here, apart
 }

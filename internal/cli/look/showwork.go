@@ -49,7 +49,7 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error)
 	}
 	issue := present(ctx, p, s)
 	if s.Kind == journal.KindIssue && !issue.Open {
-		base = OnRemote(ctx, p, base)
+		base, _ = OnRemote(ctx, p, base)
 	}
 	branches, err := p.Repo.Branches(ctx, base)
 	if err != nil {
