@@ -36,3 +36,8 @@ func (r *Repo) Claims(ctx context.Context) (map[string]ClaimState, error) { retu
 
 // DropClaim removes a claim that cannot be read. One that can is kept, and one of a newer version is an error.
 func (r *Repo) DropClaim(ctx context.Context, key string) error { return r.claims.Drop(ctx, key) }
+
+// ForgetClaim removes a claim that nobody holds, with its record; see [claim.Store.Forget].
+func (r *Repo) ForgetClaim(ctx context.Context, key string) (gone bool, err error) {
+	return r.claims.Forget(ctx, key)
+}

@@ -211,6 +211,19 @@ func (s *Store) Drop(ctx context.Context, key string) error {
 	return s.refs.swap(ctx, key, at, "")
 }
 
+// Forget removes a claim that nobody holds, with its record, unless steps are still to be reported. gone says whether it has.
+func (s *Store) Forget(ctx context.Context, key string) (gone bool, err error) {
+	at, message, err := s.refs.read(ctx, key)
+	if err != nil || at == "" {
+		return false, err
+	}
+	if state := s.state(key, message); !state.Gone || state.Holder.Run != "" || state.Record.Pending != nil {
+		return false, nil
+	}
+	err = s.refs.swap(ctx, key, at, "")
+	return err == nil, err
+}
+
 // write writes the document's commit.
 func (s *Store) write(d document) (string, error) {
 	message, err := d.encode()

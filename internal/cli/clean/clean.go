@@ -123,8 +123,11 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	for _, l := range left {
 		results = append(results, c.clean(ctx, l)...)
 	}
+	if len(args) == 0 {
+		err = c.claims(ctx, a.UI)
+	}
 	if caches {
-		err = c.layers(ctx, a.UI)
+		err = errors.Join(err, c.layers(ctx, a.UI))
 	}
 	err = errors.Join(printCleaned(a, results, p.Names(ctx), dry), c.broken, err)
 	n := 0

@@ -44,10 +44,11 @@ type cleaner struct {
 	base         worktree.Base
 	dry, discard bool
 	held         map[string]worktree.ClaimState
-	open         map[string]journal.Record // runs that have not come to their end, by id
-	empty        map[string]bool           // keys whose latest run has made no commits
-	gone         map[string]string         // where branches were that the base has and that are removed, by name
-	broken       error                     // worktree records that cannot be read
+	jobs         map[string]worktree.ClaimState // of held, those on this machine only
+	open         map[string]journal.Record      // runs that have not come to their end, by id
+	empty        map[string]bool                // keys whose latest run has made no commits
+	gone         map[string]string              // where branches were that the base has and that are removed, by name
+	broken       error                          // worktree records that cannot be read
 }
 
 // unreadable notes records that cannot be read: they keep their own worktrees, and no others. Other errors are returned.
@@ -77,6 +78,37 @@ func (c *cleaner) layers(ctx context.Context, ui *screen.Printer) error {
 	}
 	if before > 1<<20 {
 		ui.Note("%s %s of checkouts and homes that runs share", what, disk.Size(before))
+	}
+	return nil
+}
+
+// claims removes claims in this repository that nobody holds, where a remote has the claims: they are of the time before it.
+func (c *cleaner) claims(ctx context.Context, ui *screen.Printer) error {
+	if c.p.Repo.Remote() == "" {
+		return nil
+	}
+	n := 0
+	for key, state := range c.jobs {
+		if !state.Gone || state.Holder.Run != "" || state.Record.Pending != nil {
+			continue
+		}
+		gone := c.dry
+		if !c.dry {
+			var err error
+			if gone, err = c.local.ForgetClaim(ctx, key); err != nil {
+				return err
+			}
+		}
+		if gone {
+			n++
+		}
+	}
+	what := "removed"
+	if c.dry {
+		what = "would remove"
+	}
+	if n > 0 {
+		ui.Note("%s %s from this repository: its claims are on %s now", what, screen.Plural(n, "claim"), screen.CleanLine(c.p.Repo.Remote()))
 	}
 	return nil
 }
@@ -120,11 +152,10 @@ func (c *cleaner) look(ctx context.Context) error {
 	if c.held, err = c.p.Repo.Claims(ctx); err != nil {
 		return err
 	}
-	jobs, err := c.local.Claims(ctx)
-	if err != nil {
+	if c.jobs, err = c.local.Claims(ctx); err != nil {
 		return err
 	}
-	for key, state := range jobs {
+	for key, state := range c.jobs {
 		if there, ok := c.held[key]; !ok || there.Gone {
 			c.held[key] = state
 		}

@@ -50,9 +50,13 @@ func Leftovers(ctx context.Context, p *compose.Parts) ([]worktree.Leftover, erro
 	}
 	for key, claim := range c.held {
 		if claim.Err != nil {
+			drop := p.Repo.DropClaim
+			if here, ok := c.jobs[key]; ok && here.Err == claim.Err { //nolint:errorlint // the very same
+				drop = c.local.DropClaim
+			}
 			all = append(all, worktree.Leftover{
 				Kind: "unreadable claim", Where: key, Detail: claim.Err.Error(), Key: key,
-				Remove: func(ctx context.Context) (string, error) { return "", p.Repo.DropClaim(ctx, key) },
+				Remove: func(ctx context.Context) (string, error) { return "", drop(ctx, key) },
 			})
 		}
 	}
