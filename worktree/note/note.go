@@ -215,7 +215,15 @@ func (s Store) join(ctx context.Context, here, there string) (string, error) {
 	if older, err := s.Git.Contains(ctx, there, here); older || err != nil {
 		return there, err
 	}
-	out, err := s.Git.Out(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=AM", "--end-of-options", there, here)
+	// The remote's notes since the last join go onto those here. The first time, those here go onto the remote's.
+	onto, from := here, there
+	since, err := s.Git.Out(ctx, "merge-base", here, there)
+	if git.ExitCode(err) == 1 {
+		onto, from, since = there, here, there
+	} else if err != nil {
+		return "", err
+	}
+	out, err := s.Git.Out(ctx, "diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=AM", "--end-of-options", since, from)
 	if err != nil {
 		return "", err
 	}
@@ -223,13 +231,13 @@ func (s Store) join(ctx context.Context, here, there string) (string, error) {
 	if len(paths) > maxJoined {
 		return "", fmt.Errorf("%s here and on %s differ in %d notes; join them with git notes merge", Ref, s.Remote, len(paths))
 	}
-	at := there
+	at := onto
 	for _, path := range paths {
 		commit := strings.ReplaceAll(path, "/", "")
 		if !git.IsObject(commit) { // no note
 			continue
 		}
-		text, err := s.Read(ctx, here, commit)
+		text, err := s.Read(ctx, from, commit)
 		if err != nil {
 			return "", err
 		}
@@ -241,14 +249,11 @@ func (s Store) join(ctx context.Context, here, there string) (string, error) {
 			at = tree
 		}
 	}
-	if at == there {
-		return there, nil
+	trees, err := s.Git.IDs(ctx, []string{at + "^{tree}", there + "^{tree}"})
+	if err != nil || trees[0] == trees[1] {
+		return there, err
 	}
-	tree, err := s.Git.Out(ctx, "rev-parse", "--verify", "--end-of-options", at+"^{tree}")
-	if err != nil {
-		return "", err
-	}
-	return s.Objects.Commit(tree, []string{there, here}, "notes of two repositories", time.Now())
+	return s.Objects.Commit(trees[0], []string{there, here}, "notes of two repositories", time.Now())
 }
 
 // put is the tree of a state with these lines in the commit's note, too; empty when the note has them all. The note gets the
