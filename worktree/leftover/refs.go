@@ -22,6 +22,14 @@ func (s Scope) DropBroken(ctx context.Context, log *slog.Logger, refs ...string)
 	if err != nil && ctx.Err() != nil {
 		return false, err // any other error is about the user's own refs
 	}
+	for _, l := range s.garbled() {
+		if slices.ContainsFunc(refs, func(name string) bool {
+			path := filepath.Join(s.Common, filepath.FromSlash(name))
+			return l.Where == path || strings.HasSuffix(name, "/") && strings.HasPrefix(l.Where, path+"/")
+		}) {
+			all = append(all, l)
+		}
+	}
 	for _, l := range all {
 		if _, err := l.Remove(ctx); err != nil {
 			return dropped, fmt.Errorf("remove the broken ref %s: %w", l.Where, err)
