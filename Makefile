@@ -158,7 +158,7 @@ soak: build platforms cc agents $(KUBERNETES) ## Let random faults happen to swe
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
-	@.ci/fuzz $(FUZZTIME) $(FUZZPART)
+	@$(PLAIN) .ci/fuzz $(FUZZTIME) $(FUZZPART)
 
 .PHONY: example
 example: ## Write config.example.yaml anew from the table of keys
