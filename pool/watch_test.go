@@ -222,7 +222,7 @@ func languages() map[string]language {
 			"much output after the tests": {do: `echo 'exit 0' > long.sh`, gate: "sh long.sh", want: disabled},
 			"another line fails on the base": {do: `echo 'exit 0' > check.sh; echo '// a + b' >> sum.go`,
 				gate: "grep -q 'a + b' sum.go\nsh check.sh", want: disabled},
-			"true in the Makefile":                   {do: `printf 'test:\n\ttrue\n' > Makefile`, gate: "make test", want: disabled},
+			"exit 0 in the Makefile":                 {do: `printf 'test:\n\texit 0\n' > Makefile`, gate: "make test", want: disabled},
 			"weaken it when right":                   {do: right + `; sed -i 's/!= 3/!= Sum(1, 2)/' sum_test.go`, want: changed},
 			"a new test that passes before":          {do: right + `; sed 's/TestZero/TestMore/; /TestSum/,/^}/d' sum_test.go > new_test.go`},
 			"a new test that only names what is new": {do: right + `; echo 'const Answer = 42' >> sum.go; printf 'package sum\n\nimport "testing"\n\nfunc TestAnswer(t *testing.T) {\n\tif Answer == 0 {\n\t\tt.Error("no answer")\n\t}\n}\n' > new_test.go`},
