@@ -94,7 +94,7 @@ UNRACED := /(e2e|$(PURE))$$
 
 # These work on much data or in many rounds, and no more goroutines of theirs meet than in smaller tests of their packages: with the
 # race detector they take several times as long, for nothing.
-LARGE := Test(CountTime|FaultAtEveryCall|LongBacklog|LogIsSearched|StrangersLongTexts|UnchangedBacklogIsCheap|Costs|CrowdIsCheap|TableOfTricks)
+LARGE := Test(CommitLimits|CountTime|FaultAtEveryCall|LongBacklog|LogIsSearched|StrangersLongTexts|UnchangedBacklogIsCheap|Costs|CrowdIsCheap|TableOfTricks)
 LARGE_IN = $$(git grep -lE '^func $(LARGE)\(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,' | tr '\n' ' ')
 
 .PHONY: tests
