@@ -32,7 +32,8 @@ type attempt struct {
 	failed      error           // why the run cannot begin; nil if it can
 	finished    []journal.Record
 	soft        context.Context //nolint:containedctx // ends with that of the caller, and with Stop
-	end         func()          // ends it: Stop does not reach the attempt any more
+	urgent      context.Context //nolint:containedctx // ends with StopNow
+	end         func()          // ends both: Stop does not reach the attempt any more
 }
 
 // issueError is a failure before the run that concerns this issue only. The run ends with it, and uses no attempt.

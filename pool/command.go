@@ -117,7 +117,7 @@ func (w *Worker) stopRun(ctx context.Context, c tracker.Command, on bool) (*trac
 		return nil, err
 	}
 	w.mu.Lock()
-	if r, ok := w.running[c.Key]; ok {
+	for _, r := range w.running[c.Key] {
 		r.stop(halt.Superseded(tracker.Unfit{Code: tracker.UnfitHandedOver, Detail: label}))
 	}
 	w.mu.Unlock()

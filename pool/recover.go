@@ -186,13 +186,17 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 	if rec.PID == 0 {
 		how = "was left at stage "
 	}
-	own := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
-	res, asked := w.stoppable(soft, ctx, run.Task{
-		Record: rec, Resume: true, Claim: claim, Shared: shared && !own, Issue: issue, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,
+	finished := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
+	own, urgent, forget := w.note(soft, rec)
+	defer forget()
+	res := w.runner.Do(ctx, run.Task{
+		Soft: own, Urgent: urgent,
+		Record: rec, Resume: true, Claim: claim, Shared: shared && !finished, Issue: issue, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
 	v := res.Record.Verdict
-	over = own || v.Final || asked // the next run would be what was to end
+	asked := own.Err() != nil && soft.Err() == nil
+	over = finished || v.Final || asked // the next run would be what was to end
 	switch {
 	case res.Deferred != nil:
 	case !over || !v.Final && v.Outcome == journal.Interrupted:

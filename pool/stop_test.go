@@ -13,7 +13,9 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // A pool that drains ends what is on, and starts nothing more, in this sweep and in later ones.
@@ -274,5 +276,117 @@ func TestStopOfARunThatBegins(t *testing.T) {
 			t.Errorf("%+v", p.Running())
 		}
 		f.clean()
+	}
+}
+
+// slowClaims is a source of claims whose second claim waits.
+type slowClaims struct {
+	*worktree.Repo
+	calls       atomic.Int32
+	waits, goOn chan struct{}
+}
+
+func (s *slowClaims) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
+	if s.calls.Add(1) == 2 {
+		close(s.waits)
+		<-s.goOn
+	}
+	return s.Repo.Claim(ctx, key, h, ttl)
+}
+
+// A call for an issue that is being worked, which has no claim yet, hides the run from nobody.
+func TestStopBesideACallForTheSameIssue(t *testing.T) {
+	t.Parallel()
+	for _, named := range []bool{false, true} {
+		f := newFixture(t, endless)
+		f.issue("a")
+		claims := &slowClaims{Repo: f.Config.Run.Repo, waits: make(chan struct{}), goOn: make(chan struct{})}
+		f.Config.Claims = claims
+		p := f.pool()
+		started := make(chan struct{})
+		f.onStarted(func(string) { close(started) })
+		var swept, called sync.WaitGroup
+		var s pool.Summary
+		swept.Go(func() { s, _ = p.Sweep(t.Context()) })
+		<-started
+		called.Go(func() { _, _ = p.Work(t.Context(), "a") })
+		<-claims.waits
+		first := f.runs("a")[0].ID
+		if running := p.Running(); len(running) != 1 || running[0].Run != first {
+			t.Errorf("%+v, want run %s", running, first)
+		}
+		if named && !p.StopRun("a", first) || !named && !p.Stop("a") {
+			t.Error("nothing was stopped")
+		}
+		close(claims.goOn)
+		called.Wait()
+		if t.Failed() {
+			p.Kill() // its agent goes on
+		}
+		swept.Wait()
+		if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || len(p.Running()) != 0 {
+			t.Errorf("%+v, %+v", r.Verdict, p.Running())
+		}
+		f.clean()
+	}
+}
+
+// living counts the sandboxes that are opened with a context which has not ended.
+type living struct {
+	*sandboxes.None
+	opened atomic.Int32
+}
+
+func (l *living) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	if ctx.Err() == nil {
+		l.opened.Add(1)
+	}
+	return l.None.Open(ctx, spec)
+}
+
+// stopping is a source of claims that stops each issue which is claimed.
+type stopping struct {
+	*worktree.Repo
+	stop func(key string) bool
+}
+
+func (s *stopping) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
+	if !s.stop(key) {
+		return nil, errors.New("there is nothing to stop")
+	}
+	return s.Repo.Claim(ctx, key, h, ttl)
+}
+
+// What was stopped before it began does not begin: no sandbox opens, and nothing is merged.
+func TestStopBeforeAnythingBegins(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ gate, merge bool }{"work": {}, "work with a gate": {gate: true}, "a merge": {merge: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.issue("a")
+			if tt.merge {
+				f.one()
+			}
+			if tt.gate {
+				f.Config.Run.Gate = lines("true")
+			}
+			box, claims := &living{None: sandboxes.NewNone(sandboxes.NoneConfig{})}, &stopping{Repo: f.Config.Run.Repo}
+			f.Config.Run.Sandboxes, f.Config.Claims = box, claims
+			p := f.pool()
+			claims.stop = p.StopNow
+			call := p.Work
+			if tt.merge {
+				call = p.Merge
+			}
+			r, err := call(t.Context(), "a")
+			if err != nil || r.Record.Verdict.Outcome != journal.Interrupted || r.Record.Verdict.Reason.Code != journal.ReasonAsked || f.on("a") != "" {
+				t.Errorf("%+v, %v; main has %q", r.Record.Verdict, err, f.on("a"))
+			}
+			if n := box.opened.Load(); n > 0 {
+				t.Errorf("%d sandboxes were opened", n)
+			}
+			f.clean()
+		})
 	}
 }

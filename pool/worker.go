@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,15 +39,13 @@ type Worker struct {
 	kill    context.CancelCauseFunc
 
 	mu      sync.Mutex
-	running map[string]*running // guarded by mu; by key
-	failed  string              // guarded by mu; the last reported failure of a command
+	running map[string][]*running // guarded by mu; by key, in the order in which they began
+	failed  string                // guarded by mu; the last reported failure of a command
 }
 
 type running struct {
 	Running
 	stop, hasten context.CancelCauseFunc
-
-	over bool
 }
 
 // Running is an issue that is being worked.
@@ -61,7 +60,7 @@ func NewWorker(c Config) (*Worker, error) {
 	if err := errors.Join(c.Run.Missing(), c.validate()); err != nil {
 		return nil, err
 	}
-	w := &Worker{c: c, bus: journal.NewBus(c.Observe), running: map[string]*running{}}
+	w := &Worker{c: c, bus: journal.NewBus(c.Observe), running: map[string][]*running{}}
 	w.life, w.kill = context.WithCancelCause(context.Background())
 	also := c.Run.Emit
 	c.Run.MinFree, c.Run.Emit = c.MinFree, func(e journal.Event) {
@@ -122,8 +121,8 @@ func (w *Worker) Running() []Running {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []Running
-	for _, r := range w.running {
-		out = append(out, r.Running)
+	for _, list := range w.running { // the others settle an earlier run, or wait for the claim
+		out = append(out, list[0].Running)
 	}
 	return out
 }
@@ -150,14 +149,18 @@ func (w *Worker) StopNow(key string) bool { return w.ask(key, "", true) }
 func (w *Worker) ask(key, run string, now bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, ok := w.running[key]
-	if ok = ok && (run == "" || r.Run == run); ok {
+	found := false
+	for _, r := range w.running[key] {
+		if run != "" && r.Run != run {
+			continue
+		}
+		found = true
 		r.stop(halt.Error(journal.StopAsked, ""))
+		if now {
+			r.hasten(halt.Error(journal.StopAsked, ""))
+		}
 	}
-	if ok && now {
-		r.hasten(halt.Error(journal.StopAsked, ""))
-	}
-	return ok
+	return found
 }
 
 // Result is the outcome of one call for one issue.
@@ -281,10 +284,7 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 		s.Publish, s.Attended, s.Checks.Files, s.Checks.Clean, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, true, 1
 		a.rec.Agent, a.rec.Model = "", ""
 	}
-	var stop context.CancelCauseFunc
-	a.soft, stop = context.WithCancelCause(soft)
-	forget := w.note(a.rec, stop, stop)
-	a.end = func() { forget(); stop(nil) }
+	a.soft, a.urgent, a.end = w.note(soft, a.rec)
 	not, begun := a.begin(hard)
 	if !begun {
 		a.end()
@@ -323,23 +323,12 @@ func (a *attempt) do(hard context.Context) Result {
 	if a.landed {
 		rec = *a.stored
 	}
-	res, _ := w.stoppable(a.soft, hard, run.Task{
+	res := w.runner.Do(hard, run.Task{
+		Soft: a.soft, Urgent: a.urgent,
 		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, There: a.there,
 		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
 	})
 	return Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}
-}
-
-// stoppable does a run that Stop reaches. asked reports that it was stopped, and not everything else with it.
-func (w *Worker) stoppable(soft, hard context.Context, t run.Task) (res run.Result, asked bool) {
-	urgent, hasten := context.WithCancelCause(context.WithoutCancel(soft))
-	defer hasten(nil)
-	own, stop := context.WithCancelCause(soft)
-	defer stop(nil)
-	defer w.note(t.Record, stop, hasten)()
-	t.Soft, t.Urgent = own, urgent
-	res = w.runner.Do(hard, t)
-	return res, own.Err() != nil && soft.Err() == nil
 }
 
 // newRecord is the record of a new run of the issue.
@@ -350,24 +339,23 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 	return rec
 }
 
-// note adds the run to those that are running, until forget is called.
-func (w *Worker) note(r journal.Record, stop, hasten context.CancelCauseFunc) (forget func()) {
+// note makes Stop reach a run until forget is called, which may be called again: own ends then, and urgent with StopNow.
+func (w *Worker) note(soft context.Context, r journal.Record) (own, urgent context.Context, forget func()) {
+	own, stop := context.WithCancelCause(soft)
+	urgent, hasten := context.WithCancelCause(context.WithoutCancel(soft))
+	on := &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop, hasten}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := w.running[r.Key] // an attempt settles earlier runs of its issue
-	own := &running{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop: stop, hasten: hasten}
-	w.running[r.Key] = own
-	return func() {
+	w.running[r.Key] = append(w.running[r.Key], on)
+	return own, urgent, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		own.over = true
-		switch {
-		case w.running[r.Key] != own: // the claim is free by now, and the next run may have begun
-		case before != nil && !before.over:
-			w.running[r.Key] = before
-		default:
+		left := slices.DeleteFunc(w.running[r.Key], func(other *running) bool { return other == on })
+		if w.running[r.Key] = left; len(left) == 0 {
 			delete(w.running, r.Key)
 		}
+		stop(nil)
+		hasten(nil)
 	}
 }
 
