@@ -374,7 +374,7 @@ func TestStopBeforeAnythingBegins(t *testing.T) {
 			box, claims := &living{None: sandboxes.NewNone(sandboxes.NoneConfig{})}, &stopping{Repo: f.Config.Run.Repo}
 			f.Config.Run.Sandboxes, f.Config.Claims = box, claims
 			p := f.pool()
-			claims.stop = p.StopNow
+			claims.stop = p.Stop
 			call := p.Work
 			if tt.merge {
 				call = p.Merge

@@ -133,6 +133,9 @@ func (x *execution) reconcile(ctx context.Context) {
 
 // do does a stage. Those in which the agent works end with Urgent.
 func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
+	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stopped(ctx) { // nothing has begun
+		return x.cut(ctx, s, stage.name), nil
+	}
 	if stage.name.Before(journal.StageVerify) {
 		urgent, cancel := workspace.EndedBy(ctx, x.task.Urgent)
 		defer cancel()
