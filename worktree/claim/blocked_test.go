@@ -68,3 +68,18 @@ func TestNameInTheWayOfARenewal(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A name that is in nobody's way does not hide that the claim was lost.
+func TestNameThatIsNotInTheWay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	c := claimed(t, s.store, "r")
+	s.sh("git", "-C", s.bare(), "update-ref", "refs/remotes/refs/ralph/claims/k", "main")
+	if err := c.Renew(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.sh("git", "-C", s.bare(), "update-ref", "refs/ralph/claims/k", "main")
+	if err := c.Renew(t.Context()); !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
+}

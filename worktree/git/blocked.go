@@ -30,9 +30,9 @@ func blocked(err error, remote string, moves []Edit, at map[string]string) error
 			return &BlockedError{Remote: remote, Ref: m[2], Other: m[1]}
 		}
 	}
-	for _, m := range moves { // git push has no way to say that a name is a full one
+	for _, m := range moves { // git push has no way to say that a name is a full one, which counts for more than one of refs/remotes
 		for _, prefix := range []string{"refs/", Heads, "refs/tags/", "refs/remotes/"} {
-			if at[prefix+m.Ref] != "" {
+			if at[prefix+m.Ref] != "" && (prefix != "refs/remotes/" || at[m.Ref] == "") {
 				return &BlockedError{Remote: remote, Ref: m.Ref, Other: prefix + m.Ref}
 			}
 		}

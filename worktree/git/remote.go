@@ -121,9 +121,6 @@ func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, mo
 	if unread != nil {
 		return unread
 	}
-	if blocked := blocked(err, remote, moves, at); blocked != nil {
-		return blocked
-	}
 	var left []Edit
 	for _, m := range slices.Backward(moves) {
 		switch at[m.Ref] {
@@ -134,10 +131,13 @@ func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, mo
 			return &MovedError{Remote: remote, Ref: m.Ref, At: at[m.Ref], Expected: m.Old}
 		}
 	}
-	switch len(left) {
-	case 0:
+	if len(left) == 0 {
 		return nil // they did arrive
-	case len(moves):
+	}
+	if blocked := blocked(err, remote, left, at); blocked != nil {
+		return blocked
+	}
+	if len(left) == len(moves) {
 		return err
 	}
 	slices.Reverse(left)
