@@ -173,7 +173,7 @@ type Provider interface {
 	// and what fixes it on the host; settings that help are in a FixError.
 	Check(ctx context.Context) error
 	// Open opens a sandbox. It returns only when commands can run in it, or with an error and nothing left behind. When ctx ends it
-	// gives up soon.
+	// gives up soon. Once it has returned, the end of ctx means nothing to the sandbox.
 	Open(ctx context.Context, spec Spec) (Sandbox, error)
 }
 

@@ -22,7 +22,10 @@ func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error
 	if err != nil {
 		return err
 	}
-	running, stop := context.WithCancelCause(ctx)
+	cancel() // the sandbox outlives it
+	limited, done := context.WithTimeoutCause(ctx, limit, errors.New("Exec has taken too long"))
+	defer done()
+	running, stop := context.WithCancelCause(limited)
 	defer stop(nil)
 	out := writerFunc(func(text []byte) (int, error) {
 		stop(errStop) // it runs
@@ -31,7 +34,7 @@ func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error
 	err = returns(running, "Exec", func() error {
 		_, err := box.Exec(running, sandboxes.Command{Argv: []string{"sh", "-c", "echo ready; exec sleep 1000"}, Stdout: out})
 		if !errors.Is(err, errStop) {
-			return fmt.Errorf("Exec gives %w, want the context's cause", err)
+			return fmt.Errorf("Exec gives %v, want the context's cause", err)
 		}
 		return nil
 	})

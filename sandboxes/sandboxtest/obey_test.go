@@ -31,6 +31,10 @@ func (d deaf) Open(ctx context.Context, _ sandboxes.Spec) (sandboxes.Sandbox, er
 func (deaf) Workdir() string { return "/" }
 
 func (d deaf) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if d.call == "Exec without output" {
+		<-d.goOn
+		return sandboxes.Exit{}, nil
+	}
 	_, _ = cmd.Stdout.Write([]byte("ready"))
 	return sandboxes.Exit{}, d.wait(ctx, "Exec")
 }
@@ -41,10 +45,11 @@ func (d deaf) Close(ctx context.Context) error { return d.wait(ctx, "Close") }
 func TestObeys(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
-		"":      "",
-		"Open":  "Open ignores its context: it has not returned 1m0s after that ended",
-		"Exec":  "Exec ignores its context: it has not returned 1m0s after that ended",
-		"Close": "Close ignores its context: it has not returned 1m0s after that ended",
+		"":                    "",
+		"Open":                "Open ignores its context: it has not returned 1m0s after that ended",
+		"Exec":                "Exec ignores its context: it has not returned 1m0s after that ended",
+		"Exec without output": "Exec ignores its context: it has not returned 1m0s after that ended",
+		"Close":               "Close ignores its context: it has not returned 1m0s after that ended",
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
