@@ -105,7 +105,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	}
 	var apart bool
 	if c.base, apart = look.OnRemote(ctx, p, c.base); apart {
-		a.UI.Note("%s", screen.CleanLine(fmt.Sprintf("%s here and on %s have each commits that the other lacks, so what was merged there does not count yet: git pull --rebase --autostash %s %s",
+		a.UI.Note("%s", screen.CleanLine(fmt.Sprintf("%s here and on %s each have commits that the other lacks, so what was merged there does not count yet; on that branch: git pull --rebase --autostash %s %s",
 			c.base.Name, p.Repo.Remote(), git.Quote(p.Repo.Remote()), git.Quote(strings.TrimPrefix(c.base.Name, p.Repo.Remote()+"/")))))
 	}
 	// What is there comes first: whoever has made it since then holds its claim by now.
