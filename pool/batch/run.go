@@ -41,7 +41,7 @@ func (m *Merger) Merge(ctx context.Context, base string, renewEvery time.Duratio
 	}
 	together := func(list []*Item) (bool, error) { return m.land(ctx, base, list) }
 	if err := Split(fit, together, alone); err != nil {
-		m.Says("merged one by one: " + err.Error())
+		m.Says("not merged together: " + err.Error())
 	}
 	for _, i := range items {
 		if !i.done {
