@@ -91,7 +91,7 @@ func (p *plan) limit() error {
 			return fmt.Errorf("limit %s: %w", l.name, err)
 		}
 	}
-	return nil
+	return supervisor.LimitFiles()
 }
 
 // tasks counts the processes and threads of a user.

@@ -75,7 +75,7 @@ func limitSelf(pids int) error {
 	if err := unix.Prlimit(0, unix.RLIMIT_NPROC, &processes, nil); err != nil {
 		return fmt.Errorf("limit processes: %w", err)
 	}
-	return nil
+	return supervisor.LimitFiles()
 }
 
 // limitWatchers leaves most file watchers to the host's user and to other sandboxes: the kernel counts them for each user

@@ -1,0 +1,37 @@
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// FilesOfCommands tests that commands may have half as many files open as ralph.
+func FilesOfCommands(t *testing.T, p sandboxes.Provider) {
+	t.Helper()
+	dir := t.TempDir()
+	box, err := p.Open(t.Context(), sandboxes.Spec{Run: "files-" + dir, Worktree: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := box.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	var out bytes.Buffer
+	exit, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", "ulimit -Sn; ulimit -Hn"}, Stdout: &out, Stderr: &out})
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%d\n%d\n", own.Max/2, own.Max/2)
+	if err != nil || exit.Code != 0 || out.String() != want {
+		t.Errorf("limits %q, want %q; %+v, %v", out.String(), want, exit, err)
+	}
+}
