@@ -103,6 +103,7 @@ type issue struct {
 	Milestone struct {
 		Title string `json:"title"`
 	} `json:"milestone"`
+	Confidential bool `json:"confidential"` // for its author, its assignees and members from Planner on
 }
 
 // The following say which answers are complete: they have the fields that ralph decides by. An account inside something

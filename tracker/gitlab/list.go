@@ -163,6 +163,6 @@ func (t *Tracker) convert(i *issue) tracker.Issue {
 	key := strconv.Itoa(i.IID)
 	return tracker.Issue{
 		Key: key, ID: "#" + key, Title: i.Title, Body: i.Body, URL: i.WebURL, Author: account(i.Author).Name, Labels: i.Labels,
-		Open: i.State == "opened", Created: i.Created, Updated: i.Updated, Priority: tracker.PriorityOf(i.Labels, t.Settings.Priorities),
+		Open: i.State == "opened", Confidential: i.Confidential, Created: i.Created, Updated: i.Updated, Priority: tracker.PriorityOf(i.Labels, t.Settings.Priorities),
 	}
 }

@@ -12,6 +12,7 @@ import (
 // Project is a repository with issues and merge requests. Its methods act as people in the browser do.
 type Project struct {
 	Private  bool
+	Public   bool // everybody may see it
 	Archived bool // nothing may be written
 	Hidden   bool // no account may see it
 	NoIssues bool // issues are switched off
@@ -128,10 +129,14 @@ func (s *Server) projectObject(p *Project, u *User) object {
 	if p.NoIssues {
 		issues = "disabled"
 	}
+	visibility := "private"
+	if p.Public {
+		visibility = "public"
+	}
 	return object{
 		"id": p.id, "path_with_namespace": p.path, "name": p.path[strings.LastIndexByte(p.path, '/')+1:],
 		"web_url": s.URL + "/" + p.path, "http_url_to_repo": p.Remote(), "default_branch": "main", "archived": p.Archived,
-		"issues_enabled": !p.NoIssues, "issues_access_level": issues, "merge_requests_enabled": true, "visibility": "private",
+		"issues_enabled": !p.NoIssues, "issues_access_level": issues, "merge_requests_enabled": true, "visibility": visibility,
 		"merge_trains_enabled": p.Trains, "permissions": object{"project_access": access, "group_access": nil},
 	}
 }
