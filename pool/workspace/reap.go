@@ -14,20 +14,25 @@ import (
 )
 
 // End ends what a dead run left running, its checkouts included. The files of a sandbox with a disk of its own stay until they are imported:
-// opening the sandbox again ends what runs in it.
+// opening the sandbox again ends what runs in it. It is not opened again where there is nothing to import.
 func (c *Config) End(ctx context.Context, run string) error {
 	if err := proc.KillParts(ctx, run); err != nil {
 		return err
 	}
-	trees, _ := c.Repo.Trees(ctx) // a broken record of another run is no reason to stop
+	trees, broken := c.Repo.Trees(ctx) // a broken record of another run is no reason to stop
+	unsaved := broken != nil
 	for _, t := range trees {
-		if s := t.Spec(); s.Of == run {
+		s := t.Spec()
+		if s.Run == run {
+			unsaved = t.Unsaved()
+		}
+		if s.Of == run {
 			if err := c.Reap(ctx, s.Run); err != nil {
 				return err
 			}
 		}
 	}
-	if c.Sandboxes.Capabilities().Files != sandboxes.Copy {
+	if !unsaved || c.Sandboxes.Capabilities().Files != sandboxes.Copy {
 		return c.Reap(ctx, run)
 	}
 	return tempdir.RemoveRun(run)
@@ -53,6 +58,16 @@ func (c *Config) reapLeft(ctx context.Context, id string) error {
 		return nil
 	}
 	return c.Reap(ctx, id)
+}
+
+// reapUnclosed ends a sandbox that was not closed. An engine that does not answer is not waited for: Close has done that.
+func (w *Workspace) reapUnclosed(ctx context.Context) error {
+	if !w.Unclosed {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, atOnce, errors.New("the sandbox does not end"))
+	defer cancel()
+	return w.c.Reap(ctx, w.id)
 }
 
 // drop removes a checkout that has been shut, with its record last. Where processes have a namespace or machine of their own, closing

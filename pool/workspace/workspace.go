@@ -302,7 +302,7 @@ func (w *Workspace) refusals() (told []sandboxes.Notice) {
 }
 
 // Close imports what is left, and removes the sandbox and, unless keep says otherwise, the tree. A tree whose work
-// cannot be imported stays.
+// cannot be imported stays, and so does one whose sandbox is not gone: by its record it is found again.
 func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Notice) {
 	if w == nil {
 		return nil
@@ -325,6 +325,9 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Noti
 	if keep {
 		w.Tree.Unlock(ctx) // the checks may have left locks since the import
 		return told
+	}
+	if err := w.reapUnclosed(ctx); err != nil {
+		return append(told, sandboxes.Noticef("the worktree %s stays until the next sweep ends its sandbox: %v", w.Dir, err))
 	}
 	if err := w.Tree.Remove(ctx); err != nil {
 		told = append(told, sandboxes.Noticef("the worktree %s stays: %v", w.Dir, err))

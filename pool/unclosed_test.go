@@ -1,0 +1,85 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// silent is a provider whose engine does not answer from the end of the work on: no sandbox closes, and none is reaped.
+type silent struct {
+	binding
+	files sandboxes.Files
+	away  atomic.Bool
+	left  atomic.Int32 // sandboxes
+}
+
+var errSilent = errors.New("the engine does not answer")
+
+func (s *silent) Capabilities() sandboxes.Capabilities {
+	c := s.binding.Capabilities()
+	c.Files = s.files
+	return c
+}
+
+func (s *silent) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := s.binding.Open(ctx, spec)
+	if err == nil {
+		s.left.Add(1)
+	}
+	return silentBox{box, s}, err
+}
+
+func (s *silent) Reap(context.Context, string) error {
+	if s.away.Load() {
+		return errSilent
+	}
+	s.left.Store(0)
+	return nil
+}
+
+type silentBox struct {
+	sandboxes.Sandbox
+	s *silent
+}
+
+func (b silentBox) Close(ctx context.Context) error {
+	if b.s.away.Load() {
+		return errors.Join(errSilent, b.Sandbox.Close(ctx))
+	}
+	b.s.left.Add(-1)
+	return b.Sandbox.Close(ctx)
+}
+
+// The sandbox of a run that ended while the engine did not answer is removed by the next sweep, with its worktree.
+func TestSandboxThatWasNotClosed(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]sandboxes.Files{"bind": sandboxes.Bind, "copy": sandboxes.Copy} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			s := &silent{binding: newBinding(nil), files: files}
+			f.Config.Run.Sandboxes = s
+			f.issue("a")
+			f.onStage(journal.StageVerify, func(journal.Record) { s.away.Store(true) })
+			rec := f.one()
+			if rec.Verdict.Outcome != journal.Succeeded || s.left.Load() != 1 {
+				t.Fatalf("%+v; %d sandboxes", rec.Verdict, s.left.Load())
+			}
+			s.away.Store(false)
+			f.sweep(t.Context())
+			if n := s.left.Load(); n != 0 {
+				t.Errorf("%d sandboxes are left", n)
+			}
+			if _, err := os.Stat(rec.Tree); rec.Tree != "" && !os.IsNotExist(err) {
+				t.Errorf("the worktree is left: %v", err)
+			}
+			f.clean()
+		})
+	}
+}
