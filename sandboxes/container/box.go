@@ -72,12 +72,20 @@ func (b *box) remove(ctx context.Context, disk bool) error {
 	return os.RemoveAll(b.state)
 }
 
-// abort kills the container, because something in it is out of control, so that every Exec ends.
-func (b *box) abort(why error) {
+// errSilent ends what waits for the engine. It is not asked any more then.
+var errSilent = errors.New("the engine does not answer")
+
+// abort kills the container, because something in it is out of control, so that every Exec ends. The error is an engine that does not
+// answer: the container may have ended by itself, and Close removes it in any case.
+func (b *box) abort(why error) error {
 	b.commands.Break(why)
-	ctx, cancel := context.WithTimeoutCause(context.Background(), engine.EndLimit, errors.New("the engine does not answer"))
+	limit := b.provider.patience.end
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("%s kill: no end within %s", b.provider.engine.Name, limit))
 	defer cancel()
-	_, _ = b.provider.call(ctx, "kill", b.name) // it may have ended by itself; Close removes it in any case
+	if _, err := b.provider.call(ctx, "kill", b.name); ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", errSilent, err)
+	}
+	return nil
 }
 
 // end removes a container, or only stops it if containers are kept. It returns when nothing runs in it.
@@ -144,10 +152,10 @@ const quietLimit = 15 * time.Second
 var errMissedEnd = errors.New("its container has ended, and the engine's client has not noticed")
 
 // watch stops a client that waits for a container that does not run any more, as that of an engine which missed the end
-// would do for ever (with gVisor below docker it happens). It returns when client is done.
+// would do for ever (with gVisor below docker it happens), or for an engine that does not answer. It returns when client is done.
 func (b *box) watch(client context.Context, active *atomic.Bool, stop context.CancelCauseFunc) {
 	for ended := false; ; {
-		if retry.Sleep(client, b.provider.quietLimit) != nil {
+		if retry.Sleep(client, b.provider.patience.quiet) != nil {
 			return
 		}
 		switch {
@@ -157,18 +165,23 @@ func (b *box) watch(client context.Context, active *atomic.Bool, stop context.Ca
 			stop(errMissedEnd)
 			return
 		default:
-			ended = b.hasEnded(client)
+			var err error
+			if ended, err = b.hasEnded(client); !mayPass(err) && !active.Load() {
+				stop(fmt.Errorf("%w: %w", errSilent, err))
+				return
+			}
 		}
 	}
 }
 
 // hasEnded reports that the container certainly does not run.
-func (b *box) hasEnded(ctx context.Context) bool {
+func (b *box) hasEnded(ctx context.Context) (bool, error) {
 	st, err := b.provider.state(ctx, b.name)
 	if err == nil {
-		return !st.Running
+		return !st.Running, nil
 	}
-	return b.isRemoved(ctx)
+	there, err := b.provider.listed(ctx, b.name, true)
+	return err == nil && !there, err
 }
 
 // isRemoved reports that the engine answers, and knows no such container.

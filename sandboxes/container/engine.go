@@ -96,7 +96,7 @@ func (p *Provider) program() engine.Program {
 
 // call runs the engine's program and returns its output.
 func (p *Provider) call(ctx context.Context, args ...string) (string, error) {
-	return p.program().Call(ctx, args...)
+	return p.program().Limit(p.patience.call).Call(ctx, args...)
 }
 
 // helper is the command line of ralph's own program inside.

@@ -67,8 +67,14 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	case b.commands.Closed():
 		return sandboxes.Exit{}, sandboxes.ErrClosed
 	}
-	err = fmt.Errorf("run %s in the %s sandbox: %w", cmd.Argv[0], b.provider.engine.Name, b.diagnose(ctx, err, s))
-	b.abort(err)
+	silent := errors.Is(err, errSilent)
+	if !silent {
+		err = b.diagnose(ctx, err, s)
+	}
+	err = fmt.Errorf("run %s in the %s sandbox: %w", cmd.Argv[0], b.provider.engine.Name, err)
+	if !silent || b.commands.Broken() == nil {
+		_ = b.abort(err)
+	}
 	return sandboxes.Exit{}, err
 }
 

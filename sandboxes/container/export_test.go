@@ -13,5 +13,7 @@ func RemoveFiles(state, run string) error {
 	return (&Provider{config: Config{StateDir: state}}).removeFiles(run)
 }
 
-// SetQuietLimit sets how long no frame may come before the container is checked.
-func (p *Provider) SetQuietLimit(d time.Duration) { p.quietLimit = d }
+// SetPatience sets how long no frame may come before the container is checked, a call may take, and the end of a command.
+func (p *Provider) SetPatience(quiet, call, end time.Duration) {
+	p.patience = patience{quiet, call, end}
+}

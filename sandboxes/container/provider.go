@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container/describe"
+	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
 // Provider makes containers.
@@ -21,7 +22,7 @@ type Provider struct {
 	config  Config
 	invalid error // the mistakes in the Config; Check and Open return it
 
-	quietLimit time.Duration // tests set it
+	patience patience // tests set it
 
 	mu       sync.Mutex
 	known    *describe.Engine // guarded by mu; nil until the engine was asked
@@ -37,9 +38,12 @@ var (
 	_ sandboxes.Cold      = (*box)(nil)
 )
 
+// patience is how long a command may be quiet until its container is checked, a call may take, and the end of a command.
+type patience struct{ quiet, call, end time.Duration }
+
 // New returns a provider. Check and Open report a mistake in the Config, so that an unused provider stops nothing.
 func New(e Engine, c Config) *Provider {
-	p := &Provider{engine: e, verified: make(map[string]bool), quietLimit: quietLimit}
+	p := &Provider{engine: e, verified: make(map[string]bool), patience: patience{quietLimit, engine.CallLimit, engine.EndLimit}}
 	p.config, p.invalid = c.withDefaults(p.buildImage())
 	return p
 }

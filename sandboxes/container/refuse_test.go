@@ -244,10 +244,62 @@ func TestClientThatNeverEnds(t *testing.T) {
 	p := container.New(e, container.Config{
 		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
 	})
-	p.SetQuietLimit(10 * time.Millisecond)
+	p.SetPatience(10*time.Millisecond, time.Minute, time.Minute)
 	_, err := p.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
 	if want := "open sandbox docker: run git in the docker sandbox: its container has ended (exit status 9)"; err == nil || err.Error() != want {
 		t.Errorf("error is %v\nwant %s", err, want)
+	}
+}
+
+// An engine that does not answer is given up, and not asked any more: neither by a command that is asked to end, nor by one that nobody
+// ends.
+func TestEngineThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	const long = time.Hour
+	for name, tt := range map[string]struct {
+		asked            bool
+		quiet, call, end time.Duration
+		want, calls      string
+	}{
+		"asked to end": {
+			asked: true, quiet: long, call: long, end: 10 * time.Millisecond,
+			want: "the engine does not answer: docker kill: no end within 10ms", calls: "exec kill ",
+		},
+		"waiting": {
+			quiet: 10 * time.Millisecond, call: 10 * time.Millisecond, end: 10 * time.Millisecond,
+			want: "the engine does not answer: docker ps has not answered for 10ms", calls: "exec container ps kill ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			away := filepath.Join(dir, "away")
+			e := shim(t, container.Docker(), `if [ -e `+away+` ]; then printf '%s ' $1 >>`+away+`; exec sleep 1000; fi
+				case $1 in `+goodInfo+goodImage+` exec) printf 'x\0\0\0\002{}';; esac`)
+			p := container.New(e, container.Config{
+				Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+				HostEnv: []string{"PATH=" + os.Getenv("PATH")},
+			})
+			box, err := p.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.SetPatience(tt.quiet, tt.call, tt.end)
+			if err := os.WriteFile(away, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			interrupt := make(chan struct{})
+			if tt.asked {
+				close(interrupt)
+			}
+			_, err = box.Exec(t.Context(), sandboxes.Command{Argv: []string{"agent"}, Interrupt: interrupt, Grace: time.Millisecond})
+			if want := "run agent in the docker sandbox: " + tt.want; err == nil || err.Error() != want {
+				t.Errorf("error is %v\nwant %s", err, want)
+			}
+			if calls, err := os.ReadFile(away); err != nil || string(calls) != tt.calls {
+				t.Errorf("it is asked %q, %v; want %q", calls, err, tt.calls)
+			}
+		})
 	}
 }
 

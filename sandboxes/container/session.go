@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,13 +84,15 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 		Kill:      func() { go s.send(inside.FrameKill, nil) },
 		Dismiss:   func() { _ = s.toward.Close() }, // the helper waits for this
 		GiveUp: func() {
+			why := errors.New("the engine's client does not end")
 			select {
 			case <-s.reported:
 			default: // the command does not end: its container has to
-				b.abort(fmt.Errorf("%s in the %s sandbox did not exit after SIGKILL; the sandbox was killed", s.cmd.Argv[0], p.engine.Name))
+				why = cmp.Or(b.abort(fmt.Errorf("%s in the %s sandbox did not exit after SIGKILL; the sandbox was killed", s.cmd.Argv[0], p.engine.Name)), why)
 			}
-			stop(errors.New("the engine's client does not end"))
+			stop(why)
 		},
+		Limit: p.patience.end,
 	}.Steer(ctx, s.cmd)
 	switch {
 	case s.report != nil || s.refused != nil:

@@ -76,7 +76,7 @@ func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 		if err == nil {
 			err = t.output.explain(errors.New("the tunnel to the egress proxy has ended"))
 		}
-		b.abort(err)
+		_ = b.abort(err)
 	}()
 	return t
 }

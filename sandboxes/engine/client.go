@@ -20,10 +20,15 @@ type Client struct {
 	Kill      func()
 	Dismiss   func() // called after the report: the client has no more to do
 	GiveUp    func() // called when the client does not end in time
+
+	Limit time.Duration // that time; zero means EndLimit
 }
 
 // Steer passes on every reason to end the command, and returns when the client has ended.
 func (c Client) Steer(ctx context.Context, cmd sandboxes.Command) error {
+	if c.Limit <= 0 {
+		c.Limit = EndLimit
+	}
 	reported, interrupt, over := c.Reported, cmd.Interrupt, ctx.Done()
 	var grace, limit <-chan time.Time
 	for {
@@ -33,7 +38,7 @@ func (c Client) Steer(ctx context.Context, cmd sandboxes.Command) error {
 		case <-reported:
 			reported, interrupt, over, grace = nil, nil, nil, nil
 			c.Dismiss()
-			limit = time.After(EndLimit)
+			limit = time.After(c.Limit)
 		case <-interrupt:
 			interrupt = nil
 			c.Terminate()
@@ -45,11 +50,11 @@ func (c Client) Steer(ctx context.Context, cmd sandboxes.Command) error {
 		case <-grace:
 			grace = nil
 			c.Kill()
-			limit = time.After(EndLimit)
+			limit = time.After(c.Limit)
 		case <-over:
 			over, interrupt, grace = nil, nil, nil
 			c.Kill()
-			limit = time.After(EndLimit)
+			limit = time.After(c.Limit)
 		case <-limit:
 			limit = nil
 			c.GiveUp()
