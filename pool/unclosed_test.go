@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -82,4 +85,58 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 			f.clean()
 		})
 	}
+}
+
+// mute is a binding from whose sandboxes no commits can be imported as long as a file is there: git does not end.
+type mute struct {
+	binding
+	while  string
+	begins func()
+}
+
+func (m mute) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := m.binding.Open(ctx, spec)
+	return muteBox{box, m}, err
+}
+
+type muteBox struct {
+	sandboxes.Sandbox
+	m mute
+}
+
+func (b muteBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if _, err := os.Stat(b.m.while); err == nil && slices.Contains(cmd.Argv, "ralph-import") {
+		b.m.begins()
+		<-ctx.Done()
+		return sandboxes.Exit{}, context.Cause(ctx)
+	}
+	return b.Sandbox.Exec(ctx, cmd)
+}
+
+// A run that is asked to end while its commits cannot be imported is interrupted: neither it nor the agent has failed. The next sweep
+// imports them.
+func TestStopWhileTheImportHangs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	while := filepath.Join(t.TempDir(), "away")
+	if err := os.WriteFile(while, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	f.Config.Run.Sandboxes, f.Config.Run.StopGrace = mute{newBinding(nil), while, func() { stop(nil) }}, time.Millisecond
+	f.issue("a")
+	if s := f.sweep(ctx); !s.Interrupted {
+		t.Errorf("%+v", s)
+	}
+	if err := os.Remove(while); err != nil {
+		t.Fatal(err)
+	}
+	if got := outcomes(f.sweep(t.Context())); got["a"] != journal.Succeeded {
+		t.Errorf("%v", got)
+	}
+	if r := f.runs("a")[0]; r.Verdict.Outcome != journal.Interrupted || r.Verdict.Counted || r.Commits != 1 {
+		t.Errorf("%d commits, %+v, %q", r.Commits, r.Verdict, r.Warnings)
+	}
+	f.clean()
 }

@@ -122,7 +122,8 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 		if left = w.Take(ctx); left != nil {
 			s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, left))
 			person := s.Facts.Open != nil || s.Facts.Stop == journal.StopDisk // a person has to act first
-			if w.Tree != nil && w.Tree.Waits() && x.run.Kind == journal.KindIssue && !person {
+			waits := w.Tree != nil && (w.Tree.Waits() || x.stop.Is(journal.StopShutdown) && errors.Is(left, worktree.ErrLate))
+			if waits && x.run.Kind == journal.KindIssue && !person {
 				return s, &deferral{err: left} // the next sweep imports it
 			}
 		}

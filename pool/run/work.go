@@ -54,8 +54,8 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
 	full = full || x.stop.Is(journal.StopDisk)
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
-	interrupted := res.End == loop.EndInterrupted
-	if full && !ended && !interrupted && f.EndDetail != "" { // such as an import without disk space
+	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stopped(ctx) // which leaves an import little time
+	if full && !ended && !interrupted && f.EndDetail != "" {                                     // such as an import without disk space
 		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: f.EndDetail})
 	}
 	if full && !ended || interrupted {
