@@ -140,3 +140,42 @@ func TestStopWhileTheImportHangs(t *testing.T) {
 	}
 	f.clean()
 }
+
+// stuck is a breaking provider whose sandbox that broke does not close.
+type stuck struct {
+	breaking
+	reaped *atomic.Int32
+}
+
+func (s stuck) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := s.breaking.Open(ctx, spec)
+	return stuckBox{box.(*breakingBox)}, err
+}
+
+func (s stuck) Reap(context.Context, string) error {
+	s.reaped.Add(1)
+	return nil
+}
+
+type stuckBox struct{ *breakingBox }
+
+func (b stuckBox) Close(ctx context.Context) error {
+	err := b.breakingBox.Close(ctx)
+	if b.broken.Load() == b.breakingBox {
+		err = errors.Join(errSilent, err)
+	}
+	return err
+}
+
+// A sandbox that broke and does not close is ended with the run, whose last sandbox has closed.
+func TestBrokenSandboxThatWasNotClosed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	s := stuck{breaking{newBinding(nil), new(atomic.Pointer[breakingBox])}, new(atomic.Int32)}
+	f.Config.Run.Sandboxes = s
+	f.issue("a")
+	if rec := f.one(); rec.Verdict.Outcome != journal.Succeeded || s.reaped.Load() == 0 {
+		t.Errorf("%+v; reaped: %d", rec.Verdict, s.reaped.Load())
+	}
+	f.clean()
+}

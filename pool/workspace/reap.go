@@ -62,7 +62,7 @@ func (c *Config) reapLeft(ctx context.Context, id string) error {
 
 // reapUnclosed ends a sandbox that was not closed. An engine that does not answer is not waited for: Close has done that.
 func (w *Workspace) reapUnclosed(ctx context.Context) error {
-	if !w.Unclosed {
+	if !w.Unclosed && !w.stale {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, atOnce, errors.New("the sandbox does not end"))

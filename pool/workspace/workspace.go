@@ -50,6 +50,7 @@ type Workspace struct {
 	full    error              // of the last import, which met a full disk; nil: it did not
 	room    int64              // how much it left, where there is least
 	lost    []sandboxes.Notice // warnings of a sandbox that broke
+	stale   bool               // one was not closed, though a later one may have been
 	bare    bool               // another took its place, whose home lacks what setup had put there
 	unsaved error              // which uncommitted files the last import could not save; nil: none
 
@@ -274,6 +275,7 @@ func (w *Workspace) Shut(ctx context.Context) (told []sandboxes.Notice) {
 	if w.Box != nil {
 		err := w.Box.Close(ctx)
 		if w.Unclosed = err != nil; w.Unclosed {
+			w.stale = true
 			told = append(told, sandboxes.Noticef("sandbox: %v", err))
 		}
 		for _, n := range sandboxes.NoticesOf(w.Box) {
