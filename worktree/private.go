@@ -2,16 +2,13 @@ package worktree
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/history"
 	"github.com/ralph-pool/ralph/worktree/layer"
@@ -199,21 +196,9 @@ func (t *Tree) lay(ctx context.Context, config git.Config) (bool, error) {
 
 func (t *Tree) sharedFile(name string) string { return private.Shared(t.repo.at, name) }
 
-// discardFolders deletes the files, the private repository and what belongs to it. The files leave their place by one
-// rename, so that half of them is never taken for a worktree.
+// discardFolders deletes the files, the private repository and what belongs to it.
 func (t *Tree) discardFolders() error {
-	trash := t.repo.path("trash", t.name+"-"+rand.Text())
-	if err := os.Rename(t.folder(), trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove %s: %w", t.folder(), err)
-	}
-	if err := errors.Join(disk.RemoveAll(t.privateDir()), disk.RemoveAll(t.quarantineDir()), disk.RemoveAll(t.givenDir())); err != nil {
-		return err
-	}
-	if err := disk.RemoveAll(trash); err != nil {
-		// Nothing depends on it any more. The next Open tries again.
-		t.repo.log.Warn("removed worktree is still on disk", "path", trash, "error", err)
-	}
-	return nil
+	return t.repo.trash.Put(t.name, t.folder(), t.privateDir(), t.quarantineDir(), t.givenDir())
 }
 
 // errNoSandbox: a private tree can only be imported through its sandbox.

@@ -22,6 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/remote"
 	"github.com/ralph-pool/ralph/worktree/span"
 	"github.com/ralph-pool/ralph/worktree/statedir"
+	"github.com/ralph-pool/ralph/worktree/trash"
 )
 
 // Repo is the user's repository. It is safe for concurrent use.
@@ -36,6 +37,7 @@ type Repo struct {
 	records record.Store
 	claims  *claim.Store
 	spans   *span.Reader
+	trash   *trash.Bin
 	temp    string // temporary files of this process
 	self    claim.Process
 	// statusTime is how long git status may look at files of an agent's.
@@ -106,9 +108,8 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if err := r.git.CheckVersion(ctx); err != nil {
 		return nil, err
 	}
-	leftover.EmptyTrash(r.path("trash"), func(path string, err error) {
-		r.log.Warn("removed worktree is still on disk", "path", path, "error", err)
-	})
+	r.trash = trash.New(r.path("trash"), r.log)
+	r.trash.Empty()
 	claims := r.git
 	if r.remote, err = remote.Open(ctx, r.git, r.at.Top, remote.Options{Name: o.Remote, Credentials: o.Credentials, Sleep: o.Sleep}); err != nil {
 		return nil, err
@@ -137,6 +138,9 @@ func (r *Repo) path(elem ...string) string {
 
 // StateDir is the folder of ralph's own files, in its canonical form. All namespaces share it.
 func (r *Repo) StateDir() string { return r.opts.StateDir }
+
+// Freeing reports whether folders of removed worktrees are still being deleted, so that the disk will have more room.
+func (r *Repo) Freeing() bool { return r.trash.Freeing() }
 
 // Dir is the top of the user's checkout.
 func (r *Repo) Dir() string { return r.at.Top }

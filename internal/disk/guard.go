@@ -13,8 +13,11 @@ type Guard struct {
 	Place string
 	Floor int64                      // bytes that must stay free; 0 or less: no limit
 	Room  func(string) (Room, error) // default RoomAt
+	// Freeing reports whether files of writers that were removed are still being deleted; nil: they never are.
+	Freeing func() bool
 
 	checking sync.Mutex // one check at a time
+	freeing  bool       // guarded by checking; account.last counts
 
 	mu      sync.Mutex
 	writers []*account // guarded by mu
@@ -37,7 +40,7 @@ type Writer struct {
 type account struct {
 	Writer
 	start Amount // its usage when it was added, such as a checkout
-	last  Amount // its usage when a writer was last ended
+	last  Amount // its usage when a writer was last ended, or when space was first short while files were being deleted
 	ended bool
 	// timeout bounds one measurement.
 	timeout time.Duration
@@ -184,13 +187,13 @@ func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
 	return lack, min(max(20*time.Since(began), shortestPause), longestPause)
 }
 
-// endOne ends the writer with the largest usage, if that is enough to be a cause. While an ended writer still frees its space, the
-// usage of the others counts from the moment it was ended.
+// endOne ends the writer with the largest usage, if that is enough to be a cause. While an ended writer, or one before it, still
+// frees its space, the usage of the others counts from the moment it was ended, or this was first seen.
 func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	g.mu.Lock()
 	writers := slices.Clone(g.writers)
 	g.mu.Unlock()
-	freeing := slices.ContainsFunc(writers, func(w *account) bool { return w.ended })
+	freeing := slices.ContainsFunc(writers, func(w *account) bool { return w.ended }) || g.Freeing != nil && g.Freeing()
 	now := make([]Amount, len(writers))
 	var measured sync.WaitGroup
 	for i, w := range writers {
@@ -200,6 +203,12 @@ func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	}
 	measured.Wait()
 	if ctx.Err() != nil {
+		return
+	}
+	began := freeing && !g.freeing
+	g.freeing = freeing
+	if began {
+		remember(writers, now)
 		return
 	}
 	f := floorFor(g.Floor, lack.Room)
@@ -219,11 +228,16 @@ func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	if most < 0 {
 		return
 	}
+	remember(writers, now)
+	g.freeing = true
+	writers[most].ended = true
+	writers[most].End(&UsageError{Wrote: now[most].minus(writers[most].start), Short: lack})
+}
+
+func remember(writers []*account, now []Amount) {
 	for i, w := range writers {
 		w.last = now[i]
 	}
-	writers[most].ended = true
-	writers[most].End(&UsageError{Wrote: now[most].minus(writers[most].start), Short: lack})
 }
 
 // enough reports whether a writer with this usage is a cause. One that could not be measured completely is a cause, too.

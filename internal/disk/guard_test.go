@@ -117,6 +117,31 @@ func TestGuardEndsWhoGoesOn(t *testing.T) {
 	s.wantEnded(1, first, second)
 }
 
+// Nobody is ended for space that is being freed: only for what they have written since.
+func TestGuardWaitsForWhatIsFreed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 16*mib)
+	freeing := true
+	s.guard.Freeing = func() bool { return freeing }
+	r := s.add(0)
+	fill(t, r.dir+"/f", 8*mib)
+	s.free(0)
+	for range 2 {
+		s.look()
+	}
+	s.wantEnded(0, r)
+	fill(t, r.dir+"/more", 3*mib)
+	s.look()
+	s.wantEnded(1, r)
+
+	late := s.add(0)
+	fill(t, late.dir+"/f", 3*mib)
+	r.remove()
+	freeing = false
+	s.look()
+	s.wantEnded(1, r, late)
+}
+
 // The user's own files fill the disk: nobody is ended for a checkout, nor for a little.
 func TestGuardSparesWhoIsNotTheCause(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,10 @@ func removeAll(dir string, after func()) error {
 			}
 		})
 		// A file system may leave names out of a list while others are removed; another look finds these.
-		if removed == 0 {
+		if errors.Is(failed, fs.ErrNotExist) {
+			failed = nil
+		}
+		if removed == 0 && (failed != nil || !errors.Is(err, syscall.ENOTEMPTY)) { // else another process has deleted what was there
 			if failed != nil && !errors.Is(failed, syscall.ENOTDIR) {
 				err = failed
 			}

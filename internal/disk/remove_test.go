@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +31,29 @@ func TestRemoveAllOfWhatGrows(t *testing.T) {
 		t.Errorf("after %d rounds: %v", made, err)
 	}
 	if err := RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// Several may delete the same folder, and none of them fails.
+func TestRemoveTogether(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "x")
+	for i := range 100 {
+		if err := os.MkdirAll(filepath.Join(dir, strconv.Itoa(i), "sub", "sub"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if err := RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

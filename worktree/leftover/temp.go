@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
@@ -67,16 +66,6 @@ func unused(dir string) bool {
 func isOld(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && time.Since(info.ModTime()) > tempAge
-}
-
-// EmptyTrash deletes what a crash left of removed worktrees. failed is called with what stays.
-func EmptyTrash(dir string, failed func(path string, err error)) {
-	for _, name := range names(dir) {
-		path := filepath.Join(dir, name)
-		if err := disk.RemoveAll(path); err != nil {
-			failed(path, err)
-		}
-	}
 }
 
 // trash lists the folders of removed worktrees that are still there: each start has tried to delete them before.
