@@ -34,6 +34,7 @@ type Error struct {
 	Args     []string // without the program's name
 	ExitCode int
 	Stderr   string // the end of it
+	env      map[string]string
 }
 
 // Failed reports whether err says that a git command ran and failed.
@@ -59,11 +60,11 @@ func ObjectsIn(err error) []string {
 	return regexp.MustCompile(`\b[0-9a-f]{40,64}\b`).FindAllString(failed.Stderr, 100)
 }
 
-// Error is one line: the subcommand and git's reason.
+// Error is one line: the subcommand, git's reason, and how to repair a file that git cannot read.
 func (e *Error) Error() string {
 	name := called(e.Args)
 	if reason := e.reason(); reason != "" {
-		return name + ": " + reason
+		return name + ": " + reason + e.repair()
 	}
 	return fmt.Sprintf("%s: exit status %d", name, e.ExitCode)
 }
@@ -94,6 +95,17 @@ func (e *Error) reason() string {
 		}
 	}
 	return Printable(last)
+}
+
+func (e *Error) repair() string {
+	if regexp.MustCompile(`(?m)^fatal: (unexpected|unterminated) line in .*packed-refs: `).MatchString(e.Stderr) {
+		return " (delete this line from the file)"
+	}
+	top := e.env["GIT_WORK_TREE"]
+	if top == "" || !regexp.MustCompile(`(?m)^(fatal|error): (.*index file (smaller|corrupt)|bad index file|bad signature 0x)`).MatchString(e.Stderr) {
+		return ""
+	}
+	return "; make the index anew with: rm " + Quote(e.env["GIT_DIR"]+"/index") + " && git -C " + Quote(top) + " reset"
 }
 
 // What is shown of what a remote says: so many lines, and bytes.

@@ -142,6 +142,9 @@ func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 		return fmt.Errorf("%s: %w", called(args), context.Cause(ctx))
 	}
 	env := g.env
+	if slices.Contains(args, "diff-tree") { // of commits, for which git would read the whole index of the checkout
+		env = append(slices.Clip(env), "GIT_INDEX_FILE=/dev/none")
+	}
 	if g.auth != nil {
 		more, err := g.auth(ctx)
 		if err != nil {
@@ -165,7 +168,7 @@ func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", called(args), context.Cause(ctx))
 	}
-	return &Error{Args: args, ExitCode: exit.Code, Stderr: stderr.String()}
+	return &Error{Args: args, ExitCode: exit.Code, Stderr: stderr.String(), env: g.variables()}
 }
 
 // Read runs one command and has read take its output as it comes. An error of read ends the command and is returned.

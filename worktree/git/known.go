@@ -83,8 +83,7 @@ func (g Runner) configFiles() map[string]os.FileInfo {
 	if global, ok := env["GIT_CONFIG_GLOBAL"]; ok {
 		paths = append(paths, global)
 	} else {
-		home := env["HOME"]
-		paths = append(paths, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config"),
+		paths = append(paths, filepath.Join(env["HOME"], ".gitconfig"), filepath.Join(env["HOME"], ".config", "git", "config"),
 			filepath.Join(env["XDG_CONFIG_HOME"], "git", "config"))
 	}
 	files := map[string]os.FileInfo{}

@@ -142,6 +142,9 @@ func (d *doctor) base(ctx context.Context, p *compose.Parts) {
 	if err == nil {
 		err = work.PrefixFree(ctx, p)
 	}
+	if unread := p.Repo.Settled(ctx); unread != nil && !errors.Is(unread, worktree.ErrUnended) {
+		d.fail("checkout", unread.Error(), "")
+	}
 	if err != nil {
 		d.fail("base", err.Error(), hint.For(err))
 		return
