@@ -127,8 +127,14 @@ func (d document) subject() string {
 	return "Run " + r.Run + " has ended: " + r.Outcome
 }
 
+// tooLarge stands for the message of a commit that is not read.
+const tooLarge = "too large"
+
 // decode reads a message: the document is the first line that begins as one.
 func decode(message string) (document, error) {
+	if message == tooLarge {
+		return document{}, errors.New("it is too large for a claim")
+	}
 	line := ""
 	for next := range strings.Lines(message) {
 		if strings.HasPrefix(next, "{") {

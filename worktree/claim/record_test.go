@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -379,11 +380,44 @@ func TestHugeClaim(t *testing.T) {
 	s.sh("git", "-C", s.bare(), "update-ref", prefix+"huge", commit)
 	for range 2 { // it is here then
 		states, err := s.store.List(t.Context())
-		if state := states["huge"]; err != nil || state.Err == nil || len(state.Record.Run) > 0 {
+		if state := states["huge"]; err != nil || state.Err == nil || !strings.Contains(state.Err.Error(), "it is too large for a claim") || len(state.Record.Run) > 0 {
 			t.Errorf("%d bytes, %v, %v", len(state.Record.Run), state.Err, err)
 		}
 		if _, err := s.store.Claim(t.Context(), "huge", Holder{Owner: "o", Run: "r"}, time.Minute); err == nil {
 			t.Error("it was taken")
 		}
+	}
+}
+
+// Many large claims are not read either, and take the place of no other.
+func TestManyLargeClaims(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	put := func(key, run string) {
+		text := `{"version":1,"nonce":"` + key + `","generation":1,"record":{"run":"` + run + `"}}`
+		commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, nil, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.sh("git", "-C", s.bare(), "update-ref", prefix+key, commit)
+	}
+	const each = claimMax / 2
+	for n := range largeMax/each + 3 {
+		put("large"+strconv.Itoa(n), strings.Repeat("x", each))
+		put("small"+strconv.Itoa(n), "r")
+	}
+	states, err := s.store.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for key, state := range states {
+		if strings.HasPrefix(key, "small") && state.Record.Run != "r" {
+			t.Errorf("%s: %v", key, state.Err)
+		}
+		read += len(state.Record.Run)
+	}
+	if len(states) != 2*(largeMax/each+3) || read > largeMax {
+		t.Errorf("%d claims, %d bytes", len(states), read)
 	}
 }

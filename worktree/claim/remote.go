@@ -120,18 +120,26 @@ func (c remoteRefs) messages(ctx context.Context, commits []string, single bool)
 	return known, nil
 }
 
-// claimMax is more than a claim's commit ever has, in bytes. Whoever may push to the remote can make it of any size, in a few bytes.
-const claimMax = 4 << 20
+// The most that is read of one claim's commit, and of the large ones of a list, in bytes. Whoever may push to the remote can make each
+// of any size, in a few bytes. Few have more than some thousand.
+const (
+	claimMax = 4 << 20
+	large    = 64 << 10
+	largeMax = 16 << 20
+)
 
-// here reads those of the commits that are here. One that is too large has no message.
+// here reads those of the commits that are here. One that is too large says only this.
 func (c remoteRefs) here(ctx context.Context, commits []string) (map[string]string, error) {
-	known := map[string]string{}
+	known, room := map[string]string{}, int64(largeMax)
 	err := c.git.EachObject(ctx, commits, func(o git.Object, content io.Reader) error {
 		if o.Kind != "commit" {
 			return nil
 		}
-		if o.Size > claimMax {
-			known[o.Name] = "too large"
+		if o.Size > large {
+			room -= o.Size
+		}
+		if o.Size > large && (o.Size > claimMax || room < 0) {
+			known[o.Name] = "\n\n" + tooLarge
 			return nil
 		}
 		text, err := io.ReadAll(content)
