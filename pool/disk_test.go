@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -80,6 +81,36 @@ func TestFullDiskOnEarlierCommits(t *testing.T) {
 			}
 			if r := f.only(s); r.Facts.Open == nil || (r.Facts.Open.Kind == journal.FaultSandbox) != full || (s.Unavailable != nil) != full {
 				t.Errorf("%+v, %+v, %v", r.Verdict, r.Facts.Open, s.Unavailable)
+			}
+		})
+	}
+}
+
+// An import that git could not do while the disk was full says nothing of the issue, whatever git says.
+func TestFullDiskAtImport(t *testing.T) {
+	t.Parallel()
+	for name, full := range map[string]bool{"full": true, "with room": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "")
+			blocked := filepath.Join(f.repo, ".git", "refs", "ralph", "work")
+			f.Config.Run.Options.Command = []string{"sh", "-c", `cat >/dev/null; echo work > work; git add -A; git commit -qm work; rm -rf ` + blocked + `; echo x > ` + blocked}
+			f.Config.MinFree, f.Config.Run.MaxIterations = 16<<20, 1
+			f.issue("a")
+			p := f.pool()
+			p.Disk().Room = func(string) (disk.Room, error) {
+				if _, err := os.Stat(blocked); err == nil && full {
+					return disk.Room{}, nil
+				}
+				return disk.Room{Bytes: 17 << 20}, nil
+			}
+			s, err := p.Sweep(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := f.only(s)
+			if r.Facts.End != loop.EndImport || r.Facts.Starved != full || r.Verdict.Outcome.Unavailable() != full || (s.Unavailable != nil) != full {
+				t.Errorf("%+v, %s, %v", r.Verdict, r.Facts.End, s.Unavailable)
 			}
 		})
 	}

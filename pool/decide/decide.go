@@ -146,6 +146,10 @@ func worked(f journal.Facts) journal.Verdict {
 			return verdict(journal.OverBudget, journal.ReasonCap, f.EndDetail)
 		}
 		return verdict(journal.OverBudget, journal.ReasonLoop, f.EndDetail)
+	case loop.EndImport:
+		if f.Starved { // every other run would meet it, too
+			return verdict(journal.EnvironmentUnavailable, journal.ReasonMachine, f.EndDetail)
+		}
 	case loop.EndUnavailable:
 		return verdict(journal.AgentUnavailable, journal.ReasonLoop, f.EndDetail)
 	case loop.EndUnchanged:

@@ -32,7 +32,7 @@ func AllParked(list []agents.Choice, waiting []journal.Parked) error {
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 func (e *UnavailableError) Error() string {
-	if e.Reason.Code == journal.ReasonOpen {
+	if e.Reason.Code == journal.ReasonOpen || e.Reason.Code == journal.ReasonMachine {
 		return e.Reason.Detail
 	}
 	return fmt.Sprintf("%s: %s", Unavailable(e.Agents), e.Reason.Detail)

@@ -53,6 +53,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	x.result.Output = res.Output
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
 	full = full || x.stop.Is(journal.StopDisk)
+	f.Starved = res.End == loop.EndImport && !full && x.space.Starved(res.Err)
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
 	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stopped(ctx) // which leaves an import little time
 	if full && !ended && !interrupted && f.EndDetail != "" {                                     // such as an import without disk space

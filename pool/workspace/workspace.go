@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
@@ -246,6 +247,13 @@ const moreRoom = 1 << 20
 func (w *Workspace) roomLeft() int64 {
 	bytes, _ := importer.Room(w.Dir, w.c.Repo.Dir())
 	return bytes
+}
+
+// Starved reports that an import ended with the error because the machine lacks something. What git says may be the doing of the
+// commits; the room is not.
+func (w *Workspace) Starved(err error) bool {
+	repo := &disk.Guard{Place: w.c.Repo.Dir(), Floor: w.c.Disk.Floor, Room: w.c.Disk.Room}
+	return importer.Starved(err) || git.Failed(err) && (w.c.Disk.Short() != nil || repo.Short() != nil)
 }
 
 // count looks at the commits since start in the user's checkout.

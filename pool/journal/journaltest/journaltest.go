@@ -76,7 +76,7 @@ func Full() journal.Record {
 			Verified: journal.Verified{Tip: "aaaa", Base: "cccc", Conditions: "dddd", At: start()}, Published: "pushed", Request: journal.Request{Number: 4, URL: "u", Draft: true},
 			Facts: journal.Facts{
 				Kind: journal.KindIssue, Limits: journal.Limits{MaxAttempts: 3}, Attempt: 2, Files: journal.GateFilesBlock, Failures: 1, Stop: journal.StopDisk, StopBy: "1 GB", Unfit: tracker.Unfit{Code: tracker.UnfitLacks, Detail: "l"}, Cut: journal.StageWork,
-				Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}, End: loop.EndMaxed, EndDetail: "d", Optional: true,
+				Open: &journal.Fault{Kind: journal.FaultAgent, Text: "x"}, End: loop.EndMaxed, EndDetail: "d", Starved: true, Optional: true,
 				Iterations: []loop.Iteration{{Number: 1, Agent: "a", Model: "m", Ended: start(), Ending: loop.EndingExit, Failure: &agents.Failure{Class: agents.RateLimit}}},
 				Failure:    &agents.Failure{Class: agents.RateLimit}, Back: start(), Tip: "aaaa", Edited: true,
 				Commits: 2, Gate: []loop.Check{check}, GateRan: true, Message: "m", Question: "q", NoChange: "n", Exit: &exit,
