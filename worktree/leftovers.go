@@ -47,7 +47,7 @@ func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error)
 
 func (r *Repo) leftovers(known map[string]bool) leftover.Scope {
 	return leftover.Scope{
-		Git: r.git, Common: r.at.Common, State: r.path("."), Root: r.opts.StateDir, Self: r.self, Age: staleLock, Known: known,
+		Git: r.git, Common: r.at.Common, State: r.path("."), Root: r.opts.StateDir, Bin: r.trash, Self: r.self, Age: staleLock, Known: known,
 		Refs: []string{refname.Own, r.names.Branches}, Old: r.names.Old, LockEntries: r.lockWorktrees,
 		Record: r.records.Path, SetAside: r.setAsideName,
 	}

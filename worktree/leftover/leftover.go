@@ -5,7 +5,6 @@ package leftover
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/trash"
 )
 
 // Kind is a kind of leftover. The texts are for people.
@@ -52,6 +52,7 @@ type Scope struct {
 	Common string     // the repository's own folder
 	State  string     // the state folder
 	Root   string     // the state folder of all namespaces
+	Bin    *trash.Bin // in the state folder
 	Self   claim.Process
 	Age    time.Duration
 	// Refs are the prefixes of ralph's refs, and Old the ref that keeps a commit of a key.
@@ -213,15 +214,9 @@ func (s Scope) KeepHead(ctx context.Context, entry, key string) error {
 
 // Unlink deletes a worktree entry, at once if it can: git fails at one that is half deleted.
 func (s Scope) Unlink(ctx context.Context, entry string) error {
-	trash := filepath.Join(s.State, "trash", filepath.Base(entry)+"-"+rand.Text())
-	err := os.Rename(entry, trash)
-	if err == nil {
-		return os.RemoveAll(trash)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(entry); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	_ = s.Bin.Put(filepath.Base(entry), entry)
+	if _, err := os.Lstat(entry); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	// The state folder may be gone, or on another file system.
 	unlock, err := s.LockEntries(ctx)
