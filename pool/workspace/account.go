@@ -1,0 +1,53 @@
+package workspace
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// account is what one run may write on the disk that holds the state folder. Elsewhere an isolated run writes nothing
+// without a limit of its own, and what a run without isolation writes cannot be told from the user's.
+type account struct {
+	remove func()
+
+	mu      sync.Mutex
+	folders []string // guarded by mu
+}
+
+// WatchDisk lets the guard see what the run writes into its tree. full is called when it has written too much.
+func (w *Workspace) WatchDisk(ctx context.Context, full func(*disk.UsageError)) {
+	if w.c.Disk == nil || w.Tree == nil {
+		return
+	}
+	a := &account{folders: w.Tree.Folders()}
+	a.remove = w.c.Disk.Add(ctx, disk.Writer{
+		Folders: a.all, Marks: []string{w.id, "RALPH_RUN=" + w.id, "RALPH_MARK=" + w.id}, End: full,
+	})
+	w.disk = a
+}
+
+// also adds what a sandbox keeps on this host for its commands.
+func (a *account) also(box sandboxes.Sandbox) {
+	if k, ok := sandboxes.As[sandboxes.Keeper](box); ok && a != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.folders = append(a.folders, k.Keeps()...)
+	}
+}
+
+func (a *account) all() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.folders)
+}
+
+// Close is for when the run's files are gone, or stay for good. It may be called again.
+func (a *account) close() {
+	if a != nil {
+		a.remove()
+	}
+}
