@@ -47,7 +47,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 	const want = "the disk of ROOT/small is full; `ralph clean` frees what ended runs have left, and with min-free-mb runs end before a disk is full\n"
 	noFloor := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_MIN_FREE_MB=0") }
 	got := m.run(t, noFloor, append([]string{"work"}, args...)...)
-	if got.status != exit.Incomplete || strings.Count(got.stderr, want) != 1 || strings.Count(got.stderr, "journal not written") > 1 || strings.Contains(got.stderr, "{") {
+	if got.status != exit.Parked || strings.Count(got.stderr, want) != 1 || strings.Count(got.stderr, "journal not written") > 1 || strings.Contains(got.stderr, "{") {
 		t.Errorf("work: %+v", got)
 	}
 	if got := m.run(t, noFloor, append([]string{"run", "--prompt=hi"}, args...)...); strings.Count(got.stderr, want) != 1 {

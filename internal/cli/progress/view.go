@@ -23,7 +23,7 @@ type View struct {
 	Project string                  // of a service
 	checked map[string]checked      // by run; what passes, and is not printed yet
 	State   string                  // the folder of ralph's state; empty: not known
-	full    bool                    // the view has warned of a full disk
+	Full    string                  // the warning of a full disk, once the view has said it
 	Lack    func() string           // what a check that fails on the base may need, said once; nil: not known
 	told    map[string]string       // keys of runs, by the reason that was printed why agents or environment are unavailable
 }
@@ -184,12 +184,11 @@ func (v *View) ended(e journal.Event) {
 
 // warnFull says once that a disk is full, where a text is about that.
 func (v *View) warnFull(text string) {
-	if v.full || strings.TrimSpace(text) == "" {
+	if v.Full != "" || strings.TrimSpace(text) == "" {
 		return
 	}
-	if said := hint.FullDisk(text, v.State); said != "" {
-		v.full = true
-		v.UI.Warn(said)
+	if v.Full = hint.FullDisk(text, v.State); v.Full != "" {
+		v.UI.Warn(v.Full)
 	}
 }
 

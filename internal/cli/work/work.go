@@ -161,6 +161,9 @@ func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *progre
 	if u, ok := errors.AsType[*run.UnavailableError](s.Unavailable); ok && u.Cause == nil && err != nil && !a.JSON {
 		sayOnce(err, report.Reason(u.Reason), report.Unavailable(u.Agents), view)
 	}
+	if why, ok := errors.AsType[*exit.Error](err); ok && view.Full != "" && why.Hint == view.Full {
+		why.Hint = "once there is room, the next `ralph work` goes on from there"
+	}
 	if err != nil || !named {
 		return err
 	}
