@@ -3,6 +3,7 @@ package halt
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,6 +35,14 @@ func (s *Switch) Stop(cause error) {
 	if !s.has(e.stop) {
 		s.why = append(s.why, e)
 	}
+}
+
+// When stops it when ctx ends, before it returns if ctx has ended, until free is called.
+func (s *Switch) When(ctx context.Context) (free func() bool) {
+	if ctx.Err() != nil { // else a run could begin first
+		s.Stop(context.Cause(ctx))
+	}
+	return context.AfterFunc(ctx, func() { s.Stop(context.Cause(ctx)) })
 }
 
 // Cause is nil until somebody stops. A lost claim and an issue that does not qualify any more forbid to publish: they count

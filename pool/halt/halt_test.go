@@ -1,6 +1,7 @@
 package halt
 
 import (
+	"context"
 	"testing"
 
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -38,5 +39,17 @@ func TestEveryReasonIsKept(t *testing.T) {
 		if !s.Is(why) {
 			t.Errorf("%s is forgotten", why)
 		}
+	}
+}
+
+// What is stopped before it begins is stopped when it begins.
+func TestWhenItHasEndedBefore(t *testing.T) {
+	t.Parallel()
+	ended, stop := context.WithCancelCause(t.Context())
+	stop(Error(journal.StopAsked, ""))
+	s := New()
+	defer s.When(ended)()
+	if f := noted(s); f.Stop != journal.StopAsked {
+		t.Errorf("cause %q", f.Stop)
 	}
 }

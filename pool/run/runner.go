@@ -198,7 +198,7 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 	x.ending = workspace.Ending{Grace: r.c.StopGrace, Now: ctx.Done()}
 	if task.Soft != nil {
 		x.ending.Soon = task.Soft.Done()
-		defer context.AfterFunc(task.Soft, func() { x.stop.Stop(context.Cause(task.Soft)) })()
+		defer x.stop.When(task.Soft)()
 	}
 	state, err := task.Record.State, error(nil)
 	if x.folder, err = journal.OpenFolder(task.Record.Dir); err != nil {
