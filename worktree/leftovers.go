@@ -16,8 +16,8 @@ import (
 // Leftover is something that a killed process or damage has left.
 type Leftover = leftover.Leftover
 
-// Leftovers lists what killed processes, lost folders and damage have left. Only a thorough look reads the objects of
-// ralph's refs. Nothing may be removed whose key is being worked.
+// Leftovers lists what killed processes, lost folders and damage have left. Only a thorough look reads the objects of ralph's refs,
+// and lists removed worktrees: any other has them deleted. Nothing may be removed whose key is being worked.
 func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error) {
 	trees, err := r.Trees(ctx)
 	broken, unreadable := errors.AsType[*record.Errors](err)

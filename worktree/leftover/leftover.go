@@ -32,7 +32,7 @@ const (
 	Record    Kind = "unreadable worktree record"       // its worktree is not known
 	Stray     Kind = "worktree without a record"        // it was lost, and the run's files are left
 	Temp      Kind = "temporary files of a dead ralph"  // in the state folder
-	Trash     Kind = "removed worktree still on disk"   // something in it could not be deleted
+	Trash     Kind = "removed worktree still on disk"   // it is being deleted, or something in it could not be
 )
 
 // Leftover is one thing that was left.
@@ -67,7 +67,8 @@ type Scope struct {
 	Known map[string]bool
 }
 
-// Find lists what was left. Only a thorough look reads the objects of ralph's refs.
+// Find lists what was left. Only a thorough look reads the objects of ralph's refs, and lists removed worktrees: any other has them
+// deleted.
 func (s Scope) Find(ctx context.Context, thorough bool) ([]Leftover, error) {
 	locks, err := s.locks()
 	all := append(locks, s.garbled()...)
@@ -76,7 +77,13 @@ func (s Scope) Find(ctx context.Context, thorough bool) ([]Leftover, error) {
 		all, err = append(all, refs...), errors.Join(err, errRefs)
 	}
 	entries, errEntries := s.entries(ctx)
-	return slices.Concat(all, entries, s.strays(), s.temp(), s.trash()), errors.Join(err, errEntries)
+	all = slices.Concat(all, entries, s.strays(), s.temp())
+	if thorough {
+		all = append(all, s.trash()...)
+	} else {
+		s.Bin.Empty() // no sweep waits for a deletion
+	}
+	return all, errors.Join(err, errEntries)
 }
 
 func (s Scope) locks() ([]Leftover, error) {

@@ -68,12 +68,15 @@ func isOld(path string) bool {
 	return err == nil && time.Since(info.ModTime()) > tempAge
 }
 
-// trash lists the folders of removed worktrees that are still there: each start has tried to delete them before.
+// trash lists the folders of removed worktrees that are still there: each start has begun to delete them.
 func (s Scope) trash() (all []Leftover) {
-	root := filepath.Join(s.State, "trash")
+	root, detail := filepath.Join(s.State, "trash"), ""
+	if s.Bin.Freeing() {
+		detail = "it is being deleted"
+	}
 	for _, name := range names(root) {
 		path := filepath.Join(root, name)
-		all = append(all, Leftover{Kind: Trash, Where: path, Safe: true, Remove: removing(path)})
+		all = append(all, Leftover{Kind: Trash, Where: path, Detail: detail, Safe: true, Remove: removing(path)})
 	}
 	return all
 }

@@ -53,8 +53,11 @@ func (b *Bin) Put(name string, folders ...string) error {
 	return nil
 }
 
-// Empty begins to delete what earlier processes have left.
+// Empty begins to delete what earlier processes have left, unless a deletion goes on.
 func (b *Bin) Empty() {
+	if b.Freeing() {
+		return
+	}
 	entries, _ := os.ReadDir(b.dir) // what cannot be read has nothing to remove
 	var left []string
 	for _, e := range entries {
