@@ -38,17 +38,16 @@ func (b *Bin) Put(name string, folders ...string) error {
 	defer func() { b.delete(moved, b.wait) }()
 	for _, from := range folders {
 		to := filepath.Join(b.dir, name+"-"+rand.Text())
+		_ = os.Mkdir(b.dir, 0o700) // it may have been deleted
 		err := os.Rename(from, to)
 		if errors.Is(err, fs.ErrPermission) && os.Chmod(from, 0o700) == nil { // without rights its ".." cannot change
 			err = os.Rename(from, to)
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		if err == nil {
+			moved = append(moved, to)
+		} else if _, there := os.Lstat(from); !errors.Is(there, fs.ErrNotExist) {
 			return fmt.Errorf("remove %s: %w", from, err)
 		}
-		moved = append(moved, to)
 	}
 	return nil
 }
