@@ -179,6 +179,7 @@ func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
 	}
 	lack := short(g.Place, r, g.Floor)
 	if lack == nil {
+		g.freeing = g.freeing && g.frees()
 		return nil, untilShort(r, g.Floor)
 	}
 	began := time.Now()
@@ -187,13 +188,20 @@ func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
 	return lack, min(max(20*time.Since(began), shortestPause), longestPause)
 }
 
+// frees reports that a writer which was ended, or one before it, still frees its space.
+func (g *Guard) frees() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.writers, func(w *account) bool { return w.ended }) || g.Freeing != nil && g.Freeing()
+}
+
 // endOne ends the writer with the largest usage, if that is enough to be a cause. While an ended writer, or one before it, still
 // frees its space, the usage of the others counts from the moment it was ended, or this was first seen.
 func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	g.mu.Lock()
 	writers := slices.Clone(g.writers)
 	g.mu.Unlock()
-	freeing := slices.ContainsFunc(writers, func(w *account) bool { return w.ended }) || g.Freeing != nil && g.Freeing()
+	freeing := g.frees()
 	now := make([]Amount, len(writers))
 	var measured sync.WaitGroup
 	for i, w := range writers {

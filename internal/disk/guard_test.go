@@ -140,6 +140,16 @@ func TestGuardWaitsForWhatIsFreed(t *testing.T) {
 	freeing = false
 	s.look()
 	s.wantEnded(1, r, late)
+	late.remove()
+
+	next := s.add(0) // what it writes between two deletions counts for neither
+	s.free(100 * mib)
+	s.look()
+	fill(t, next.dir+"/f", 8*mib)
+	freeing = true
+	s.free(0)
+	s.look()
+	s.wantEnded(0, next)
 }
 
 // The user's own files fill the disk: nobody is ended for a checkout, nor for a little.
