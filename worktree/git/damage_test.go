@@ -25,6 +25,9 @@ func TestDamagedIndex(t *testing.T) {
 			if want := "; make the index anew with: rm " + index + " && git -C " + r.dir + " reset"; err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("%v, want %s", err, want)
 			}
+			if _, err := r.Out(t.Context(), "ls-files", "diff-tree"); err == nil {
+				t.Error("a name is taken for the command")
+			}
 		})
 	}
 }

@@ -142,7 +142,7 @@ func (g Runner) Pipe(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 		return fmt.Errorf("%s: %w", called(args), context.Cause(ctx))
 	}
 	env := g.env
-	if slices.Contains(args, "diff-tree") { // of commits, for which git would read the whole index of the checkout
+	if called(args) == "git diff-tree" { // of commits, for which git would read the whole index of the checkout
 		env = append(slices.Clip(env), "GIT_INDEX_FILE=/dev/none")
 	}
 	if g.auth != nil {
