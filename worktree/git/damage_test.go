@@ -28,6 +28,9 @@ func TestDamagedIndex(t *testing.T) {
 			if _, err := r.Out(t.Context(), "ls-files", "diff-tree"); err == nil {
 				t.Error("a name is taken for the command")
 			}
+			if _, err := r.With("GIT_INDEX_FILE="+index).Out(t.Context(), "ls-files"); err == nil || strings.Contains(err.Error(), "rm ") {
+				t.Errorf("another index: %v", err)
+			}
 		})
 	}
 }

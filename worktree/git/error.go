@@ -102,7 +102,7 @@ func (e *Error) repair() string {
 		return " (delete this line from the file)"
 	}
 	top := e.env["GIT_WORK_TREE"]
-	if top == "" || !regexp.MustCompile(`(?m)^(fatal|error): (.*index file (smaller|corrupt)|bad index file|bad signature 0x)`).MatchString(e.Stderr) {
+	if top == "" || e.env["GIT_INDEX_FILE"] != "" || !regexp.MustCompile(`(?m)^(fatal|error): (.*index file (smaller|corrupt)|bad index file|bad signature 0x)`).MatchString(e.Stderr) {
 		return ""
 	}
 	return "; make the index anew with: rm " + Quote(e.env["GIT_DIR"]+"/index") + " && git -C " + Quote(top) + " reset"
