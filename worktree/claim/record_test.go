@@ -389,6 +389,24 @@ func TestHugeClaim(t *testing.T) {
 	}
 }
 
+// A claim that is not read takes the place of no other.
+func TestLargeClaimBesideHugeOnes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	for key, size := range map[string]int{"huge": largeMax, "huger": largeMax + 1, "hugest": largeMax + 2, "large": large} {
+		text := `{"version":1,"nonce":"x","generation":1,"record":{"run":"` + strings.Repeat("x", size) + `"}}`
+		commit, err := git.Store{Dir: filepath.Join(s.bare(), "objects")}.Message(text, nil, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.sh("git", "-C", s.bare(), "update-ref", prefix+key, commit)
+	}
+	states, err := s.store.List(t.Context())
+	if err != nil || len(states) != 4 || len(states["large"].Record.Run) != large {
+		t.Errorf("%d claims, %v, %v", len(states), states["large"].Err, err)
+	}
+}
+
 // Many large claims are not read either, and take the place of no other.
 func TestManyLargeClaims(t *testing.T) {
 	t.Parallel()

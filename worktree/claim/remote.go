@@ -135,12 +135,12 @@ func (c remoteRefs) here(ctx context.Context, commits []string) (map[string]stri
 		if o.Kind != "commit" {
 			return nil
 		}
-		if o.Size > large {
-			room -= o.Size
-		}
-		if o.Size > large && (o.Size > claimMax || room < 0) {
+		if o.Size > large && (o.Size > claimMax || o.Size > room) {
 			known[o.Name] = "\n\n" + tooLarge
 			return nil
+		}
+		if o.Size > large {
+			room -= o.Size
 		}
 		text, err := io.ReadAll(content)
 		known[o.Name] = string(text)
