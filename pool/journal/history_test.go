@@ -41,6 +41,11 @@ func TestHistory(t *testing.T) {
 	if got := on.Tally(); got.Spent.Input != 50 || got.Attempts != 1 || got.Outcome != journal.AgentUnavailable {
 		t.Errorf("a run that is on: %+v", got)
 	}
+	starved := journal.Record{Run: journal.Run{Earlier: tally}}
+	starved.Verdict = journal.Verdict{Outcome: journal.EnvironmentUnavailable, Reason: journal.Reason{Code: journal.ReasonMachine}}
+	if got := starved.Tally(); got.Failures != 3 || got.Attempts != 1 {
+		t.Errorf("an import that the machine has kept: %+v", got)
+	}
 	h = append(h, on)
 	if last, ok := h.Last(); !ok || last.Verdict.Outcome != journal.AgentUnavailable {
 		t.Errorf("last %+v", last)

@@ -154,7 +154,7 @@ func (r Record) Tally() Tally {
 	if v.Counted {
 		t.Attempts++
 	}
-	if v.Outcome.UsesAttempt() || v.Reason.Code == ReasonCrash {
+	if v.Outcome.UsesAttempt() || v.Reason.Code == ReasonCrash || v.Reason.Code == ReasonMachine {
 		t.Failures++
 	}
 	free := v.Blameless()

@@ -55,7 +55,7 @@ const (
 	// AgentUnavailable: rate limit, overload; a missing login or program. No attempt is used.
 	AgentUnavailable Outcome = "agent-unavailable"
 	// EnvironmentUnavailable: no sandbox has opened yet, setup or gate cannot run on the base, or the machine lacks what a run
-	// begins with. No attempt is used.
+	// begins with, or what an import takes. No attempt is used.
 	EnvironmentUnavailable Outcome = "environment-unavailable"
 	// Failed: anything else.
 	Failed Outcome = "failed"
