@@ -82,7 +82,7 @@ func (b *box) abort(why error) error {
 	limit := b.provider.patience.end
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("%s kill: no end within %s", b.provider.engine.Name, limit))
 	defer cancel()
-	if _, err := b.provider.call(ctx, "kill", b.name); ctx.Err() != nil {
+	if _, err := b.provider.call(ctx, "kill", b.name); err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", errSilent, err)
 	}
 	return nil

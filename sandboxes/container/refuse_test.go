@@ -263,18 +263,18 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	}{
 		"asked to end": {
 			asked: true, quiet: long, call: long, end: 10 * time.Millisecond,
-			want: "the engine does not answer: docker kill: no end within 10ms", calls: "exec kill ",
+			want: "the engine does not answer: docker kill: no end within 10ms", calls: "kill ",
 		},
 		"waiting": {
 			quiet: 10 * time.Millisecond, call: 10 * time.Millisecond, end: 10 * time.Millisecond,
-			want: "the engine does not answer: docker ps has not answered for 10ms", calls: "exec container ps kill ",
+			want: "the engine does not answer: docker ps has not answered for 10ms", calls: "container ps kill ",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			away := filepath.Join(dir, "away")
-			e := shim(t, container.Docker(), `if [ -e `+away+` ]; then printf '%s ' $1 >>`+away+`; exec sleep 1000; fi
+			e := shim(t, container.Docker(), `if [ -e `+away+` ]; then [ $1 = exec ] || printf '%s ' $1 >>`+away+`; exec sleep 1000; fi
 				case $1 in `+goodInfo+goodImage+` exec) printf 'x\0\0\0\002{}';; esac`)
 			p := container.New(e, container.Config{
 				Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
@@ -296,8 +296,16 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 			if want := "run agent in the docker sandbox: " + tt.want; err == nil || err.Error() != want {
 				t.Errorf("error is %v\nwant %s", err, want)
 			}
-			if calls, err := os.ReadFile(away); err != nil || string(calls) != tt.calls {
-				t.Errorf("it is asked %q, %v; want %q", calls, err, tt.calls)
+			calls, err := os.ReadFile(away)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := tt.calls
+			for _, call := range strings.Fields(string(calls)) { // one that was given up may not have come that far
+				_, after, once := strings.Cut(left, call+" ")
+				if left = after; !once {
+					t.Errorf("it is asked %q, want %q", calls, tt.calls)
+				}
 			}
 		})
 	}
