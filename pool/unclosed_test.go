@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,7 +20,12 @@ type silent struct {
 	binding
 	files sandboxes.Files
 	away  atomic.Bool
-	left  atomic.Int32 // sandboxes
+	left  sync.Map // sandboxes, by run
+}
+
+func (s *silent) count() (n int) {
+	s.left.Range(func(any, any) bool { n++; return true })
+	return n
 }
 
 var errSilent = errors.New("the engine does not answer")
@@ -33,29 +39,30 @@ func (s *silent) Capabilities() sandboxes.Capabilities {
 func (s *silent) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	box, err := s.binding.Open(ctx, spec)
 	if err == nil {
-		s.left.Add(1)
+		s.left.Store(spec.Run, true)
 	}
-	return silentBox{box, s}, err
+	return silentBox{box, s, spec.Run}, err
 }
 
-func (s *silent) Reap(context.Context, string) error {
+func (s *silent) Reap(_ context.Context, run string) error {
 	if s.away.Load() {
 		return errSilent
 	}
-	s.left.Store(0)
+	s.left.Delete(run)
 	return nil
 }
 
 type silentBox struct {
 	sandboxes.Sandbox
-	s *silent
+	s   *silent
+	run string
 }
 
 func (b silentBox) Close(ctx context.Context) error {
 	if b.s.away.Load() {
 		return errors.Join(errSilent, b.Sandbox.Close(ctx))
 	}
-	b.s.left.Add(-1)
+	b.s.left.Delete(b.run)
 	return b.Sandbox.Close(ctx)
 }
 
@@ -71,12 +78,12 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 			f.issue("a")
 			f.onStage(journal.StageVerify, func(journal.Record) { s.away.Store(true) })
 			rec := f.one()
-			if rec.Verdict.Outcome != journal.Succeeded || s.left.Load() != 1 {
-				t.Fatalf("%+v; %d sandboxes", rec.Verdict, s.left.Load())
+			if rec.Verdict.Outcome != journal.Succeeded || s.count() != 1 {
+				t.Fatalf("%+v; %d sandboxes", rec.Verdict, s.count())
 			}
 			s.away.Store(false)
 			f.sweep(t.Context())
-			if n := s.left.Load(); n != 0 {
+			if n := s.count(); n != 0 {
 				t.Errorf("%d sandboxes are left", n)
 			}
 			if _, err := os.Stat(rec.Tree); rec.Tree != "" && !os.IsNotExist(err) {
@@ -85,6 +92,31 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 			f.clean()
 		})
 	}
+}
+
+// A run takes the place of an earlier one only when that one's sandbox is gone.
+func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `cat >/dev/null; exit 1`)
+	s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
+	f.Config.Run.Sandboxes = s
+	f.issue("a")
+	f.onStage(journal.StageVerify, func(journal.Record) { s.away.Store(true) })
+	if rec := f.one(); rec.Verdict.Outcome != journal.Failed || s.count() != 1 {
+		t.Fatalf("%+v; %d sandboxes", rec.Verdict, s.count())
+	}
+	p := f.pool()
+	if r, err := p.Work(t.Context(), "a"); err != nil || r.Record.Facts.Open == nil {
+		t.Errorf("%+v, %v", r.Record.Verdict, err)
+	}
+	s.away.Store(false)
+	if _, err := p.Recover(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := s.count(); n != 0 {
+		t.Errorf("%d sandboxes are left", n)
+	}
+	f.clean()
 }
 
 // mute is a binding from whose sandboxes no commits can be imported as long as a file is there: git does not end.

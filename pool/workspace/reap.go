@@ -111,7 +111,7 @@ func (c *Config) noLogin(chain agents.Chain) error {
 func (c *Config) Clear(ctx context.Context, key, run string) (told []sandboxes.Notice, err error) {
 	trees, _ := c.Repo.Trees(ctx) // a broken record of another key is no reason to stop
 	for _, t := range trees {
-		if s := t.Spec(); s.Key == key && s.Run != run && t.Unsaved() {
+		if s := t.Spec(); s.Key == key && s.Run != run && !s.Detached { // with nothing unsaved, too: its sandbox may not be gone
 			more, failed := c.Abandon(ctx, t)
 			told, err = append(told, more...), errors.Join(err, failed)
 		}
