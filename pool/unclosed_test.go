@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -113,6 +114,25 @@ func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
 	if _, err := p.Recover(t.Context()); err != nil {
 		t.Error(err)
 	}
+	if n := s.count(); n != 0 {
+		t.Errorf("%d sandboxes are left", n)
+	}
+	f.clean()
+}
+
+// A sweep ends the sandbox of a prompt that was not closed, too.
+func TestSandboxOfAJobThatWasNotClosed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
+	f.Config.Run.Sandboxes = s
+	s.away.Store(true)
+	do(t, f.job(job.StrategyMerge))
+	if n := s.count(); n != 1 {
+		t.Fatalf("%d sandboxes", n)
+	}
+	s.away.Store(false)
+	f.sweep(t.Context())
 	if n := s.count(); n != 0 {
 		t.Errorf("%d sandboxes are left", n)
 	}

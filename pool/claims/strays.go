@@ -35,8 +35,9 @@ func (t *Taker) RemoveStrays(ctx context.Context, open []journal.Record, note fu
 		if claimed && (c.Err != nil || tally.Held(c)) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.ID == spec.Run }) {
 			continue
 		}
-		if known, err := t.Find(ctx, spec.Run); err != nil || known != nil && known.Kind != journal.KindIssue {
-			continue // of a prompt or a command
+		known, err := t.Find(ctx, spec.Run)
+		if err != nil || known != nil && known.Kind != journal.KindIssue && (known.Ended.IsZero() || known.Tree != "") {
+			continue // of a prompt or a command, which is on or has kept it
 		}
 		told, err := t.Spaces.Abandon(ctx, tree)
 		note(spec.Key, err)
