@@ -40,7 +40,8 @@ func TestFleetStop(t *testing.T) {
 	planned := func() int {
 		return ask[int](t, f, "SELECT count(*) FROM river_job WHERE args ->> 'project' = 'shop' AND args ->> 'key' = '"+key+"'")
 	}
-	before := planned()            // on a busy machine a row may have been replaced before it began
+	before := planned() // on a busy machine a row may have been replaced before it began
+
 	for _, m := range f.machines { // once it begins, the planner has looked at both
 		m.clones["shop"].write(t, ".ralph/backlog/issue-02.md", "---\ntitle: Another\nlabels: [no-human]\n---\nDo it.\n")
 	}

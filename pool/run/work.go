@@ -55,8 +55,9 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	full = full || x.stop.Is(journal.StopDisk)
 	f.Starved = res.End == loop.EndImport && !full && x.space.Starved(res.Err)
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
-	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stopped(ctx) // which leaves an import little time
-	if full && !ended && !interrupted && f.EndDetail != "" {                                     // such as an import without disk space
+	// A stop leaves an import little time.
+	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stopped(ctx)
+	if full && !ended && !interrupted && f.EndDetail != "" { // such as an import without disk space
 		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: f.EndDetail})
 	}
 	if full && !ended || interrupted {

@@ -251,8 +251,11 @@ func (w *Workspace) roomLeft() int64 {
 // Starved reports that an import ended with the error because the machine lacks something. What git says may be the doing of the
 // commits; the room is not.
 func (w *Workspace) Starved(err error) bool {
-	if importer.Starved(err) || !git.Failed(err) || w.c.Disk == nil {
-		return importer.Starved(err)
+	if importer.Starved(err) {
+		return true
+	}
+	if !git.Failed(err) || w.c.Disk == nil {
+		return false
 	}
 	repo := &disk.Guard{Place: w.c.Repo.Dir(), Floor: w.c.Disk.Floor, Room: w.c.Disk.Room}
 	return w.c.Disk.Short() != nil || repo.Short() != nil

@@ -367,8 +367,9 @@ func totals(t *testing.T, s journal.Store) {
 		if i%11 == 7 {
 			r.Kind, r.Agent, r.Model = journal.KindCommand, "", ""
 		}
-		r.Settings.Attended = i%8 == 4 || i%10 == 9                                     // those have used nothing, and something
-		r.Verdict.Outcome = []journal.Outcome{journal.Succeeded, journal.Failed}[i%7%2] // of those that have not ended it may change
+		r.Settings.Attended = i%8 == 4 || i%10 == 9 // those have used nothing, and something
+		// Of those that have not ended it may change.
+		r.Verdict.Outcome = []journal.Outcome{journal.Succeeded, journal.Failed}[i%7%2]
 		all = append(all, r)
 	}
 	save(t, s, all...)

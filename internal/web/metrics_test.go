@@ -1,0 +1,100 @@
+package web_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/service/servicetest"
+	"github.com/ralph-pool/ralph/internal/web"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
+)
+
+// limited is a tracker whose service counts requests.
+type limited struct{ tracker.Tracker }
+
+func (limited) CallsLeft() map[string]int { return map[string]int{"core": 4711} }
+
+// An alert sees no first increase of a counter that was not there before: so counters are there before anything happens.
+func TestCountersBeginAtZero(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, servicetest.New(t, "shop", 0), servicetest.New(t, "site", 0))
+	servicetest.Eventually(t, s.service.Ready)
+	parts, err := s.service.Parts("shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts.Webhook = func(tracker.Delivery) (tracker.Notice, error) { return tracker.Notice{}, nil }
+	text, err := io.ReadAll(s.do("GET", "/metrics").Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`ralph_runs_total{outcome="gate-failed",project="shop"} 0`, `ralph_webhooks_total{project="shop",result="forged"} 0`, `ralph_runs_total{outcome="failed",project="site"} 0`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if none := `ralph_webhooks_total{project="site"`; strings.Contains(string(text), none) {
+		t.Errorf("%s although the project takes none", none)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	p := servicetest.New(t, "shop", 1)
+	var metrics *web.Metrics
+	s := start(t, func(c *web.Config) { metrics = c.Metrics }, p)
+	s.watch.Until(t, "shop", journal.EventEnded, 1)
+	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipClaimed}})
+	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipRetry}})
+	metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: "known"}) // it begins
+	for run, u := range map[string]agents.Usage{
+		"known": {Input: 5, CostUSD: 2}, "part": {Input: 7, CostUSD: 1, Unpriced: 3, Estimated: 4}, "none": {Input: 1, Unpriced: 1},
+	} {
+		metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: run, Usage: &u})
+		metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: run, Usage: &u})
+		metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: run, Outcome: journal.Succeeded})
+	}
+	at := time.Now() // and of a clock that is set back meanwhile
+	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageWork, Time: at})
+	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageVerify, Time: at.Add(-time.Hour)})
+	metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: "refused", Usage: &agents.Usage{}})
+	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed, Free: true}) // all its requests were
+	if err := s.service.Pause("shop", true); err != nil {
+		t.Fatal(err)
+	}
+	p.Issue("later", "Later")
+	if _, err := s.service.Board(t.Context(), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := s.service.Parts("shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts.Tracker = limited{parts.Tracker}
+	text, err := io.ReadAll(s.do("GET", "/metrics").Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`ralph_runs_total{outcome="succeeded",project="shop"} 1`, `ralph_runs_total{outcome="failed",project="shop"} 0`, `ralph_run_seconds_count{project="shop"} 1`,
+		`ralph_stage_seconds_count{project="shop",stage="work"} 1`, `ralph_project_up{project="shop"} 1`, `ralph_running{project="shop"} 0`,
+		`ralph_claim_conflicts_total{project="shop"} 1`, `ralph_queue_ready{project="shop"} 1`, `ralph_queue_age_seconds{project="shop"} `,
+		`ralph_tracker_requests_remaining{limit="core",project="shop"} 4711`,
+		`ralph_runs_without_cost_total{project="books"} 2`, `ralph_runs_without_cost_total{project="shop"} 1`,
+		`ralph_spend_usd_total{project="books"} 6`, `ralph_tokens_estimated_total{project="books"} 8`,
+		`ralph_stage_seconds_sum{project="films",stage="work"} 0`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if unknown := `ralph_spend_usd_total{project="shop"}`; strings.Contains(string(text), unknown) {
+		t.Errorf("%s although no cost is known", unknown)
+	}
+}
