@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // BlockedError is a ref that cannot move because another ref has a name that is in its way. It is an [ErrDeclined].
@@ -23,17 +24,17 @@ func (e *BlockedError) Error() string {
 // Unwrap makes errors.Is(err, ErrDeclined) true.
 func (*BlockedError) Unwrap() error { return ErrDeclined }
 
-// blocked finds the ref in the way of the moves that have failed. at are the remote's refs whose names end in those of the moves.
+// blocked finds the ref in the way of failed moves. at are the remote's refs whose names end in theirs; it may name others near them only.
 func blocked(err error, remote string, moves []Edit, at map[string]string) error {
+	said := []string{"", "", ""}
 	if failed, ok := errors.AsType[*Error](err); ok {
-		if m := regexp.MustCompile(`'(refs/[^']+)' exists; cannot create '(refs/[^']+)'`).FindStringSubmatch(failed.Stderr); m != nil {
-			return &BlockedError{Remote: remote, Ref: m[2], Other: m[1]}
-		}
+		said = append(regexp.MustCompile(`'(refs/[^']+)' exists; cannot create '(refs/[^']+)'`).FindStringSubmatch(failed.Stderr), said...)
 	}
 	for _, m := range moves { // git push has no way to say that a name is a full one, which counts for more than one of refs/remotes
-		for _, prefix := range []string{"refs/", Heads, "refs/tags/", "refs/remotes/"} {
-			if at[prefix+m.Ref] != "" && (prefix != "refs/remotes/" || at[m.Ref] == "") {
-				return &BlockedError{Remote: remote, Ref: m.Ref, Other: prefix + m.Ref}
+		near := m.Ref == said[2] && (strings.HasPrefix(m.Ref, said[1]+"/") || strings.HasPrefix(said[1], m.Ref+"/"))
+		for _, other := range []string{said[1], "refs/" + m.Ref, Heads + m.Ref, "refs/tags/" + m.Ref, "refs/remotes/" + m.Ref} {
+			if near || at[other] != "" && (!strings.HasPrefix(other, "refs/remotes/") || at[m.Ref] == "") {
+				return &BlockedError{Remote: remote, Ref: m.Ref, Other: other}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -87,10 +88,7 @@ func (g Runner) MoveRefs(ctx context.Context, edits ...Edit) error {
 	if moved := g.findMoved(ctx, edits); moved != nil {
 		return moved
 	}
-	if blocked := blocked(err, "", nil, nil); blocked != nil {
-		return blocked
-	}
-	return fmt.Errorf("move refs: %w", err)
+	return cmp.Or(blocked(err, "", edits, nil), fmt.Errorf("move refs: %w", err))
 }
 
 // transact makes the changes of refs that git update-ref reads.

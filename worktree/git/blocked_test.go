@@ -1,0 +1,23 @@
+package git
+
+import "testing"
+
+// What is said to be in the way is deleted by a person: a remote may name only what can be in the way of what was pushed.
+func TestBlockedByWhatCanBeInTheWay(t *testing.T) {
+	t.Parallel()
+	const ref = "refs/ralph/claims/k"
+	for _, test := range []struct {
+		other, of string
+		want      bool
+	}{
+		{"refs/ralph/claims", ref, true},
+		{ref + "/x", ref, true},
+		{"refs/heads/main", ref, false},
+		{"refs/heads/main", "refs/heads/main/x", false}, // nobody has pushed that
+	} {
+		said := &Error{Args: []string{"push"}, Stderr: "error: '" + test.other + "' exists; cannot create '" + test.of + "'"}
+		if err := blocked(said, "origin", []Edit{{Ref: ref}}, nil); (err != nil) != test.want {
+			t.Errorf("%s: %v", said.Stderr, err)
+		}
+	}
+}
