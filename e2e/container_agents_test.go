@@ -23,6 +23,9 @@ func TestRealAgentsInContainers(t *testing.T) {
 				"claude-code": {"", "ANTHROPIC_API_KEY", "claude", "sonnet"},
 				"codex":       {"/v1", "OPENAI_API_KEY", "codex", "gpt-5.5"},
 			} {
+				if !tested(engine == "docker", agent == "claude-code") {
+					continue
+				}
 				t.Run(agent, func(t *testing.T) {
 					t.Parallel()
 					s, r := newScene(t, doIt), newRepository(t)

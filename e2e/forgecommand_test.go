@@ -246,7 +246,7 @@ func TestForgeCommandKilled(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
 		for verb, text := range map[string]string{"fix": "/ralph fix More.", "retry": "/ralph retry"} {
-			if (name == "github") != (verb == "fix") && !everything() {
+			if !tested(name == "github", verb == "fix") {
 				continue
 			}
 			t.Run(name+" "+verb, func(t *testing.T) {
