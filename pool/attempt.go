@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/backlog"
@@ -188,7 +189,11 @@ func (a *attempt) refused(ctx context.Context, err error) Result {
 	case ctx.Err() != nil && forgotten == nil:
 		return a.skipped(journal.Skip{Code: journal.SkipStopped})
 	}
-	return a.broken(errors.Join(err, forgotten))
+	r := a.broken(errors.Join(err, forgotten))
+	if disk.Unwritable(err) { // no other issue can be claimed either
+		r.Unavailable = err
+	}
+	return r
 }
 
 // givenUp ends an attempt that has a claim but starts no run.

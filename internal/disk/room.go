@@ -77,3 +77,8 @@ func Size(bytes int64) string {
 	}
 	return fmt.Sprintf("%d MiB", bytes>>20)
 }
+
+// Unwritable reports that a file system has no room, or is read-only: whatever else is written there fails, too.
+func Unwritable(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS)
+}
