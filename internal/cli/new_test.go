@@ -10,6 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // TestNewNamesALabelOnce also where it is asked for and the pick-up label.
@@ -45,6 +46,20 @@ func TestNewInOtherScripts(t *testing.T) {
 	}
 	if keys[0] == keys[1] || keys[2] != keys[0]+"-2" {
 		t.Errorf("keys %v", keys)
+	}
+}
+
+// TestNewWithTooLongATitle writes no issue that nothing would work.
+func TestNewWithTooLongATitle(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/.keep", "")
+	got := m.run(t, nil, "new", strings.Repeat("a", tracker.MaxTitle+1))
+	if got.status != exit.Usage || got.stderr != "ralph: new issue:1: its title has 4097 bytes; at most 4096 are allowed\n" {
+		t.Errorf("%+v", got)
+	}
+	if files, err := filepath.Glob(filepath.Join(m.repo, ".ralph/backlog/*.md")); len(files) != 0 || err != nil {
+		t.Errorf("%v, %v", files, err)
 	}
 }
 

@@ -105,8 +105,11 @@ func check(root *os.Root, text []byte) (file, error) {
 	if err != nil {
 		return f, err
 	}
-	if f.titled("") == "" {
+	switch title := f.titled(""); {
+	case title == "":
 		return f, errorAt(1, "it has no title; write title: Fix the login")
+	case len(title) > tracker.MaxTitle:
+		return f, errorAt(1, "its title has %d bytes; at most %d are allowed", len(title), tracker.MaxTitle)
 	}
 	for _, ref := range f.blockedBy {
 		if _, err := find(root, tracker.Key(ref.name)); err != nil {
