@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// smallDisk mounts a new file system of so many MiB in the machine's folder.
-func (m machine) smallDisk(t *testing.T, mib string) string {
+// smallDisk mounts a new file system of this size in the machine's folder.
+func (m machine) smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("only root may mount; CI is root")
@@ -22,7 +23,7 @@ func (m machine) smallDisk(t *testing.T, mib string) string {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,size="+mib+"m"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,"+size); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -42,7 +43,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 	filler := m.program(t, "filler", "cat /dev/zero >junk; exit 3\n") + "/filler"
 	args := []string{
 		"--sandbox=none", "--agent-command=" + filler, "--gate=true", "--commit-author=A <a@b.c>",
-		"--state-dir=" + m.smallDisk(t, "12") + "/state",
+		"--state-dir=" + m.smallDisk(t, "size=12m") + "/state",
 	}
 	const want = "the disk of ROOT/small is full; `ralph clean` frees what ended runs have left, and with min-free-mb runs end before a disk is full\n"
 	noFloor := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_MIN_FREE_MB=0") }
@@ -82,7 +83,7 @@ func TestNewOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.commit(t)
-	backlog := filepath.Join(m.smallDisk(t, "1"), "backlog")
+	backlog := filepath.Join(m.smallDisk(t, "size=1m"), "backlog")
 	if err := os.Mkdir(backlog, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -92,5 +93,23 @@ func TestNewOnAFullDisk(t *testing.T) {
 	got := m.run(t, nil, "new", "One", "--body=x", "--local-dir="+backlog)
 	if left, err := os.ReadDir(backlog); got.status == 0 || err != nil || len(left) > 0 {
 		t.Errorf("%+v: %v, %v", got, left, err)
+	}
+}
+
+// TestDiskWithoutInodes: a disk that has bytes left, and takes no file, is not called full.
+func TestDiskWithoutInodes(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	backlog := filepath.Join(m.smallDisk(t, "size=64m,nr_inodes=16"), "backlog")
+	if err := os.Mkdir(backlog, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 16 {
+		_ = os.WriteFile(filepath.Join(filepath.Dir(backlog), strconv.Itoa(n)), nil, 0o600) // until none can be made
+	}
+	const want = "the disk of ROOT/small takes no more files (df -i)"
+	if got := m.run(t, nil, "new", "One", "--body=x", "--local-dir="+backlog); got.status != exit.Failed || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -33,8 +33,17 @@ func FullDisk(text, folder string) string {
 	}
 	for _, path := range paths {
 		path = existing(path)
-		if room, err := disk.RoomAt(path); err == nil && (room.Bytes < leastRoom || room.MostFiles > 0 && room.Files == 0) {
-			return "the disk of " + diskRoot(path) + " is full; `ralph clean` frees what ended runs have left, and with min-free-mb runs end before a disk is full"
+		room, err := disk.RoomAt(path)
+		lack := ""
+		switch {
+		case err != nil:
+		case room.Bytes < leastRoom:
+			lack = "is full"
+		case room.MostFiles > 0 && room.Files == 0:
+			lack = "takes no more files (df -i)"
+		}
+		if lack != "" {
+			return "the disk of " + diskRoot(path) + " " + lack + "; `ralph clean` frees what ended runs have left, and with min-free-mb runs end before a disk is full"
 		}
 	}
 	return ""
