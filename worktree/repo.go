@@ -100,7 +100,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	r.temp = leftover.TempDir(r.path("."), r.self)
 	r.records = record.Store{Dir: r.path("worktrees"), Temp: r.temp, Entries: filepath.Join(r.at.Common, "worktrees")}
 	if err := os.MkdirAll(r.temp, 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", statedir.ErrFolder, err)
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)

@@ -113,3 +113,18 @@ func TestDiskWithoutInodes(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestUnwritableState: whatever the command, one line says what to do about a state folder that cannot be made.
+func TestUnwritableState(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\nDo it.\n")
+	m.commit(t)
+	const want = "let your user write there, or choose another folder with state-dir or XDG_STATE_HOME\n"
+	for _, command := range []string{"work", "status", "doctor"} {
+		got := m.run(t, nil, command, "--state-dir=/dev/null/x")
+		if got.status != exit.Failed || strings.Count(got.stdout+got.stderr, want) != 1 {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}

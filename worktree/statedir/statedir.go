@@ -27,6 +27,9 @@ type owner struct {
 	since        time.Time // when it began to belong to it
 }
 
+// ErrFolder says that the state folder cannot be made or written.
+var ErrFolder = errors.New("state folder")
+
 // ownerFile in a state folder holds mark and path of its repository.
 const ownerFile = "repository"
 
@@ -71,14 +74,14 @@ func Open(ctx context.Context, dir string, p git.Location, folders ...string) (s
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return "", fmt.Errorf("state folder: %w; XDG_STATE_HOME names another place", err)
+		return "", fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	if err := own(ctx, dir, p); err != nil {
 		return "", err
 	}
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, f), 0o700); err != nil {
-			return "", fmt.Errorf("state folder: %w", err)
+			return "", fmt.Errorf("%w: %w", ErrFolder, err)
 		}
 	}
 	return dir, nil
@@ -133,7 +136,7 @@ func readOwner(path string) (owner, error) {
 // save makes the state folder and names its owner.
 func (o owner) save() error {
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
-		return fmt.Errorf("state folder: %w", err)
+		return fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	temp := filepath.Join(o.state, ownerFile+"."+rand.Text())
 	err := git.WriteNew(temp, []byte(o.mark+"\n"+o.common+"\n"), 0o600, true)
@@ -141,7 +144,7 @@ func (o owner) save() error {
 		err = os.Rename(temp, filepath.Join(o.state, ownerFile))
 	}
 	if err != nil {
-		return fmt.Errorf("state folder: %w", err)
+		return fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	return nil
 }

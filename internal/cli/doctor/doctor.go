@@ -2,6 +2,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,8 +53,9 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 		d.fail("trust", u.What()+"; the rest is checked without", u.Command)
 	}
 	if err != nil {
+		fix := hint.For(err)
 		for line := range strings.Lines(err.Error()) { // one for each wrong key
-			d.fail("repository", strings.TrimSpace(line), "")
+			d.fail("repository", strings.TrimSpace(line), fix)
 		}
 		return d.tell()
 	}
@@ -166,7 +168,7 @@ func (d *doctor) claims(ctx context.Context, p *compose.Parts) {
 		return
 	}
 	if err != nil {
-		d.fail("claims", where+": "+err.Error(), hint.Claims(err))
+		d.fail("claims", where+": "+err.Error(), cmp.Or(hint.Claims(err), hint.For(err)))
 		return
 	}
 	d.ok("claims", "taken and released "+where)

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -108,9 +106,6 @@ func For(err error) string {
 	case errors.Is(err, worktree.ErrNoBase):
 		return "check a branch out with: git switch BRANCH"
 	}
-	if errors.Is(err, unix.EROFS) {
-		return "what ralph keeps needs a file system that can be written; choose another folder with state-dir"
-	}
 	if _, short := errors.AsType[*disk.ShortError](err); short {
 		return "free some space, choose another disk with state-dir, or lower min-free-mb"
 	}
@@ -118,7 +113,7 @@ func For(err error) string {
 	if away, ok := errors.AsType[*report.UnavailableError](err); ok {
 		failure = away.Failure
 	}
-	return cmp.Or(Sandbox(err), Identity(err), Failure(failure), FullDisk(err.Error(), ""))
+	return cmp.Or(Sandbox(err), Identity(err), Failure(failure), FullDisk(err.Error(), ""), unwritable(err))
 }
 
 // Identity is the command that fixes a missing name or key.

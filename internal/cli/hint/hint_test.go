@@ -2,6 +2,7 @@ package hint
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
+	"github.com/ralph-pool/ralph/worktree/statedir"
 )
 
 // How to log in is said of any kind of tracker, not of forges alone.
@@ -47,11 +49,25 @@ func TestRefusedLogin(t *testing.T) {
 	}
 }
 
-// A folder that cannot be written is told with the key that chooses another.
-func TestReadOnlyState(t *testing.T) {
+// TestUnwritable: where ralph may not write, the hint fits the place.
+func TestUnwritable(t *testing.T) {
 	t.Parallel()
-	if got := For(fmt.Errorf("mkdir: %w", unix.EROFS)); !strings.Contains(got, "state-dir") {
-		t.Errorf("%q", got)
+	at := func(op, path string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"state folder":           {fmt.Errorf("%w: %w", statedir.ErrFolder, at("mkdir", "/proc/x", unix.EACCES)), "state-dir"},
+		"read-only state folder": {fmt.Errorf("%w: %w", statedir.ErrFolder, unix.EROFS), "state-dir"},
+		"rights":                 {fmt.Errorf("claim x: %w", at("mkdir", "/proc/no/x", unix.EACCES)), "ls -ld /proc"},
+		"read-only":              {at("open", "/proc/x", unix.EROFS), "read-only"},
+		"a program":              {at("fork/exec", "/proc/x", unix.EACCES), ""},
+		"inside a root":          {at("openat", "x", unix.EACCES), ""},
+		"missing":                {at("open", "/proc/x", unix.ENOENT), ""},
+	} {
+		if got := For(c.err); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 
