@@ -46,7 +46,7 @@ func (s Store) Trusted(top string) (Values, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("trust: %w", err)
+		return nil, fmt.Errorf("trust: %w; XDG_STATE_HOME names another place", err)
 	}
 	defer func() { _ = in.Close() }()
 	var r record

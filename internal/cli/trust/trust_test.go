@@ -57,19 +57,23 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestBrokenRecord is no consent, and one line that says what to do.
-// A home that cannot be written, such as a read-only one, is said together with what helps.
+// A home that cannot be used, such as a read-only one, is said together with what helps.
 func TestNoPlace(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Store{Dir: filepath.Join(file, "trust")}).Trust(t.TempDir(), Values{}); err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
+	store := Store{Dir: filepath.Join(file, "trust")}
+	if err := store.Trust(t.TempDir(), Values{}); err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
+		t.Error(err)
+	}
+	if _, err := store.Trusted(t.TempDir()); err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
 		t.Error(err)
 	}
 }
 
+// TestBrokenRecord is no consent, and one line that says what to do.
 func TestBrokenRecord(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
