@@ -40,7 +40,7 @@ type Config struct {
 	Limited   func(agent string) // see gateway.Config; may be nil
 	Disk      *disk.Guard        // nil: nobody looks after the disk
 	Log       *slog.Logger
-	StopGrace time.Duration // for a sandbox to open after its run was asked to end
+	StopGrace time.Duration // for a sandbox to open, or to close, after its run was asked to end
 
 	mu     sync.Mutex
 	meters map[string]*gateway.Meter // guarded by mu; of the runs that are on

@@ -217,7 +217,7 @@ func (w *Workspace) Take(ctx context.Context) error {
 	}
 	got, err := w.Tree.Import(limited, in)
 	if w.Box != nil && errors.Is(err, importer.ErrInside) && !errors.Is(err, worktree.ErrLate) && limited.Err() == nil {
-		w.lost = w.Shut(ctx) // it broke, and another one shows the same files
+		w.lost = w.Shut(limited) // it broke, and another one shows the same files
 		if failed := w.Open(limited); failed == nil {
 			w.bare, w.skip = true, w.skip && w.warmth != nil
 			got, err = w.Tree.Import(limited, w.inside)
@@ -280,11 +280,13 @@ func (w *Workspace) Work() loop.Work {
 	return loop.Work{Tip: w.Last.Tip, Commits: len(w.Last.Commits), New: w.Last.New}
 }
 
-// Shut closes the sandbox; the tree stays. It may be called again.
+// Shut closes the sandbox; the tree stays. Once the run is asked to end, that may take StopGrace. It may be called again.
 func (w *Workspace) Shut(ctx context.Context) (told []sandboxes.Notice) {
 	if w == nil {
 		return nil
 	}
+	ctx, cancel := Within(ctx, w.Asked, max(w.c.StopGrace, moment))
+	defer cancel()
 	if w.Box != nil {
 		err := w.Box.Close(ctx)
 		if w.Unclosed = err != nil; w.Unclosed {

@@ -1,0 +1,44 @@
+package workspace
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// unclosing is a sandbox that does not close before its context ends.
+type unclosing struct{ sandboxes.Sandbox }
+
+func (unclosing) Close(ctx context.Context) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// A sandbox that does not close has only the grace period once its run is asked to end.
+func TestCloseThatHangs(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ grace, want time.Duration }{
+		"default": {30 * time.Second, 30 * time.Second},
+		"none":    {0, moment},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				asked := make(chan struct{})
+				w := &Workspace{c: &Config{StopGrace: tt.grace}, id: "run", Asked: asked, Box: unclosing{}, Meter: gateway.NewMeter(gateway.Network{}, "run")}
+				start := time.Now()
+				time.AfterFunc(time.Second, func() { close(asked) })
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				told := w.Shut(ctx)
+				if got := time.Since(start); got != time.Second+tt.want || len(told) != 1 || !w.Unclosed || w.Box != nil {
+					t.Errorf("after %s: %v", got, told)
+				}
+			})
+		})
+	}
+}
