@@ -170,7 +170,7 @@ type Provider interface {
 	// Capabilities is constant for one provider value.
 	Capabilities() Capabilities
 	// Check reports whether the provider can be used on this host now. The error is one line that names the missing part
-	// and what fixes it on the host; settings that help are in a FixError.
+	// and what fixes it on the host; settings that help are in a FixError. When ctx ends it returns soon.
 	Check(ctx context.Context) error
 	// Open opens a sandbox. It returns only when commands can run in it, or with an error and nothing left behind. When ctx ends it
 	// gives up soon. Once it has returned, the end of ctx means nothing to the sandbox.

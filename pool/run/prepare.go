@@ -41,7 +41,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 	// A tree with earlier work may be the reason why its sandbox does not open: then other runs are not affected.
 	fresh := git.Failed(err) && x.r.spaces.Disk.Short() != nil // what git says may be the doing of earlier commits; the room is not
 	if _, sandbox := errors.AsType[*openError](err); sandbox {
-		fresh = x.c.Sandboxes.Check(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
+		fresh = x.space.Answers(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
 	}
 	s.Facts.Open, x.notOpen = faultOf(err, fresh), err
 	if s.Facts.Open.Away() {

@@ -3,57 +3,51 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// answer is what a provider's Open has returned.
-type answer struct {
-	box sandboxes.Sandbox
-	err error
-}
-
-// openBox opens the sandbox. Once the run is asked to end, that may take StopGrace. A provider that has not returned a moment after its
-// context has ended is not waited for: what it opens later is closed.
+// openBox opens the sandbox. Once the run is asked to end, that may take StopGrace. What a provider that does not answer opens later is
+// closed.
 func (w *Workspace) openBox(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	ctx, cancel := Within(ctx, w.Asked, w.c.StopGrace)
-	returned := make(chan answer, 1)
-	go func() {
+	returned := begin(func() (sandboxes.Sandbox, error) {
 		defer cancel()
-		defer close(returned) // also when the provider ends the goroutine
-		box, err := w.c.Sandboxes.Open(ctx, spec)
-		returned <- answer{box, err}
-	}()
-	var got answer
-	select {
-	case got = <-returned:
-	case <-ctx.Done():
-		select {
-		case got = <-returned:
-		case <-time.After(moment):
-			go w.c.closeLate(spec.Run, returned)
-			w.Hung = true
-			w.late = fmt.Errorf("Open has not returned for %s after it was to end: %w", moment, context.Cause(ctx))
-			return nil, w.late
-		}
+		return w.c.Sandboxes.Open(ctx, spec)
+	})
+	box, err := await(ctx, w.Asked, "Open", returned)
+	if _, silent := errors.AsType[*SilentError](err); silent {
+		go w.c.closeLate(spec.Run, returned)
+		w.Hung, w.late = true, err
 	}
-	if got.err == nil && got.box == nil {
-		got.err = errors.New("Open returned neither a sandbox nor an error")
+	switch {
+	case err != nil:
+		return nil, err
+	case box == nil:
+		return nil, errors.New("Open returned neither a sandbox nor an error")
 	}
-	return got.box, got.err
+	return &patient{Sandbox: box, asked: w.Asked}, nil
 }
 
 // closeLate closes the sandbox of a run that has ended meanwhile.
-func (c *Config) closeLate(run string, returned <-chan answer) {
+func (c *Config) closeLate(run string, returned <-chan answer[sandboxes.Sandbox]) {
 	got := <-returned
-	if got.err != nil || got.box == nil {
+	if got.err != nil || got.got == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), hurry)
 	defer cancel()
-	if err := got.box.Close(ctx); err != nil {
+	if err := got.got.Close(ctx); err != nil {
 		c.Log.Warn("a sandbox that opened after the end of its run was not closed", "run", run, "error", err)
 	}
+}
+
+// Answers reports whether the provider can be used. Once the run is asked to end, that may take StopGrace.
+func (w *Workspace) Answers(ctx context.Context) error {
+	timed, stop := context.WithTimeoutCause(ctx, hurry, errors.New("it has taken too long"))
+	defer stop()
+	limited, cancel := Within(timed, w.Asked, w.c.StopGrace)
+	defer cancel()
+	_, err := await(limited, w.Asked, "Check", begin(func() (any, error) { return nil, w.c.Sandboxes.Check(limited) }))
+	return err
 }

@@ -9,13 +9,22 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// obeys opens a sandbox, ends the context of a command in it, and closes it with a context that ends. The error names the call that has
-// not returned long after its context has ended: every other test would hang on it.
+// obeys checks the provider with a context that has ended, opens a sandbox, ends the context of a command in it, and closes it with a
+// context that ends. The error names the call that has not returned long after its context has ended: every other test would hang on it.
 func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error {
+	ended, end := context.WithCancelCause(ctx)
+	end(errStop)
+	err := returns(ended, "Check", func() error {
+		_ = p.Check(ended) // what it says does not matter
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	opening, cancel := context.WithTimeoutCause(ctx, limit, errors.New("Open has taken too long"))
 	defer cancel()
 	var box sandboxes.Sandbox
-	err := returns(opening, "Open", func() (err error) {
+	err = returns(opening, "Open", func() (err error) {
 		box, err = p.Open(opening, spec)
 		return err
 	})

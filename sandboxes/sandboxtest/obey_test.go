@@ -24,6 +24,8 @@ func (d deaf) wait(ctx context.Context, call string) error {
 	return context.Cause(ctx)
 }
 
+func (d deaf) Check(ctx context.Context) error { return d.wait(ctx, "Check") }
+
 func (d deaf) Open(ctx context.Context, _ sandboxes.Spec) (sandboxes.Sandbox, error) {
 	return d, d.wait(ctx, "Open")
 }
@@ -46,6 +48,7 @@ func TestObeys(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
 		"":                    "",
+		"Check":               "Check ignores its context: it has not returned 1m0s after that ended",
 		"Open":                "Open ignores its context: it has not returned 1m0s after that ended",
 		"Exec":                "Exec ignores its context: it has not returned 1m0s after that ended",
 		"Exec without output": "Exec ignores its context: it has not returned 1m0s after that ended",

@@ -1,0 +1,150 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// SilentError says that a provider's call was not waited for any more: it had not returned long after it was to end.
+type SilentError struct {
+	Call string
+	Err  error // why it was to end
+}
+
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("the sandbox does not answer: %s has not returned long after it was to end: %v", e.Call, e.Err)
+}
+
+// Unwrap is the cause of the end.
+func (e *SilentError) Unwrap() error { return e.Err }
+
+// answer is what a provider's call has returned.
+type answer[T any] struct {
+	got T
+	err error
+}
+
+// begin makes a provider's call.
+func begin[T any](call func() (T, error)) <-chan answer[T] {
+	returned := make(chan answer[T], 1)
+	go func() {
+		defer close(returned) // also when the provider ends the goroutine
+		got, err := call()
+		returned <- answer[T]{got, err}
+	}()
+	return returned
+}
+
+// await waits for a call. It gives up one that has not returned hurry after ctx has ended, or a moment after if the run is to end.
+func await[T any](ctx context.Context, asked <-chan struct{}, name string, returned <-chan answer[T]) (got T, err error) {
+	select {
+	case a, ok := <-returned:
+		return a.result(name, ok)
+	case <-ctx.Done():
+	}
+	cause, patience := context.Cause(ctx), hurry
+	if halt.Shutdown(cause) || errors.Is(cause, errNow) {
+		patience = moment
+	}
+	timed, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer stop()
+	limited, cancel := Within(timed, asked, moment)
+	defer cancel()
+	select {
+	case a, ok := <-returned:
+		return a.result(name, ok)
+	case <-limited.Done():
+		return got, &SilentError{name, cause}
+	}
+}
+
+func (a answer[T]) result(name string, ok bool) (T, error) {
+	if !ok {
+		a.err = fmt.Errorf("%s has not returned", name)
+	}
+	return a.got, a.err
+}
+
+// patient is a sandbox that waits for its provider no longer than that. After a command that was given up it runs no other.
+type patient struct {
+	sandboxes.Sandbox
+	asked  <-chan struct{}
+	silent atomic.Pointer[SilentError]
+}
+
+// Unwrap is the provider's own sandbox.
+func (p *patient) Unwrap() sandboxes.Sandbox { return p.Sandbox }
+
+func (p *patient) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if silent := p.silent.Load(); silent != nil {
+		return sandboxes.Exit{}, silent
+	}
+	due, done := Within(ctx, cmd.Interrupt, cmp.Or(max(cmd.Grace, 0), proc.DefaultGrace))
+	defer done()
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out, errs := &output{to: cmd.Stdout}, &output{to: cmd.Stderr}
+	if proc.Same(cmd.Stdout, cmd.Stderr) {
+		errs = out
+	}
+	if cmd.Stdout != nil {
+		cmd.Stdout = out
+	}
+	if cmd.Stderr != nil {
+		cmd.Stderr = errs
+	}
+	exit, err := await(due, p.asked, "Exec", begin(func() (sandboxes.Exit, error) { return p.Sandbox.Exec(running, cmd) }))
+	if silent, ok := errors.AsType[*SilentError](err); ok {
+		p.silent.Store(silent)
+		out.end()
+		errs.end()
+	}
+	return exit, err
+}
+
+// closeLimit is longer than any sandbox takes to close.
+const closeLimit = 2 * hurry
+
+// Close has little time once a command was given up and the run is to end: it would not be answered either.
+func (p *patient) Close(ctx context.Context) error {
+	ctx, stop := context.WithTimeoutCause(ctx, closeLimit, errors.New("it has taken too long"))
+	defer stop()
+	if p.silent.Load() != nil {
+		limited, cancel := Within(ctx, p.asked, moment)
+		defer cancel()
+		ctx = limited
+	}
+	_, err := await(ctx, p.asked, "Close", begin(func() (any, error) { return nil, p.Sandbox.Close(ctx) }))
+	return err
+}
+
+// output is a command's writer until the command is given up.
+type output struct {
+	mu    sync.Mutex
+	to    io.Writer
+	ended bool // guarded by mu
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return 0, sandboxes.ErrClosed
+	}
+	return o.to.Write(p)
+}
+
+func (o *output) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
+}

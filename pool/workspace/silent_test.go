@@ -1,0 +1,108 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/gateway"
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// deaf is a provider, and its sandbox, whose calls but Open wait for goOn and for nothing else.
+type deaf struct {
+	sandboxes.Provider
+	goOn chan struct{}
+}
+
+func (d deaf) Open(context.Context, sandboxes.Spec) (sandboxes.Sandbox, error) { return d, nil }
+
+func (deaf) Workdir() string { return "/" }
+
+func (d deaf) Check(context.Context) error {
+	<-d.goOn
+	return nil
+}
+
+func (d deaf) Close(context.Context) error {
+	<-d.goOn
+	return nil
+}
+
+func (d deaf) Exec(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	<-d.goOn
+	if cmd.Stdout != nil {
+		_, _ = cmd.Stdout.Write([]byte("late"))
+	}
+	return sandboxes.Exit{}, nil
+}
+
+// A call that ignores its context is given up: soon where the run is to end. What it does later reaches nobody.
+func TestCallsThatHang(t *testing.T) {
+	t.Parallel()
+	const grace = 30 * time.Second
+	errTimer := errors.New("the timer")
+	exec := func(ctx context.Context, w *Workspace) error {
+		var out strings.Builder
+		_, err := w.Box.Exec(ctx, sandboxes.Command{Stdout: &out, Stderr: &out, Interrupt: w.Asked, Grace: grace})
+		if _, again := w.Box.Exec(t.Context(), sandboxes.Command{}); again == nil {
+			t.Error("another command runs")
+		}
+		t.Cleanup(func() {
+			if out.Len() > 0 {
+				t.Errorf("late output: %s", out.String())
+			}
+		})
+		return err
+	}
+	for name, tt := range map[string]struct {
+		call  func(context.Context, *Workspace) error
+		cause error // of the end of the context; nil: the run is asked to end
+		want  time.Duration
+	}{
+		"Exec, timer":         {exec, errTimer, hurry},
+		"Exec, killed":        {exec, halt.Error(journal.StopShutdown, ""), moment},
+		"Exec, asked to end":  {exec, nil, grace + moment},
+		"Check, asked to end": {func(ctx context.Context, w *Workspace) error { return w.Answers(ctx) }, nil, grace + moment},
+		"Close, asked to end": {func(ctx context.Context, w *Workspace) error {
+			if told := w.Shut(ctx); len(told) == 0 || !w.Unclosed {
+				t.Errorf("%v", told)
+			}
+			return &SilentError{}
+		}, nil, grace + moment},
+		"Close, without a limit": {func(ctx context.Context, w *Workspace) error { return w.Box.Close(ctx) }, nil, closeLimit + moment},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d, asked := deaf{sandboxes.NewNone(sandboxes.NoneConfig{}), make(chan struct{})}, make(chan struct{})
+				w := &Workspace{c: &Config{Sandboxes: d, StopGrace: grace, Log: slog.New(slog.DiscardHandler)}, id: "run", Asked: asked, Meter: gateway.NewMeter(gateway.Network{}, "run")}
+				if err := w.Open(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				if tt.cause != nil {
+					cancel(tt.cause)
+				} else {
+					close(asked)
+				}
+				start := time.Now()
+				err := tt.call(ctx, w)
+				silent, ok := errors.AsType[*SilentError](err)
+				if got := time.Since(start); got != tt.want || !ok || tt.cause != nil && !errors.Is(silent, tt.cause) {
+					t.Errorf("after %s: %v", got, err)
+				}
+				close(d.goOn)
+				synctest.Wait()
+				_ = w.Gateway.Close()
+			})
+		})
+	}
+}
