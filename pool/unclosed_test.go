@@ -21,7 +21,8 @@ type silent struct {
 	binding
 	files sandboxes.Files
 	away  atomic.Bool
-	left  sync.Map // sandboxes, by run
+	only  atomic.Bool // it does answer to reap
+	left  sync.Map    // sandboxes, by run
 }
 
 func (s *silent) count() (n int) {
@@ -60,7 +61,7 @@ type silentBox struct {
 }
 
 func (b silentBox) Close(ctx context.Context) error {
-	if b.s.away.Load() {
+	if b.s.away.Load() || b.s.only.Load() {
 		return errors.Join(errSilent, b.Sandbox.Close(ctx))
 	}
 	b.s.left.Delete(b.run)
@@ -137,6 +138,74 @@ func TestSandboxOfAJobThatWasNotClosed(t *testing.T) {
 		t.Errorf("%d sandboxes are left", n)
 	}
 	f.clean()
+}
+
+// The sandbox over a worktree that is kept is ended with the run, or else the record says that it may still run.
+func TestSandboxOfAKeptWorktreeThatWasNotClosed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
+	f.Config.Run.Sandboxes = s
+	j := f.job(job.StrategyBranch)
+	j.Branch = "topic"
+	s.away.Store(true)
+	if rec := do(t, j).Record; !rec.Unclosed || rec.Tree == "" || s.count() != 1 {
+		t.Errorf("%d sandboxes, unclosed %v, %q", s.count(), rec.Unclosed, rec.Warnings)
+	}
+	s.only.Store(true)
+	s.away.Store(false)
+	if rec := do(t, j).Record; rec.Unclosed || s.count() != 1 {
+		t.Errorf("%d sandboxes, unclosed %v, %q", s.count(), rec.Unclosed, rec.Warnings)
+	}
+}
+
+// What a sandbox with a disk of its own holds stays there until it is imported.
+func TestSandboxThatWasNotClosedKeepsWhatIsNotImported(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	m := unimporting{newBinding(nil), new(atomic.Int32)}
+	f.Config.Run.Sandboxes, f.Config.Run.MaxIterations = m, 1
+	if _, err := f.job(job.StrategyMerge).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := m.reaped.Load(); n != 0 {
+		t.Errorf("it was reaped %d times", n)
+	}
+}
+
+// unimporting is a provider with disks from which nothing can be imported, and whose sandboxes do not close.
+type unimporting struct {
+	binding
+	reaped *atomic.Int32
+}
+
+func (u unimporting) Capabilities() sandboxes.Capabilities {
+	c := u.binding.Capabilities()
+	c.Files = sandboxes.Copy
+	return c
+}
+
+func (u unimporting) Reap(context.Context, string) error {
+	u.reaped.Add(1)
+	return nil
+}
+
+func (u unimporting) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := u.binding.Open(ctx, spec)
+	return unimportingBox{box}, err
+}
+
+type unimportingBox struct{ sandboxes.Sandbox }
+
+func (b unimportingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if slices.Contains(cmd.Argv, "ralph-import") {
+		return sandboxes.Exit{}, errSilent
+	}
+	return b.Sandbox.Exec(ctx, cmd)
+}
+
+func (b unimportingBox) Close(ctx context.Context) error {
+	return errors.Join(errSilent, b.Sandbox.Close(ctx))
 }
 
 // mute is a binding from whose sandboxes no commits can be imported as long as a file is there: git does not end.

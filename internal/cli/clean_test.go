@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // What is being worked is kept, and the exit status says that not all is gone.
@@ -54,5 +56,50 @@ func TestDiscardOfWhatIsWorked(t *testing.T) {
 	<-worked
 	if got = m.run(t, nil, "clean", "--discard", "one"); got.status != exit.OK {
 		t.Errorf("afterwards: %+v", got)
+	}
+}
+
+// The record of a sandbox that was not closed stays until the sandbox is ended: nothing else finds it.
+func TestCleanEndsSandboxesThatWereNotClosed(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "README", "x\n")
+	m.commit(t)
+	if got := m.run(t, nil, "run", "--prompt=hi", "--sandbox=none", "--branch-strategy=branch", "--branch=topic", "--commit-author=A <a@b.c>",
+		"--skip-permissions", "--agent-command=true", "--max-iterations=1"); got.status != exit.OK {
+		t.Fatalf("%+v", got)
+	}
+	store, _ := journalIn(t, m.home, ".local", "state", "ralph", "*")
+	runs, err := store.Find(t.Context(), journal.Query{})
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	runs[0].Sandbox, runs[0].Unclosed = "docker", true
+	if err := store.Save(t.Context(), runs[0]); err != nil {
+		t.Fatal(err)
+	}
+	calls, away := filepath.Join(m.root, "calls"), filepath.Join(m.root, "away")
+	if err := os.WriteFile(away, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := m.program(t, "docker", "echo \"$@\" >>"+calls+"; if test -e "+away+"; then echo 'Cannot connect to the Docker daemon' >&2; exit 1; fi; "+
+		"case $1 in ps) echo box;; esac\n")
+	path := func(h *compose.Host) { h.Env = append(h.Env, "PATH="+bin+":"+os.Getenv("PATH")) }
+	got := m.run(t, path, "clean")
+	if !strings.Contains(got.stdout, "its sandbox may still run: ") || !strings.Contains(got.stdout, "Cannot connect to the Docker daemon; `ralph clean` removes it once docker answers") {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(runs[0].Tree); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(away); err != nil {
+		t.Fatal(err)
+	}
+	got = m.run(t, path, "clean")
+	if _, err := os.Stat(runs[0].Tree); !os.IsNotExist(err) || !strings.Contains(got.stdout, "removed") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if text, err := os.ReadFile(calls); err != nil || !strings.Contains(string(text), "rm --force") || !strings.Contains(string(text), " box\n") {
+		t.Errorf("%s, %v", text, err)
 	}
 }

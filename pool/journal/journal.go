@@ -186,6 +186,7 @@ type State struct {
 	Changed   Changed  `json:"changed,omitzero"`    // what the commits change
 	WIP       string   `json:"wip,omitempty"`       // commit that holds uncommitted changes
 	Tree      string   `json:"worktree,omitempty"`  // the worktree, when it is kept
+	Unclosed  bool     `json:"unclosed,omitempty"`  // the sandbox over the worktree may still run
 	Verified  Verified `json:"verified,omitzero"`   // what the gate passed for on a clean checkout
 	Published string   `json:"published,omitempty"` // what publishing did, for people
 	Request   Request  `json:"request,omitzero"`    // the pull or merge request, if there is one

@@ -50,8 +50,10 @@ func (x *execution) publish(ctx context.Context, s journal.State) (journal.State
 	}
 	x.freeMerges()
 	s.Warnings = note(s.Warnings, x.space.Close(ctx, x.run.Keep)...)
-	if x.space != nil && x.space.Tree != nil && (x.run.Keep || x.space.Tree.Unsaved()) {
-		s.Tree = x.space.Dir
+	if x.space != nil && x.space.Tree != nil {
+		if s.Unclosed = x.space.Unclosed; x.run.Keep || x.space.Tree.Unsaved() {
+			s.Tree = x.space.Dir
+		}
 	}
 	return x.dropScratch(ctx, s), nil
 }

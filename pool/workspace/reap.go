@@ -65,16 +65,22 @@ func (w *Workspace) reapUnclosed(ctx context.Context) error {
 	if !w.Unclosed && !w.stale {
 		return nil
 	}
+	w.Unclosed, w.stale = true, false
+	if w.Tree.Unsaved() && w.c.Sandboxes.Capabilities().Files == sandboxes.Copy {
+		return errors.New("it has work that is not imported")
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, atOnce, errors.New("the sandbox does not end"))
 	defer cancel()
-	return w.c.Reap(ctx, w.id)
+	err := w.c.Reap(ctx, w.id)
+	w.Unclosed = err != nil
+	return err
 }
 
 // drop removes a checkout that has been shut, with its record last. Where processes have a namespace or machine of their own, closing
 // the sandbox has ended all of them.
 func (w *Workspace) drop(ctx context.Context) error {
 	apart := []sandboxes.Isolation{sandboxes.Namespaces, sandboxes.Container, sandboxes.VM}
-	if w.Unclosed || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
+	if w.Unclosed || w.stale || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
 		if err := w.c.Reap(ctx, w.id); err != nil {
 			return err
 		}

@@ -339,11 +339,16 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Noti
 	if w.Tree == nil {
 		return told
 	}
+	err := w.reapUnclosed(ctx)
 	if keep {
 		w.Tree.Unlock(ctx) // the checks may have left locks since the import
-		return told
 	}
-	if err := w.reapUnclosed(ctx); err != nil {
+	switch {
+	case keep && err != nil:
+		return append(told, sandboxes.Noticef("the sandbox over %s may run until that worktree is removed: %v", w.Dir, err))
+	case keep:
+		return told
+	case err != nil:
 		return append(told, sandboxes.Noticef("the worktree %s stays until the next sweep ends its sandbox: %v", w.Dir, err))
 	}
 	if err := w.Tree.Remove(ctx); err != nil {

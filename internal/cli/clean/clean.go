@@ -88,7 +88,7 @@ type CleanedData struct {
 }
 
 func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string, dry, discard, caches bool) (err error) {
-	c := cleaner{p: p, dry: dry, discard: discard, gone: map[string]string{}}
+	c := cleaner{p: p, sandboxes: a.SandboxRegistry(p), dry: dry, discard: discard, gone: map[string]string{}}
 	if c.base, err = p.ForeignBase(ctx); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -13,10 +14,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/disk"
-	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/tempdir"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/pool/workspace/homes"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -40,6 +42,7 @@ func (l remains) name() string {
 // cleaner removes what is left. Whatever a dry one says, the other does.
 type cleaner struct {
 	p            *compose.Parts
+	sandboxes    sandboxes.Registry
 	local        *worktree.Repo // for the claims of jobs, which are on this machine only
 	base         worktree.Base
 	dry, discard bool
@@ -226,6 +229,9 @@ func (c *cleaner) tree(ctx context.Context, t *worktree.Tree) (why string) {
 		if c.discard {
 			remove = t.Discard
 		}
+		if err := c.endSandboxes(ctx, t); err != nil {
+			return "its sandbox may still run: " + err.Error()
+		}
 		return reasonText(errors.Join(remove(ctx), tempdir.RemoveRun(s.Run)))
 	}
 	claim, err := c.local.Claim(ctx, s.Key, worktree.Holder{Owner: "clean", Run: s.Run}, time.Minute)
@@ -235,15 +241,49 @@ func (c *cleaner) tree(ctx context.Context, t *worktree.Tree) (why string) {
 	if err != nil {
 		return err.Error()
 	}
-	err = proc.KillMarked(ctx, s.Run) // its agent may still be at work
-	if err == nil {
-		err = errors.Join(tempdir.RemoveRun(s.Run), t.Discard(ctx))
+	if err = c.endSandboxes(ctx, t); err == nil { // its agent may still be at work
+		err = t.Discard(ctx)
 	}
 	if err == nil {
 		r.Ended = time.Now()
 		err = c.p.Journal.Save(ctx, r)
 	}
 	return reasonText(errors.Join(err, claim.Release(context.WithoutCancel(ctx))))
+}
+
+// engineLimit is how long an engine may take to end what runs over one worktree.
+const engineLimit = 30 * time.Second
+
+// endSandboxes ends what may still run over a worktree that is about to go: afterwards nobody would find it.
+func (c *cleaner) endSandboxes(ctx context.Context, t *worktree.Tree) error {
+	s := t.Spec()
+	runs, err := c.p.Journal.Find(ctx, journal.Query{Key: s.Key})
+	if err != nil {
+		return err
+	}
+	in := map[string]string{s.Run: c.p.SandboxName()} // by run
+	for _, r := range runs {
+		switch of := r.ID == s.Run || r.ID == s.Of; {
+		case of && !s.Detached && !r.Ended.IsZero() && !r.Unclosed && !t.Unsaved():
+			delete(in, s.Run)
+		case of:
+			in[s.Run] = r.Sandbox
+		case r.Unclosed && r.Tree == t.Dir():
+			in[r.ID] = r.Sandbox
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, engineLimit, fmt.Errorf("no end within %s", engineLimit))
+	defer cancel()
+	for run, name := range in {
+		provider, err := c.sandboxes.Lookup(name)
+		if err == nil {
+			err = (&workspace.Config{Sandboxes: provider}).Reap(ctx, run)
+		}
+		if err != nil && !errors.Is(err, exec.ErrNotFound) { // an engine that is not installed runs nothing
+			return fmt.Errorf("%w; `ralph clean` removes it once %s answers", err, name)
+		}
+	}
+	return nil
 }
 
 func reasonText(err error) string {
