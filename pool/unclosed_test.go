@@ -14,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // silent is a provider whose engine does not answer from the end of the work on: no sandbox closes, and none is reaped.
@@ -22,6 +23,7 @@ type silent struct {
 	files sandboxes.Files
 	away  atomic.Bool
 	only  atomic.Bool // it does answer to reap
+	last  atomic.Bool // it does not answer after the next import
 	left  sync.Map    // sandboxes, by run
 }
 
@@ -68,6 +70,13 @@ func (b silentBox) Close(ctx context.Context) error {
 	return b.Sandbox.Close(ctx)
 }
 
+func (b silentBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if slices.Contains(cmd.Argv, "ralph-import") && b.s.last.Swap(false) {
+		defer b.s.away.Store(true)
+	}
+	return b.Sandbox.Exec(ctx, cmd)
+}
+
 // The sandbox of a run that ended while the engine did not answer is removed by the next sweep, with its worktree.
 func TestSandboxThatWasNotClosed(t *testing.T) {
 	t.Parallel()
@@ -109,6 +118,39 @@ func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
 	}
 	p := f.pool()
 	if r, err := p.Work(t.Context(), "a"); err != nil || r.Record.Facts.Open == nil {
+		t.Errorf("%+v, %v", r.Record.Verdict, err)
+	}
+	s.away.Store(false)
+	if _, err := p.Recover(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := s.count(); n != 0 {
+		t.Errorf("%d sandboxes are left", n)
+	}
+	f.clean()
+}
+
+// A run does not take the place of an earlier one either whose work was imported by a sandbox that is not gone.
+func TestSandboxOfAnImportThatWasNotClosed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
+	f.Config.Run.Sandboxes = s
+	f.issue("a")
+	base, err := f.Config.Run.Repo.Base(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := f.Config.Run.Repo.Add(t.Context(), worktree.Spec{Run: "dead", Key: "a", Branch: "ralph/a", Base: base, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tree.Sandbox(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.last.Store(true)
+	p := f.pool()
+	if r, err := p.Work(t.Context(), "a"); err != nil || r.Record.Facts.Open == nil || !s.away.Load() {
 		t.Errorf("%+v, %v", r.Record.Verdict, err)
 	}
 	s.away.Store(false)

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/ralph-pool/ralph/agents"
@@ -125,7 +126,8 @@ func (c *Config) Clear(ctx context.Context, key, run string) (told []sandboxes.N
 	return told, err
 }
 
-// Abandon ends what is left of a run that no record knows, imports its work and removes its worktree.
+// Abandon ends what is left of a run that no record knows, imports its work and removes its worktree. The error is one of what may
+// still run there; work that stays is in what is told.
 func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (told []sandboxes.Notice, err error) {
 	spec := tree.Spec()
 	if spec.Detached {
@@ -134,5 +136,9 @@ func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (told []sandb
 	if err := c.End(ctx, spec.Run); err != nil {
 		return nil, err
 	}
-	return c.New(spec.Run, tree, nil, nil).Close(ctx, false), nil
+	w := c.New(spec.Run, tree, nil, nil)
+	if told = w.Close(ctx, false); w.Unclosed && !tree.Unsaved() { // else its worktree is not taken for done
+		err = fmt.Errorf("the sandbox that has imported the work of run %s does not end", spec.Run)
+	}
+	return told, err
 }
