@@ -191,3 +191,49 @@ func TestExcludedIssueIsNotFollowedUp(t *testing.T) {
 		t.Errorf("%+v", r.Verdict)
 	}
 }
+
+// secret is a tracker whose issues become confidential.
+type secret struct {
+	tracker.Tracker
+	on atomic.Bool
+}
+
+func (s *secret) Unwrap() tracker.Tracker { return s.Tracker }
+
+func (s *secret) Get(ctx context.Context, key string) (tracker.Issue, error) {
+	i, err := s.Tracker.Get(ctx, key)
+	i.Confidential = s.on.Load()
+	return i, err
+}
+
+// TestConfidentialIssue: nothing is published of an issue that became confidential while it was worked, or while its request was reviewed.
+func TestConfidentialIssue(t *testing.T) {
+	t.Parallel()
+	for _, how := range []journal.Publish{journal.PublishBranch, journal.PublishMerge, journal.PublishRequest} {
+		for _, follows := range []bool{false, true} {
+			f := newFixture(t, "cat > /dev/null; date >> a.txt; git add -A; git commit -qm work"+done)
+			remote := f.withRemote()
+			host := &reviewed{forge: &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}}
+			sly := &secret{Tracker: host}
+			f.Config.Run.Publish, f.Config.Run.Tracker = how, sly
+			f.issue("a")
+			if follows && how != journal.PublishRequest {
+				continue
+			}
+			if follows {
+				if r := f.one(); r.Published == "" {
+					t.Fatalf("%+v", r.Verdict)
+				}
+				host.review = time.Now().Add(time.Hour)
+			}
+			before := f.git(remote, "for-each-ref", "refs/heads")
+			f.onStage(journal.StageVerify, func(journal.Record) { sly.on.Store(true) })
+			if r := f.one(); (r.FollowUp != "") != follows || r.Published != "" || r.Verdict.Reason.Unfit.Code != tracker.UnfitConfidential {
+				t.Errorf("%s: %+v", how, r.State)
+			}
+			if now := f.git(remote, "for-each-ref", "refs/heads"); now != before {
+				t.Errorf("%s: the remote has %s, had %s", how, now, before)
+			}
+		}
+	}
+}

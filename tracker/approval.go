@@ -27,9 +27,6 @@ const (
 	TitleUntrusted Approval = "untrusted edit of the title"
 	TextUntrusted  Approval = "untrusted edit of the text"
 	TextOutdated   Approval = "text of before the label"
-
-	// ConfidentialIssue has an approval that does not count: what is made of the issue would show it to others.
-	ConfidentialIssue Approval = "confidential issue"
 )
 
 // UnapprovedError says why an issue may not be worked as it stands. Somebody who may direct ralph has to read it and
@@ -62,9 +59,6 @@ func (e *UnapprovedError) Error() string {
 		return fmt.Sprintf("it is not known who set the label %s; %s", e.Label, again)
 	case TextOutdated:
 		return fmt.Sprintf("its text changed while it was read, and label %s was set again; the next sweep looks again", e.Label)
-	case ConfidentialIssue:
-		return "it is confidential, and others than its readers could see its branch and request; make the issue public or the project private, " +
-			"or do it yourself"
 	case EditUnknown:
 		return fmt.Sprintf("it is not known who edited the text after the label %s was set; %s", e.Label, again)
 	case LabelUntrusted:

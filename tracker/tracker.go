@@ -60,7 +60,7 @@ type Issue struct {
 	// Taken says why somebody else is working on the issue, such as a person's open pull request that closes it; empty
 	// when nobody is.
 	Taken string
-	// Confidential says that not everybody may read it who may see the project.
+	// Confidential says that not everybody may read it who may see the project's code, and so what is made of it.
 	Confidential bool
 	// Touches are patterns of the paths that the issue is said to change, from the top of the repository; nil: nothing says so.
 	Touches []string

@@ -17,6 +17,8 @@ const (
 	UnfitHandedOver UnfitCode = "handed-over"    // it was left to a person meanwhile; Detail: the label that says so
 	UnfitTaken      UnfitCode = "taken"          // Detail: Issue.Taken
 	UnfitBlocked    UnfitCode = "blocked"        // Detail: Issue.Blockers
+
+	UnfitConfidential UnfitCode = "confidential" // Issue.Confidential
 )
 
 // String puts the reason into words, such as "closed"; empty for the zero value.
@@ -32,6 +34,8 @@ func (u Unfit) String() string {
 		return u.Detail
 	case UnfitBlocked:
 		return "blocked by " + u.Detail
+	case UnfitConfidential:
+		return "confidential, and others than its readers could see its branch and request: make the issue public or the project private, or do it yourself"
 	}
 	return string(u.Code)
 }
@@ -70,8 +74,11 @@ func (i Issue) Unfit(require, exclude []string) Unfit {
 	return Unfit{}
 }
 
-// Excluded is the Unfit of an issue that carries one of these labels.
+// Excluded is the Unfit of an issue that is confidential or carries one of these labels, whichever labels it needs to be worked.
 func (i Issue) Excluded(exclude []string) Unfit {
+	if i.Confidential {
+		return Unfit{Code: UnfitConfidential}
+	}
 	for _, l := range exclude {
 		if i.HasLabel(l) {
 			return Unfit{UnfitExcluded, l}

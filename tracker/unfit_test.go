@@ -11,6 +11,7 @@ func TestUnfit(t *testing.T) {
 		change(&i)
 		return i
 	}
+	const seen = "others than its readers could see its branch and request: make the issue public or the project private, or do it yourself"
 	for _, c := range []struct {
 		issue          Issue
 		want           Unfit
@@ -21,6 +22,10 @@ func TestUnfit(t *testing.T) {
 		{
 			with(func(i *Issue) { i.Labels = append(i.Labels, "WontFix") }), Unfit{UnfitExcluded, "wontfix"},
 			"carries excluded label wontfix", "the issue carries excluded label wontfix",
+		},
+		{
+			with(func(i *Issue) { i.Confidential = true }), Unfit{Code: UnfitConfidential},
+			"confidential, and " + seen, "the issue is confidential, and " + seen,
 		},
 		{with(func(i *Issue) { i.Taken = "#3 by ada closes it" }), Unfit{UnfitTaken, "#3 by ada closes it"}, "#3 by ada closes it", "somebody else works on the issue: #3 by ada closes it"},
 		{with(func(i *Issue) { i.BlockedBy = []Blocker{{Key: "a"}, {Key: "b", Open: true}} }), Unfit{UnfitBlocked, "b"}, "blocked by b", "the issue is blocked by b"},

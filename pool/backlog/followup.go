@@ -67,8 +67,8 @@ func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error)
 	return nil
 }
 
-// excluded is the reason to leave an issue alone whose request needs another run; nil if it carries no excluded label. The pick-up
-// label does not count: a request in review has none.
+// excluded is the reason to leave an issue alone whose request needs another run; nil if there is none. The pick-up label does not
+// count: a request in review has none.
 func (p *Planner) excluded(i tracker.Issue) *journal.Skip {
 	if why := i.Excluded(p.Exclude); why.Code != "" {
 		return &journal.Skip{Code: journal.SkipUnfit, Unfit: why}

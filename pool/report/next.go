@@ -213,6 +213,8 @@ func revive(why tracker.Unfit) string {
 		how = "reopened"
 	case tracker.UnfitLacks:
 		how = "given the label " + label
+	case tracker.UnfitConfidential:
+		how = "public, or the project private"
 	case tracker.UnfitExcluded, tracker.UnfitHandedOver:
 		how = "freed of the label " + label
 	}

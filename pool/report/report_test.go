@@ -172,6 +172,7 @@ func TestNextOnAForge(t *testing.T) {
 		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitExcluded, "y")}, nil, "nothing; ralph goes on when the issue is freed of the label `y`."},
 		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitHandedOver, "z")}, nil, "nothing; ralph goes on when the issue is freed of the label `z`."},
 		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitBlocked, "3")}, nil, "nothing; ralph goes on when the issue is free again."},
+		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitConfidential, "")}, nil, "nothing; ralph goes on when the issue is public, or the project private."},
 		{journal.Verdict{Outcome: journal.Superseded, Reason: unfit(tracker.UnfitGone, "")}, nil, "nothing."},
 		{journal.Verdict{Outcome: journal.Failed, Final: true}, nil, "remove the label `needs-human` to have it tried again from the commits so far."},
 		{journal.Verdict{Outcome: journal.Failed, Final: true, Reason: because(journal.ReasonPublish, "GH013")}, nil, "fix what is in the way; then remove the label `needs-human`"},

@@ -22,9 +22,6 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 	if !ok {
 		return "", forge.NotFound(i.Key)
 	}
-	if err := t.forItsReaders(ctx, i, label); err != nil {
-		return "", err
-	}
 	set, err := t.lastSet(ctx, iid, label)
 	if err != nil {
 		return "", t.Below(ctx, i.Key, err)
@@ -59,19 +56,6 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 		}
 		return t.People.Approve(ctx, authorOf(n), tracker.TextUntrusted, label)
 	})
-}
-
-// forItsReaders fails where others than those who may read the issue can see what is made of it. Who may read the code of a private
-// project may read all of its issues.
-func (t *Tracker) forItsReaders(ctx context.Context, i tracker.Issue, label string) error {
-	if !i.Confidential {
-		return nil
-	}
-	p, err := t.readProject(ctx)
-	if err != nil || p.Visibility == gl.PrivateVisibility {
-		return err
-	}
-	return &tracker.UnapprovedError{Kind: tracker.ConfidentialIssue, Label: label}
 }
 
 // lastSet finds the event by which the issue has the label now; nil when there is none.

@@ -151,25 +151,3 @@ func TestApprovedUnknown(t *testing.T) {
 		}
 	}
 }
-
-// TestConfidential: what an agent makes of an issue is for all who may read the project's code.
-func TestConfidential(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct{ confidential, public, refused bool }{
-		"an issue of a public project":              {public: true},
-		"a confidential issue of a public project":  {confidential: true, public: true, refused: true},
-		"a confidential issue of a private project": {confidential: true},
-	} {
-		r := newRig(t)
-		r.project.SetProject(func(p *gitlabtest.Project) { p.Public = tt.public })
-		r.project.AddIssue(gitlabtest.Issue{Title: "A hole", Author: r.eve, Confidential: tt.confidential})
-		r.project.Label(r.ada, 1, "no-human")
-		for _, i := range []tracker.Issue{r.get(t, "1"), r.list(t, "no-human").Issues[0]} {
-			_, err := r.Approved(t.Context(), i, "no-human")
-			why, _ := errors.AsType[*tracker.UnapprovedError](err)
-			if (err != nil) != tt.refused || tt.refused && (why == nil || why.Kind != tracker.ConfidentialIssue) {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	}
-}

@@ -49,9 +49,13 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	if err != nil {
 		return tracker.Listing{}, err
 	}
+	seen, err := t.seenByOthers(ctx, chosen...)
+	if err != nil {
+		return tracker.Listing{}, err
+	}
 	for _, i := range chosen {
 		out := t.convert(i)
-		out.BlockedBy, out.Taken = blocks[i.IID], taken[i.IID]
+		out.BlockedBy, out.Taken, out.Confidential = blocks[i.IID], taken[i.IID], i.Confidential && seen
 		l.Issues = append(l.Issues, out)
 	}
 	return l, nil
@@ -118,6 +122,9 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 		return tracker.Issue{}, err
 	}
 	out := t.convert(i)
+	if out.Confidential, err = t.seenByOthers(ctx, i); err != nil {
+		return tracker.Issue{}, err
+	}
 	if out.BlockedBy, err = t.blockers(ctx, i); err != nil {
 		return tracker.Issue{}, err
 	}
@@ -130,6 +137,16 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	}
 	out.Comments, err = t.Comments(ctx, i.IID)
 	return out, t.Below(ctx, key, err)
+}
+
+// seenByOthers reports whether any of the issues is confidential, and others than its readers can see what is made of it. Who may read
+// the code of a private project may read all of its issues.
+func (t *Tracker) seenByOthers(ctx context.Context, issues ...*issue) (bool, error) {
+	if !slices.ContainsFunc(issues, func(i *issue) bool { return i.Confidential }) {
+		return false, nil
+	}
+	p, err := t.readProject(ctx)
+	return err == nil && p.Visibility != gl.PrivateVisibility, err
 }
 
 // get reads the issue itself, or ErrNotFound.
@@ -163,6 +180,6 @@ func (t *Tracker) convert(i *issue) tracker.Issue {
 	key := strconv.Itoa(i.IID)
 	return tracker.Issue{
 		Key: key, ID: "#" + key, Title: i.Title, Body: i.Body, URL: i.WebURL, Author: account(i.Author).Name, Labels: i.Labels,
-		Open: i.State == "opened", Confidential: i.Confidential, Created: i.Created, Updated: i.Updated, Priority: tracker.PriorityOf(i.Labels, t.Settings.Priorities),
+		Open: i.State == "opened", Created: i.Created, Updated: i.Updated, Priority: tracker.PriorityOf(i.Labels, t.Settings.Priorities),
 	}
 }
