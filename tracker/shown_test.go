@@ -16,7 +16,8 @@ func TestShown(t *testing.T) {
 		"without an end":                   "a\n<!-- HIDDEN\nmore",
 		"twice":                            "<!-- HIDDEN --><!-- HIDDEN -->",
 		"in another":                       "<!-- a <!-- HIDDEN -->",
-		"after an empty one":               "<!--> HIDDEN -->",
+		"after an empty one":               "<!--><!-- HIDDEN -->",
+		"after what ends none":             "<!--!> --> <!-- ->HIDDEN -->",
 		"split by a character of no width": "<!\u200b-- HIDDEN -->",
 		"in what may be code":              "```\n<!-- HIDDEN -->\n```",
 	} {
@@ -28,6 +29,14 @@ func TestShown(t *testing.T) {
 		"a -- b --> c <! d":        "a -- b --> c <! d",
 		"a\r\n<!-- ä -->\r\nb\r\n": "a\n<!-- … -->\nb\n",
 		"one <!-- a --> two <!-- ": "one <!-- … --> two <!-- … -->",
+		"<!--> a --> b":            "<!--> a --> b", // as HTML has it
+		"<!---> a --> b":           "<!---> a --> b",
+		"<!----> a --> b":          "<!----> a --> b",
+		"<!-- a --!> b --> c":      "<!-- … --> b --> c",
+		"de&zwnj;l&#8203;ete&shy;": "de&…;l&…;ete&…;",
+		"&#82&#8203;03;":           "&#82&…;03;",
+		"<!&#8203;-- a -->":        "<!&…;-- a -->",
+		"&amp;#8203; &lt;&nbsp;&x": "&amp;#8203; &lt;&nbsp;&x",
 	} {
 		if got, _ := tracker.Shown(text); got != want {
 			t.Errorf("Shown(%q) = %q, want %q", text, got, want)
@@ -36,7 +45,7 @@ func TestShown(t *testing.T) {
 }
 
 func FuzzShown(f *testing.F) {
-	for _, s := range []string{"<!-- a -->", "```\n<!--", "a `<!-- b -->`", "<!-->", "<!\u200b--\n<!--"} {
+	for _, s := range []string{"<!-- a -->", "```\n<!--", "a `<!-- b -->`", "<!-->", "<!\u200b--\n<!--", "<!--->a--!>", "&#8203;&#xE0048&zwnj;"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
