@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -16,7 +17,10 @@ import (
 // remoteRefs keeps claims on a remote, which does the compare-and-swap.
 type remoteRefs struct {
 	git            git.Runner // may talk to the remote
+	objects        git.Store  // of this repository
 	prefix, remote string
+	most           int64     // bytes that one fetch may write
+	unkept         *sync.Map // claims that are not kept here, by their commits: they are fetched once
 }
 
 func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
@@ -63,12 +67,19 @@ func (c remoteRefs) list(ctx context.Context) (map[string]string, error) {
 	if err != nil && !errors.Is(err, errUnsettled) {
 		return nil, err
 	}
-	messages := map[string]string{}
+	messages, on := map[string]string{}, map[any]bool{}
 	for ref, commit := range at {
+		on[commit] = true
 		if key, ok := strings.CutPrefix(ref, c.prefix); ok {
 			messages[key] = known[commit]
 		}
 	}
+	c.unkept.Range(func(commit, _ any) bool {
+		if !on[commit] {
+			c.unkept.Delete(commit)
+		}
+		return true
+	})
 	return messages, nil
 }
 
@@ -97,21 +108,24 @@ func (c remoteRefs) readAll(ctx context.Context, pattern string) (at, messages m
 // messages reads the claim commits, and fetches those that are not here: all at once, or else each by itself, if single
 // is set. A commit that is gone from the remote by then, or is none, is missing in the answer.
 func (c remoteRefs) messages(ctx context.Context, commits []string, single bool) (map[string]string, error) {
-	known, err := c.here(ctx, commits)
+	room := int64(largeMax)
+	known, err := c.here(ctx, commits, &room)
 	if err != nil {
 		return nil, err
+	}
+	for _, commit := range commits {
+		if object, is := c.unkept.Load(commit); is {
+			known[commit], _ = object.(string)
+		}
 	}
 	missing := slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return known[commit] != "" })
 	if len(missing) > 0 {
 		// A commit that is gone fails the whole fetch: the caller reads the refs again.
-		if err := c.git.Fetch(ctx, c.remote, missing...); err != nil && single {
-			c.fetchEach(ctx, missing)
+		if err := c.fetch(ctx, known, &room, missing...); err != nil && single {
+			c.fetchEach(ctx, known, &room, missing)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
-		}
-		if known, err = c.here(ctx, commits); err != nil {
-			return nil, err
 		}
 	}
 	for name, object := range known {
@@ -128,19 +142,19 @@ const (
 	largeMax = 16 << 20
 )
 
-// here reads those of the commits that are here. One that is too large says only this.
-func (c remoteRefs) here(ctx context.Context, commits []string) (map[string]string, error) {
-	known, room := map[string]string{}, int64(largeMax)
+// here reads those of the commits that are here. One that is too large says only this. room is what is left for the large ones.
+func (c remoteRefs) here(ctx context.Context, commits []string, room *int64) (map[string]string, error) {
+	known := map[string]string{}
 	err := c.git.EachObject(ctx, commits, func(o git.Object, content io.Reader) error {
 		if o.Kind != "commit" {
 			return nil
 		}
-		if o.Size > large && (o.Size > claimMax || o.Size > room) {
+		if o.Size > large && (o.Size > claimMax || o.Size > *room) {
 			known[o.Name] = "\n\n" + tooLarge
 			return nil
 		}
 		if o.Size > large {
-			room -= o.Size
+			*room -= o.Size
 		}
 		text, err := io.ReadAll(content)
 		known[o.Name] = string(text)
@@ -150,13 +164,13 @@ func (c remoteRefs) here(ctx context.Context, commits []string) (map[string]stri
 }
 
 // fetchEach fetches what it can of the commits. They are tiny: a remote that takes longer for all of them hangs.
-func (c remoteRefs) fetchEach(ctx context.Context, commits []string) {
+func (c remoteRefs) fetchEach(ctx context.Context, known map[string]string, room *int64, commits []string) {
 	ctx, cancel := context.WithTimeoutCause(ctx, git.RefsTime, git.ErrRemote)
 	defer cancel()
 	for _, commit := range commits {
 		if ctx.Err() != nil {
 			return
 		}
-		_ = c.git.Fetch(ctx, c.remote, commit) // what is still missing shows that it failed
+		_ = c.fetch(ctx, known, room, commit) // what is still missing shows that it failed
 	}
 }

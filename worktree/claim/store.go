@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -67,7 +68,7 @@ func New(c Config) (*Store, error) {
 	if c.Remote == "" {
 		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
 	} else {
-		s.refs = remoteRefs{git: c.Git, prefix: c.Prefix, remote: c.Remote}
+		s.refs = remoteRefs{git: c.Git, objects: c.Objects, prefix: c.Prefix, remote: c.Remote, most: fetchMost, unkept: new(sync.Map)}
 	}
 	return s, nil
 }
