@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 const (
 	fetchMost = 64 << 20               // bytes that one fetch of claims may write; a claim takes some hundred
 	fetchLook = 200 * time.Millisecond // between looks at what it has written
+	fewClaims = 20
 )
 
 var errRoom = errors.New("the claims are too large to be fetched")
@@ -43,12 +46,28 @@ func (c remoteRefs) fetch(ctx context.Context, known map[string]string, room *in
 	if err != nil {
 		return err
 	}
-	for name, object := range found {
-		known[name] = object
+	maps.Copy(known, found)
+	maps.DeleteFunc(found, func(name, object string) bool {
 		tree, rest, _ := strings.Cut(strings.TrimPrefix(object, "tree "), "\n")
-		if !git.IsEmptyTree(tree) || !strings.HasPrefix(rest, "author ") {
-			c.unkept.Store(name, object)
-		} else if _, err := c.objects.Write("commit", []byte(object)); err != nil {
+		if git.IsEmptyTree(tree) && strings.HasPrefix(rest, "author ") {
+			return false
+		}
+		c.unkept.Store(name, object)
+		return true
+	})
+	return c.keep(ctx, dir, found)
+}
+
+// keep adds claims to the repository's objects: few as files of their own, which takes no process.
+func (c remoteRefs) keep(ctx context.Context, dir string, claims map[string]string) error {
+	if len(claims) > fewClaims {
+		names := strings.Join(slices.Collect(maps.Keys(claims)), "\n") + "\n"
+		_, err := c.git.With("GIT_ALTERNATE_OBJECT_DIRECTORIES="+alternate(dir)).
+			Run(ctx, names, "pack-objects", "--quiet", "--window=0", filepath.Join(c.objects.Dir, "pack", "pack"))
+		return err
+	}
+	for _, object := range claims {
+		if _, err := c.objects.Write("commit", []byte(object)); err != nil {
 			return err
 		}
 	}

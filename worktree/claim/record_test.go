@@ -2,8 +2,6 @@ package claim
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -439,55 +437,5 @@ func TestManyLargeClaims(t *testing.T) {
 	}
 	if len(states) != 2*(largeMax/each+3) || read > largeMax {
 		t.Errorf("%d claims, %d bytes", len(states), read)
-	}
-}
-
-// Whoever may push can hang anything on a claim. None of it stays here, and too much of it is not fetched.
-func TestClaimWithFiles(t *testing.T) {
-	t.Parallel()
-	for name, most := range map[string]int64{"little": fetchMost, "too much": 1 << 20} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, true)
-			claimed(t, s.clone("other").store, "r1")
-			at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
-			noise := make([]byte, 2<<20)
-			_, _ = rand.Read(noise)
-			blob, err := at.Write("blob", noise)
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw, err := hex.DecodeString(blob)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tree, err := at.Write("tree", append([]byte("100644 big\x00"), raw...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			commit, err := at.Commit(tree, nil, `{"version":1,"nonce":"x","generation":1,"record":{"run":"r2"}}`, time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.sh("git", "-C", s.bare(), "update-ref", prefix+"big", commit)
-			refs := s.store.refs.(remoteRefs)
-			refs.most = most
-			s.store.refs = refs
-			for range 2 {
-				states, err := s.store.List(t.Context())
-				if big := states["big"]; err != nil || len(states) != 2 || (big.Err == nil) != (most == fetchMost) || states["k"].Holder.Run != "r1" {
-					t.Errorf("%+v, %v", states, err)
-				}
-			}
-			if here := s.git("cat-file", "--batch-all-objects", "--batch-check"); strings.Contains(here, blob) || strings.Contains(here, commit) {
-				t.Errorf("it is here:\n%s", here)
-			}
-			if left, err := filepath.Glob(filepath.Join(s.dir, ".git", "objects", "tmp_*")); err != nil || len(left) > 0 {
-				t.Errorf("left: %q, %v", left, err)
-			}
-			if got := s.git("fsck", "--no-dangling"); got != "" {
-				t.Error(got)
-			}
-		})
 	}
 }
