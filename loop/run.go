@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
@@ -197,12 +199,8 @@ func (r *runner) importWork(ctx context.Context, n int) error {
 	hurried, hurry := context.WithCancelCause(limited)
 	defer hurry(nil)
 	stop := context.AfterFunc(ctx, func() {
-		late := time.NewTimer(importLimitStopped)
-		defer late.Stop()
-		select {
-		case <-late.C:
+		if retry.Sleep(hurried, importLimitStopped) == nil {
 			hurry(errCommand)
-		case <-hurried.Done():
 		}
 	})
 	defer stop()

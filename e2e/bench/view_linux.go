@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"github.com/ralph-pool/ralph/internal/ptytest"
 )
 
@@ -68,14 +70,6 @@ func (b *bench) watch(ctx context.Context, pause string, flags ...string) (c cos
 
 // second waits until all agents are at work, and then for watchTime.
 func second(ctx context.Context, s scene, pid int) (c cost, err error) {
-	wait := func(d time.Duration) bool {
-		select {
-		case <-time.After(d):
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
 	for limit := time.Now().Add(time.Minute); ; {
 		if at, err := filepath.Glob(filepath.Join(s.dir, "at-*")); err != nil || len(at) == watched {
 			break
@@ -83,13 +77,13 @@ func second(ctx context.Context, s scene, pid int) (c cost, err error) {
 		if time.Now().After(limit) {
 			return c, errors.New("the agents do not begin")
 		}
-		if !wait(50 * time.Millisecond) {
-			return c, context.Cause(ctx)
+		if err := retry.Sleep(ctx, 50*time.Millisecond); err != nil {
+			return c, err
 		}
 	}
 	before, began := cpuOf(pid), time.Now()
-	if !wait(watchTime) {
-		return c, context.Cause(ctx)
+	if err := retry.Sleep(ctx, watchTime); err != nil {
+		return c, err
 	}
 	c.elapsed = time.Second
 	c.cpu = time.Duration(float64(cpuOf(pid)-before) / time.Since(began).Seconds())

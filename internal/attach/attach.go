@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -57,8 +59,6 @@ const (
 // nil when it can again; the source has just been asked before.
 func Watch(ctx context.Context, s Source, each func(Event), away func(error)) {
 	w := watch{source: s, each: each, began: time.Now(), on: map[string]Run{}}
-	tick := time.NewTicker(look)
-	defer tick.Stop()
 	defer w.following.Wait()
 	failed := false
 	for {
@@ -73,9 +73,7 @@ func Watch(ctx context.Context, s Source, each func(Event), away func(error)) {
 		for _, r := range runs {
 			w.find(ctx, r)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if retry.Sleep(ctx, look) != nil {
 			return
 		}
 	}

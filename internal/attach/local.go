@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
@@ -40,8 +42,6 @@ func (l Local) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 		at = info.Size() - tail
 		each(journal.Event{Kind: journal.EventUsage, Time: r.Started, Usage: &r.Used})
 	}
-	tick := time.NewTicker(check)
-	defer tick.Stop()
 	for idle, over := 1, false; ; idle++ {
 		err := journal.ReadEventsFrom(r.dir, at, func(e journal.Event, next int64) error {
 			at, idle, over = next, 0, over || e.Kind == journal.EventEnded
@@ -55,9 +55,7 @@ func (l Local) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 			over = !l.on(ctx, r) // what came before is read once more
 			continue
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if retry.Sleep(ctx, check) != nil {
 			return
 		}
 	}

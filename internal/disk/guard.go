@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/retry"
 )
 
 // Guard keeps some space free on a disk: it ends the largest writer when there is too little. Several goroutines may call Watch.
@@ -133,12 +135,8 @@ func (g *Guard) Watch(ctx context.Context, changed func(*ShortError)) {
 			was = lack != nil
 			changed(lack)
 		}
-		next := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			next.Stop()
+		if retry.Sleep(ctx, pause) != nil {
 			return
-		case <-next.C:
 		}
 	}
 }

@@ -151,13 +151,11 @@ func (n *Notifier) send(ctx context.Context, l *lane) {
 		for _, t := range l.tries {
 			next = min(next, time.Until(t.due))
 		}
-		timer := time.NewTimer(next)
 		select {
 		case <-l.poke:
-		case <-timer.C:
+		case <-time.After(next):
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 }
 

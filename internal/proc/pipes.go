@@ -161,11 +161,9 @@ func (p *Pipes) Finish() {
 	select {
 	case <-p.fed:
 	default:
-		t := time.NewTimer(lateInput)
-		defer t.Stop()
 		select {
 		case <-p.fed:
-		case <-t.C:
+		case <-time.After(lateInput):
 		}
 	}
 }

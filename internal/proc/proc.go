@@ -148,9 +148,7 @@ func (c *child) await(ctx context.Context, s *Spec, exited <-chan struct{}) erro
 			if d <= 0 {
 				d = DefaultGrace
 			}
-			t := time.NewTimer(d)
-			defer t.Stop()
-			grace = t.C
+			grace = time.After(d)
 		case <-grace:
 			return nil
 		}

@@ -3,7 +3,6 @@ package proc
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -354,14 +353,5 @@ func TestKillSparesAnotherWithThePID(t *testing.T) {
 	_ = write.Close()
 	if got := await(t, done); got.err != nil || got.exit.Code != 4 {
 		t.Errorf("ended with %+v", got)
-	}
-}
-
-func TestSleepEndsWithTheContext(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errStop)
-	if err := sleep(ctx, time.Hour); !errors.Is(err, errStop) {
-		t.Errorf("error is %v", err)
 	}
 }

@@ -316,10 +316,8 @@ func (p *project) sleep(ctx context.Context, wait time.Duration) {
 	p.mu.Lock()
 	p.next = time.Now().Add(wait)
 	p.mu.Unlock()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(wait):
 	case <-p.poke:
 	case <-ctx.Done():
 	}

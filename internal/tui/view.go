@@ -16,6 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
@@ -214,8 +216,6 @@ func (v *View) run(p *tea.Program, over chan struct{}) {
 
 // feed sends the view what is new.
 func (v *View) feed(ctx context.Context, p *tea.Program) {
-	tick := time.NewTicker(time.Second / frames)
-	defer tick.Stop()
 	shown := int64(0)
 	for {
 		now := time.Now()
@@ -234,9 +234,7 @@ func (v *View) feed(ctx context.Context, p *tea.Program) {
 		for _, part := range parts {
 			p.Send(part)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if retry.Sleep(ctx, time.Second/frames) != nil {
 			return
 		}
 	}

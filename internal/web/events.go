@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
@@ -96,8 +98,6 @@ func (s stream) send(format string, args ...any) error {
 // follow sends the events in a run's folder until the run has ended or the client is gone. Where the folder is on another machine it
 // sends the end alone. Where the run cannot be looked up it breaks off: the client comes again.
 func (s stream) follow(ctx context.Context, dir string, at int64, ended func() (journal.Event, bool, error)) {
-	ticker := time.NewTicker(eventsCheck)
-	defer ticker.Stop()
 	last, over, away := ended()
 	if s.send(": events\n\n") != nil {
 		return
@@ -134,9 +134,7 @@ func (s stream) follow(ctx context.Context, dir string, at int64, ended func() (
 		if s.control.Flush() != nil {
 			return
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if retry.Sleep(ctx, eventsCheck) != nil {
 			return
 		}
 	}

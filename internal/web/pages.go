@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 )
 
@@ -85,8 +87,6 @@ func (a api) changes(w http.ResponseWriter, r *http.Request, pages *dashboard.Pa
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	s := stream{w: w, control: http.NewResponseController(w), patience: a.WriteTime}
-	ticker := time.NewTicker(changesEvery)
-	defer ticker.Stop()
 	var sent []byte
 	for idle, now := 0, first; err == nil; idle++ {
 		switch {
@@ -98,11 +98,9 @@ func (a api) changes(w http.ResponseWriter, r *http.Request, pages *dashboard.Pa
 		if err != nil || s.control.Flush() != nil {
 			return
 		}
-		select {
-		case <-ticker.C:
-			now, err = pages.Changes(r.Context(), project)
-		case <-r.Context().Done():
+		if retry.Sleep(r.Context(), changesEvery) != nil {
 			return
 		}
+		now, err = pages.Changes(r.Context(), project)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/retry"
 )
 
 // The bounds of sessions.
@@ -145,16 +147,9 @@ func (l login) within(r *http.Request) (_ *http.Request, done func()) {
 	r = r.WithContext(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		ticker := time.NewTicker(sessionCheck)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				if on, err := l.on(r); err == nil && !on {
-					cancel(errSession)
-				}
-			case <-ctx.Done():
-				return
+		for retry.Sleep(ctx, sessionCheck) == nil {
+			if on, err := l.on(r); err == nil && !on {
+				cancel(errSession)
 			}
 		}
 	})

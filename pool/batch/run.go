@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
@@ -113,14 +115,7 @@ func renew(ctx context.Context, every time.Duration, items []*Item) (stop func()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+		for retry.Sleep(ctx, every) == nil {
 			for _, i := range items {
 				_ = i.Renew(ctx) // whoever needs the claim renews it once more, and says what fails
 			}

@@ -246,11 +246,9 @@ func (c *Client) Close(ctx context.Context) error {
 	_, err := c.commands.Close(ctx, func(ctx context.Context) error {
 		if c.patient {
 			_ = c.conn.CloseWrite() // it kills what it has started, and ends
-			t := time.NewTimer(answerLimit)
-			defer t.Stop()
 			select {
 			case <-c.gone:
-			case <-t.C:
+			case <-time.After(answerLimit):
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}

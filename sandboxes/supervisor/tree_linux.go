@@ -32,12 +32,10 @@ func (s *server) endTree(c *running) {
 		if known && left == 0 {
 			return
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-reaped:
-		case <-timer.C:
+		case <-time.After(pause):
 		}
-		timer.Stop()
 	}
 }
 

@@ -83,10 +83,8 @@ func (b *Bin) delete(folders []string, wait time.Duration) {
 			}
 		}
 	}()
-	late := time.NewTimer(wait)
-	defer late.Stop()
 	select {
 	case <-done:
-	case <-late.C:
+	case <-time.After(wait):
 	}
 }

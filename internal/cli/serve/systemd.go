@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
@@ -52,15 +54,11 @@ func (n systemdSocket) beat(ctx context.Context, alive func() bool) {
 	if n.socket == "" || n.watchdog == 0 {
 		return
 	}
-	ticker := time.NewTicker(n.watchdog / 3)
-	defer ticker.Stop()
 	for {
 		if alive() {
 			n.send("WATCHDOG=1")
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if retry.Sleep(ctx, n.watchdog/3) != nil {
 			return
 		}
 	}

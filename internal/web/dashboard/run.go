@@ -78,13 +78,11 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) error {
 
 // reading bounds how many logs are read at the same time.
 func (p *Pages) reading(ctx context.Context, do func() error) error {
-	timer := time.NewTimer(5 * time.Second)
-	defer timer.Stop()
 	select {
 	case p.searches <- struct{}{}:
 		defer func() { <-p.searches }()
 		return do()
-	case <-timer.C:
+	case <-time.After(5 * time.Second):
 		return errBusy
 	case <-ctx.Done():
 		return ctx.Err()

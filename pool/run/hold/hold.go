@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/worktree"
@@ -81,14 +83,7 @@ func (c *Claim) Heartbeat(ctx context.Context) (lost bool) {
 	if c.ref == nil {
 		return false
 	}
-	for {
-		next := time.NewTimer(c.cfg.TTL / 3)
-		select {
-		case <-ctx.Done():
-			next.Stop()
-			return false
-		case <-next.C:
-		}
+	for retry.Sleep(ctx, c.cfg.TTL/3) == nil {
 		limit, cancel := context.WithTimeoutCause(ctx, c.ref.Left(), worktree.ErrRemote)
 		err := c.ref.Renew(limit)
 		cancel()
@@ -105,6 +100,7 @@ func (c *Claim) Heartbeat(ctx context.Context) (lost bool) {
 			return true
 		}
 	}
+	return false
 }
 
 // fence renews the claim. It stops the run and returns false if the claim is lost. A renewal that fails otherwise leaves the claim

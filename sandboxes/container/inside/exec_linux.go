@@ -63,11 +63,9 @@ func runCommand(in io.Reader, out io.Writer) error {
 	case <-h.hungUp:
 		return errors.New("no command came")
 	}
-	t := time.NewTimer(linger)
-	defer t.Stop()
 	select {
 	case <-h.hungUp:
-	case <-t.C:
+	case <-time.After(linger):
 	}
 	return nil
 }

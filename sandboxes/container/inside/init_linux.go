@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/retry"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/sandboxes/egress"
@@ -56,17 +58,13 @@ const reapPause = time.Second
 // reapOrphans reaps the first process's children: orphans of helpers that were killed, and of commands that a program of the
 // host has started.
 func reapOrphans(ctx context.Context) {
-	t := time.NewTicker(reapPause)
-	defer t.Stop()
 	for {
 		for {
 			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 && !errors.Is(err, unix.EINTR) {
 				break
 			}
 		}
-		select {
-		case <-t.C:
-		case <-ctx.Done():
+		if retry.Sleep(ctx, reapPause) != nil {
 			return
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/retry"
 )
 
 // Roles are the first argument of Main.
@@ -96,16 +98,12 @@ func awaitReady(ctx context.Context) error {
 	const limit, pause = 10 * time.Second, 5 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
 	for {
 		if _, err := os.Stat(readyFile); err == nil {
 			return nil
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := retry.Sleep(ctx, pause); err != nil {
+			return err
 		}
 	}
 }
