@@ -58,11 +58,7 @@ func spentSince(ctx context.Context, all journal.Store, since time.Time) (s ledg
 	if s.Usage, _, err = all.Spent(ctx, "", since, since); err != nil {
 		return s, err
 	}
-	adds, ok := all.(journal.Totals)
-	if !ok {
-		return s, nil
-	}
-	list, err := adds.Totals(ctx, "", since)
+	list, err := all.Totals(ctx, "", since)
 	for _, t := range list {
 		s.Estimated, s.Unpriced, s.Unknown = s.Estimated+t.Usage.Estimated, s.Unpriced+t.Usage.Unpriced, s.Unknown+t.Unknown
 	}

@@ -32,10 +32,7 @@ type kept struct {
 // spender is a run of a pool.
 type spender struct{ pool, run string }
 
-var (
-	_ journal.Store  = (*Memory)(nil)
-	_ journal.Totals = (*Memory)(nil)
-)
+var _ journal.Store = (*Memory)(nil)
 
 // Save inserts or replaces the record of a run.
 func (m *Memory) Save(ctx context.Context, r journal.Record) error {
