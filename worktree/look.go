@@ -29,7 +29,7 @@ func (t *Tree) look(ctx context.Context) (found, error) {
 		head, dirty, trouble = t.git().Within(t.repo.statusTime).Status(ctx)
 	}
 	if config, err := t.userConfig(ctx); files && !dirty && trouble == nil && err == nil && config.Get("core.sparsecheckout") != "true" {
-		dirty, trouble = t.git().HidesChanges(ctx, t.record().GitDir, t.repo.objects.SHA256)
+		dirty, trouble = t.git().HidesChanges(ctx)
 	}
 	if trouble != nil && ctx.Err() != nil {
 		return found{}, trouble
