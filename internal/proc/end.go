@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/retry"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -54,7 +52,7 @@ func Parts(ctx context.Context, mark string) (pids []int, err error) {
 			}
 			return pids, nil
 		}
-		if err := retry.Sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 	}
@@ -91,7 +89,7 @@ func (t *tree) endUntil(ctx context.Context) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		alive, doubtful, err := t.scan()
 		if exhausted(err) && time.Since(began) < endLimit { // other processes of ours give their files back
-			if err := retry.Sleep(ctx, pause); err != nil {
+			if err := sleep(ctx, pause); err != nil {
 				return err
 			}
 			continue
@@ -120,7 +118,7 @@ func (t *tree) endUntil(ctx context.Context) error {
 		if len(alive) > 0 && time.Since(began) > stormLimit {
 			return survivors(alive)
 		}
-		if err := retry.Sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -186,4 +184,15 @@ func survivors(alive []process) error {
 		pids = append(pids, strconv.Itoa(p.pid))
 	}
 	return fmt.Errorf("%d processes outlive SIGKILL; look at them with: ps -fp %s", len(alive), strings.Join(pids, ","))
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
