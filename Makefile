@@ -82,9 +82,11 @@ ONDISK := /pool/workspace$$
 # GOGC is for the compilers, where it is set.
 # Vet has been here before: see test.
 TEST_FLAGS = -vet=off -trimpath -shuffle=on -timeout 60m -exec 'env -u GOGC $(IN_MEMORY)' $(TESTFLAGS)
-tests-packages: IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
+tests-packages tests-large: IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
 # A program with the race detector waits for a second before it exits, unless it is told not to.
 export GORACE ?= atexit_sleep_ms=0
+# One package more than there are processors fills the times in which others wait.
+AT_ONCE = $(shell expr 1 + $$(nproc 2>/dev/null || sysctl -n hw.ncpu))
 # Those that take longest go first, so that none of them is left alone at the end.
 LONGEST := ./sandboxes/container ./pool
 # These read text, or the code, and start no goroutine: the race detector would only make them ten times as slow. Packages that do
@@ -94,7 +96,7 @@ UNRACED := /(e2e|$(PURE))$$
 
 # These work on much data or in many rounds, and no more goroutines of theirs meet than in smaller tests of their packages: with the
 # race detector they take several times as long, for nothing.
-LARGE := Test(CommitLimits|CountTime|FaultAtEveryCall|LongBacklog|LogIsSearched|StrangersLongTexts|UnchangedBacklogIsCheap|Costs|CrowdIsCheap|TableOfTricks)
+LARGE := Test(CommitLimits|CountTime|Costs|CrowdIsCheap|DeathAtEverySave|DeathInABatch|FaultAtEveryCall|LongBacklog|LogIsSearched|StrangersLongTexts|TableOfTricks|TrackerFailsAtEveryCall|UnchangedBacklogIsCheap|WhatCommitsDoToTheirChecks)
 LARGE_IN = $$(git grep -lE '^func $(LARGE)\(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,' | tr '\n' ' ')
 
 .PHONY: tests
@@ -106,7 +108,7 @@ tests:
 
 .PHONY: tests-packages tests-disk tests-large tests-raced tests-e2e
 tests-packages:
-	CGO_ENABLED=1 $(GO_TEST) --packages "$(LONGEST) $$(go list ./... | grep -vE '$(UNRACED)|$(ONDISK)' | tr '\n' ' ')" -- -race -skip '^$(LARGE)$$' $(TEST_FLAGS)
+	CGO_ENABLED=1 $(GO_TEST) --packages "$(LONGEST) $$(go list ./... | grep -vE '$(UNRACED)|$(ONDISK)' | tr '\n' ' ')" -- -race -p $(AT_ONCE) -skip '^$(LARGE)$$' $(TEST_FLAGS)
 tests-disk:
 	CGO_ENABLED=1 $(GO_TEST) --packages "$$(go list ./... | grep -E '$(ONDISK)')" -- -race -skip '^$(LARGE)$$' $(TEST_FLAGS)
 tests-large:
