@@ -30,7 +30,11 @@ func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]j
 	if err != nil {
 		return nil, err
 	}
-	return parts.Store.Totals(ctx, "", since)
+	if adds, ok := parts.Store.(journal.Totals); ok {
+		return adds.Totals(ctx, "", since)
+	}
+	list, err := parts.Store.Find(ctx, journal.Query{Since: since})
+	return journal.Sum(list), err
 }
 
 // copiesKept is how many copies of other machines' folders a project keeps on this one.

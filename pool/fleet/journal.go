@@ -25,9 +25,9 @@ import (
 // its end. The database has a copy for all machines, and what they have spent. A save does not wait for the database: records are
 // pending until they are written there. Spending waits: what cannot be counted is not spent.
 type Journal struct {
-	f             *Fleet
-	journal.Store // of this machine alone, which Find and Totals are about; see History for all
-	shared        *postgres.Store
+	f      *Fleet
+	local  journal.Store
+	shared *postgres.Store
 
 	mu      sync.Mutex
 	open    map[string]journal.Record  // guarded by mu; by run; as they were saved last, with what they do
@@ -48,7 +48,7 @@ var (
 // Journal makes the journal of a project.
 func (f *Fleet) Journal(project string, local journal.Store) *Journal {
 	return &Journal{
-		f: f, Store: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id, Log: f.c.Log},
+		f: f, local: local, shared: &postgres.Store{DB: f.db.pool, Project: project, Machine: f.id, Log: f.c.Log},
 		open: map[string]journal.Record{}, pending: map[string]*postgres.Entry{},
 	}
 }
@@ -57,7 +57,7 @@ func (f *Fleet) Journal(project string, local journal.Store) *Journal {
 func (j *Journal) Save(ctx context.Context, r journal.Record) error {
 	j.saving.RLock()
 	defer j.saving.RUnlock()
-	if err := j.Store.Save(ctx, r); err != nil {
+	if err := j.local.Save(ctx, r); err != nil {
 		return err
 	}
 	j.mu.Lock()
@@ -103,7 +103,7 @@ func (j *Journal) Observe(e journal.Event) {
 func (j *Journal) Forget(ctx context.Context, run string) error {
 	j.saving.RLock()
 	defer j.saving.RUnlock()
-	if err := j.Store.Forget(ctx, run); err != nil {
+	if err := j.local.Forget(ctx, run); err != nil {
 		return err
 	}
 	j.mu.Lock()
@@ -183,9 +183,14 @@ func (j *Journal) flush(ctx context.Context) (first error) {
 	return first
 }
 
+// Find lists records of this machine that match, oldest first; see History for those of all.
+func (j *Journal) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	return j.local.Find(ctx, q)
+}
+
 // Spend notes what a run has used until now, once the database answers.
 func (j *Journal) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
-	if err := j.Store.Spend(ctx, pool, run, used, at); err != nil {
+	if err := j.local.Spend(ctx, pool, run, used, at); err != nil {
 		return err
 	}
 	return j.insist(ctx, func(ctx context.Context) error { return j.shared.Spend(ctx, pool, run, used, at) })
@@ -316,7 +321,7 @@ func (j *Journal) reconcile(ctx context.Context) error {
 func (j *Journal) addMissing(ctx context.Context, q journal.Query, known []journal.Record) (here []journal.Record, err error) {
 	j.saving.Lock()
 	defer j.saving.Unlock()
-	if here, err = j.Store.Find(ctx, q); err != nil {
+	if here, err = j.local.Find(ctx, q); err != nil {
 		return nil, err
 	}
 	j.mu.Lock()
@@ -346,7 +351,7 @@ func (h history) Find(ctx context.Context, q journal.Query) ([]journal.Record, e
 	_ = h.flush(ctx)
 	list, err := h.shared.Find(call, q)
 	if err != nil && isAway(err) && ctx.Err() == nil {
-		return h.Store.Find(ctx, q)
+		return h.local.Find(ctx, q)
 	}
 	return list, h.f.db.hide(err)
 }
@@ -360,5 +365,9 @@ func (h history) Totals(ctx context.Context, pool string, since time.Time) ([]jo
 	if err == nil || !isAway(err) || ctx.Err() != nil {
 		return list, h.f.db.hide(err)
 	}
-	return h.Store.Totals(ctx, pool, since)
+	if adds, ok := h.local.(journal.Totals); ok {
+		return adds.Totals(ctx, pool, since)
+	}
+	here, err := h.local.Find(ctx, journal.Query{Pool: pool, Since: since})
+	return journal.Sum(here), err
 }

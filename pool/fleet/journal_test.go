@@ -153,7 +153,7 @@ func TestRunsOfAllMachines(t *testing.T) {
 	if n := running(); n != 3 {
 		t.Errorf("%d runs are on, want 3", n)
 	}
-	sums, err := first.History().Totals(t.Context(), "", began.Add(-time.Hour))
+	sums, err := first.History().(journal.Totals).Totals(t.Context(), "", began.Add(-time.Hour))
 	if err != nil || len(sums) != 1 || sums[0].Runs != 3 || sums[0].Usage.Input != 3 {
 		t.Errorf("totals %+v, %v", sums, err)
 	}
@@ -418,7 +418,7 @@ func TestJournalCatchesUp(t *testing.T) {
 		t.Errorf("after the process: %q", got)
 	}
 	f, _ = join(t, d)
-	again := f.Journal("p", j.Store)
+	again := f.Journal("p", j.local)
 	if err := again.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,6 @@ type Store interface {
 	Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error
 	// Spent is what the runs of the pool have used since a day began, in UTC, and since a later one. It is cheap: no record is read.
 	Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error)
-	// Totals adds up the runs of the pool that began since then, in no order. It reads no whole record.
-	Totals(ctx context.Context, pool string, since time.Time) ([]Total, error)
 }
 
 // Lookup is a pool's run with this id, or nil.

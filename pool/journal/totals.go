@@ -1,6 +1,17 @@
 package journal
 
-import "github.com/ralph-pool/ralph/agents"
+import (
+	"context"
+	"time"
+
+	"github.com/ralph-pool/ralph/agents"
+)
+
+// Totals is implemented by stores that add up runs without reading their whole records.
+type Totals interface {
+	// Totals adds up the runs of the pool that began since then, in no order.
+	Totals(ctx context.Context, pool string, since time.Time) ([]Total, error)
+}
 
 // Total is the sum of the runs that have a day, an agent, a model and an outcome in common. A merge by a person and a command
 // are no runs of agents: they add to Usage alone.

@@ -58,7 +58,11 @@ func spentSince(ctx context.Context, all journal.Store, since time.Time) (s ledg
 	if s.Usage, _, err = all.Spent(ctx, "", since, since); err != nil {
 		return s, err
 	}
-	list, err := all.Totals(ctx, "", since)
+	adds, ok := all.(journal.Totals)
+	if !ok {
+		return s, nil
+	}
+	list, err := adds.Totals(ctx, "", since)
 	for _, t := range list {
 		s.Estimated, s.Unpriced, s.Unknown = s.Estimated+t.Usage.Estimated, s.Unpriced+t.Usage.Unpriced, s.Unknown+t.Unknown
 	}

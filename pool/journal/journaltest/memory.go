@@ -32,7 +32,10 @@ type kept struct {
 // spender is a run of a pool.
 type spender struct{ pool, run string }
 
-var _ journal.Store = (*Memory)(nil)
+var (
+	_ journal.Store  = (*Memory)(nil)
+	_ journal.Totals = (*Memory)(nil)
+)
 
 // Save inserts or replaces the record of a run.
 func (m *Memory) Save(ctx context.Context, r journal.Record) error {

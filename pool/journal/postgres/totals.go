@@ -13,6 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
+var _ journal.Totals = (*Store)(nil)
+
 // totals parses each record once.
 const totals = `WITH r AS MATERIALIZED (
 	SELECT kind, started / 86400000000000 AS day, (ended - started) / 1e9 AS seconds, (CASE WHEN strpos(record, '\u0000') > 0

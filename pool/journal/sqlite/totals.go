@@ -8,6 +8,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
+var _ journal.Totals = (*Store)(nil)
+
 // totals parses each record once; what it takes out of it is short.
 const totals = `WITH r AS MATERIALIZED (
 	SELECT started, ended, kind, CASE WHEN json_valid(record) THEN json_extract(record, '$.agent', '$.model', '$.verdict.outcome', '$.facts.usage.input',
