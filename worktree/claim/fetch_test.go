@@ -15,10 +15,18 @@ import (
 // Whoever may push can hang anything on a claim. None of it stays here, and too much of it is not fetched.
 func TestClaimWithFiles(t *testing.T) {
 	t.Parallel()
-	for name, most := range map[string]int64{"little": fetchMost, "too much": 1 << 20} {
+	const partial = "in a partial clone"
+	for name, most := range map[string]int64{"little": fetchMost, "too much": 1 << 20, partial: fetchMost} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, true)
+			if name == partial {
+				s.sh("git", "-C", s.bare(), "config", "uploadpack.allowFilter", "true")
+				s.git("config", "core.repositoryFormatVersion", "1")
+				s.git("config", "extensions.partialClone", "origin")
+				s.git("config", "remote.origin.promisor", "true")
+				s.git("config", "remote.origin.partialCloneFilter", "blob:none")
+			}
 			claimed(t, s.clone("other").store, "r1")
 			at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
 			noise := make([]byte, 2<<20)

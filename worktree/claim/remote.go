@@ -145,7 +145,8 @@ const (
 // here reads those of the commits that are here. One that is too large says only this. room is what is left for the large ones.
 func (c remoteRefs) here(ctx context.Context, commits []string, room *int64) (map[string]string, error) {
 	known := map[string]string{}
-	err := c.git.EachObject(ctx, commits, func(o git.Object, content io.Reader) error {
+	local := c.git.With("GIT_NO_LAZY_FETCH=1") // a partial clone would fetch each one, with all that hangs on it
+	err := local.EachObject(ctx, commits, func(o git.Object, content io.Reader) error {
 		if o.Kind != "commit" {
 			return nil
 		}
