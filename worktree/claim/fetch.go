@@ -33,7 +33,7 @@ func (c remoteRefs) fetch(ctx context.Context, known map[string]string, room *in
 	defer os.RemoveAll(dir)
 	apart := c
 	apart.git = c.git.With("GIT_OBJECT_DIRECTORY="+dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+alternate(c.objects.Dir),
-		"GIT_CONFIG_PARAMETERS='fetch.unpackLimit=1'") // a pack is written as it comes
+		"GIT_CONFIG_PARAMETERS='fetch.unpackLimit=1' 'fetch.bundleURI='") // a pack is written as it comes; refs would keep bundles
 	err = apart.fetchWithin(ctx, dir, commits)
 	if errors.Is(err, errRoom) && len(commits) == 1 {
 		known[commits[0]] = "\n\n" + tooLarge

@@ -107,3 +107,21 @@ func TestManyClaimsAreKeptTogether(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Git 2.40 and newer fetches bundles before it fetches anything, and keeps them by refs.
+func TestClaimsAreFetchedWithoutBundles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	other := s.clone("other")
+	claimed(t, other.store, "r1")
+	other.git("commit", "-q", "--allow-empty", "-m", "second")
+	bundle := filepath.Join(t.TempDir(), "bundle")
+	other.git("bundle", "create", "-q", bundle, "main")
+	s.git("config", "fetch.bundleURI", bundle)
+	if states, err := s.store.List(t.Context()); err != nil || states["k"].Holder.Run != "r1" {
+		t.Errorf("%+v, %v", states, err)
+	}
+	if refs := s.git("for-each-ref", "refs/bundles"); refs != "" {
+		t.Error(refs)
+	}
+}
