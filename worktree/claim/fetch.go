@@ -52,7 +52,10 @@ func (c remoteRefs) fetch(ctx context.Context, known map[string]string, room *in
 		if git.IsEmptyTree(tree) && strings.HasPrefix(rest, "author ") {
 			return false
 		}
-		c.unkept.Store(name, object)
+		if len(object) > large { // none of ralph's is, and many would fill the memory
+			known[name] = "\n\n" + tooLarge
+		}
+		c.unkept.Store(name, known[name])
 		return true
 	})
 	return c.keep(ctx, dir, found)

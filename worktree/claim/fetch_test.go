@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -124,4 +125,41 @@ func TestClaimsAreFetchedWithoutBundles(t *testing.T) {
 	if refs := s.git("for-each-ref", "refs/bundles"); refs != "" {
 		t.Error(refs)
 	}
+}
+
+// What is not kept here is kept in memory: whoever may push cannot fill that.
+func TestLargeClaimsWithFilesFillNoMemory(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
+	blob, err := at.Write("blob", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := hex.DecodeString(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := at.Write("tree", append([]byte("100644 a\x00"), raw...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		commit, err := at.Commit(tree, nil, strings.Repeat(strconv.Itoa(n), 2*large), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.sh("git", "-C", s.bare(), "update-ref", fmt.Sprintf("%sk%d", prefix, n), commit)
+		for range 2 { // the first one fetches it
+			if states, err := s.store.List(t.Context()); err != nil || len(states) != n+1 || states["k0"].Err == nil || !strings.Contains(states["k0"].Err.Error(), "too large") {
+				t.Errorf("%+v, %v", states, err)
+			}
+		}
+	}
+	s.store.refs.(remoteRefs).unkept.Range(func(commit, object any) bool {
+		if size := len(object.(string)); size > large {
+			t.Errorf("%s keeps %d bytes", commit, size)
+		}
+		return true
+	})
 }
