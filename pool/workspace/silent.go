@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/halt"
@@ -92,7 +92,7 @@ func (p *patient) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 	defer done()
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	out, errs := &output{to: cmd.Stdout}, &output{to: cmd.Stderr}
+	out, errs := newOutput(cmd.Stdout), newOutput(cmd.Stderr)
 	if proc.Same(cmd.Stdout, cmd.Stderr) {
 		errs = out
 	}
@@ -129,22 +129,28 @@ func (p *patient) Close(ctx context.Context) error {
 
 // output is a command's writer until the command is given up.
 type output struct {
-	mu    sync.Mutex
 	to    io.Writer
-	ended bool // guarded by mu
+	turn  chan struct{} // has room for who writes
+	ended atomic.Bool
 }
 
+func newOutput(to io.Writer) *output { return &output{to: to, turn: make(chan struct{}, 1)} }
+
 func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ended {
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
+	if o.ended.Load() {
 		return 0, sandboxes.ErrClosed
 	}
 	return o.to.Write(p)
 }
 
+// end waits for a Write that has begun, but not for long: nobody may take what it writes.
 func (o *output) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ended = true
+	o.ended.Store(true)
+	select {
+	case o.turn <- struct{}{}:
+		<-o.turn
+	case <-time.After(moment):
+	}
 }

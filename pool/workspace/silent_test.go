@@ -106,3 +106,36 @@ func TestCallsThatHang(t *testing.T) {
 		})
 	}
 }
+
+// stuck takes no output until it is closed.
+type stuck chan struct{}
+
+func (s stuck) Write(p []byte) (int, error) {
+	<-s
+	return len(p), nil
+}
+
+// writing is a sandbox whose commands do not end before somebody has taken their output.
+type writing struct{ sandboxes.Sandbox }
+
+func (writing) Exec(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	_, err := cmd.Stdout.Write([]byte("x"))
+	return sandboxes.Exit{}, err
+}
+
+// A command is given up, too, whose output nobody takes, such as a pager that waits.
+func TestOutputThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		out := make(stuck)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(halt.Error(journal.StopShutdown, ""))
+		start := time.Now()
+		_, err := (&patient{Sandbox: writing{}}).Exec(ctx, sandboxes.Command{Stdout: out})
+		if _, ok := errors.AsType[*SilentError](err); !ok || time.Since(start) > 2*moment {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		close(out)
+		synctest.Wait()
+	})
+}
