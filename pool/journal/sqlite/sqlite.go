@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
@@ -119,10 +120,18 @@ func (s *Store) failed(what string, err error) error {
 		return nil
 	}
 	if advice := advice(s.path, err); advice != "" {
+		if failed, ok := errors.AsType[*sqlite.Error](err); ok && failed.Code() == lib.SQLITE_FULL {
+			err = &fullError{err}
+		}
 		return fmt.Errorf("%s: %s: %w%s", what, s.path, err, advice)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
+
+// fullError is SQLite's error of a file system without room, which is ENOSPC, too.
+type fullError struct{ error }
+
+func (e *fullError) Unwrap() []error { return []error{e.error, unix.ENOSPC} }
 
 // Check reads the whole file and fails if it is damaged. It may take seconds.
 func (s *Store) Check(ctx context.Context) error {
