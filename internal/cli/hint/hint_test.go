@@ -3,6 +3,7 @@ package hint
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 
@@ -61,6 +62,7 @@ func TestUnwritable(t *testing.T) {
 		"read-only state folder": {fmt.Errorf("%w: %w", statedir.ErrFolder, unix.EROFS), "state-dir"},
 		"rights":                 {fmt.Errorf("claim x: %w", at("mkdir", "/proc/no/x", unix.EACCES)), "ls -ld /proc"},
 		"read-only":              {at("open", "/proc/x", unix.EROFS), "read-only"},
+		"read-only, a rename":    {&os.LinkError{Op: "rename", Old: "/proc/x", New: "/proc/y", Err: unix.EROFS}, "read-only"},
 		"a program":              {at("fork/exec", "/proc/x", unix.EACCES), ""},
 		"inside a root":          {at("openat", "x", unix.EACCES), ""},
 		"missing":                {at("open", "/proc/x", unix.ENOENT), ""},

@@ -16,13 +16,11 @@ func unwritable(err error) string {
 	if errors.Is(err, statedir.ErrFolder) {
 		return "let your user write there, or choose another folder with state-dir or XDG_STATE_HOME"
 	}
-	at, ok := errors.AsType[*fs.PathError](err)
-	switch {
-	case !ok || at.Op == "fork/exec":
-		return ""
-	case errors.Is(at, unix.EROFS):
+	if errors.Is(err, unix.EROFS) {
 		return "the file system is read-only; mount it for writing, or work in a clone elsewhere"
-	case errors.Is(at, unix.EACCES) && filepath.IsAbs(at.Path):
+	}
+	at, ok := errors.AsType[*fs.PathError](err)
+	if ok && at.Op != "fork/exec" && errors.Is(at, unix.EACCES) && filepath.IsAbs(at.Path) {
 		return "your user lacks the rights; who has them: ls -ld " + git.Quote(existing(at.Path))
 	}
 	return ""
