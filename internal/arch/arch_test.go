@@ -59,6 +59,7 @@ var floors = map[string]int{
 	"pool/fleet":           9,
 	"pool/fleet/fleettest": 1,
 	"pool/fleet/queueui":   10,
+	"pool/fleet/slots":     1,
 
 	"internal/attach":  4,
 	"internal/service": 9,

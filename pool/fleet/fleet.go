@@ -20,6 +20,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/fleet/slots"
 )
 
 // Config is a fleet's set-up. Database is required; the zero value of every other field means the default its comment names.
@@ -62,7 +63,7 @@ type Fleet struct {
 	over   <-chan struct{} // closed by stop
 	beside sync.WaitGroup
 	outage outage
-	slots  slots
+	slots  slots.Slots
 
 	started time.Time // by the database
 
@@ -151,6 +152,10 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 // maxAhead is how far a machine's clock may be from the database's without a warning. Leases and claims go by the database's;
 // reports and times to try again go by the machine's.
 const maxAhead, lifeTime = 30 * time.Second, 30 * time.Second // lifeTime is the default of Config.TTL
+
+// SetParallel changes how many issues of all projects are worked here at the same time; 0: as many as the projects allow. Runs
+// that are on go on.
+func (f *Fleet) SetParallel(n int) { f.slots.Set(n) }
 
 // Now is the time by which the claims of all machines have to expire: the database's.
 func (f *Fleet) Now() time.Time { return f.clock.Now() }

@@ -40,7 +40,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 		return snooze(soon)
 	}
 	within, cancel := context.WithTimeout(ctx, soon)
-	free, ok := f.slots.take(within)
+	free, ok := f.slots.Take(within)
 	cancel()
 	if !ok {
 		return snooze(soon)

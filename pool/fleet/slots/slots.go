@@ -1,23 +1,21 @@
-package fleet
+// Package slots says how many issues a machine works at the same time, whatever their project.
+package slots
 
 import (
 	"context"
 	"sync"
 )
 
-// slots are how many issues this machine works at the same time, of all projects. Its methods are safe for concurrent use.
-type slots struct {
+// Slots are as many as Set says; the zero value is any number. Its methods are safe for concurrent use.
+type Slots struct {
 	mu    sync.Mutex
 	most  int           // guarded by mu; 0: any number
 	taken int           // guarded by mu
 	freed chan struct{} // guarded by mu; closed when there may be room; nil: nobody waits
 }
 
-// SetParallel changes how many issues of all projects are worked here at the same time; 0: as many as the projects allow. Runs
-// that are on go on.
-func (f *Fleet) SetParallel(n int) { f.slots.set(n) }
-
-func (s *slots) set(n int) {
+// Set changes how many there are; 0: any number. Who has one keeps it.
+func (s *Slots) Set(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.most = n
@@ -25,15 +23,15 @@ func (s *slots) set(n int) {
 }
 
 // notify wakes all that wait. mu is held.
-func (s *slots) notify() {
+func (s *Slots) notify() {
 	if s.freed != nil {
 		close(s.freed)
 		s.freed = nil
 	}
 }
 
-// take waits for a slot until ctx ends. The caller calls free.
-func (s *slots) take(ctx context.Context) (free func(), ok bool) {
+// Take waits for a slot until ctx ends. The caller calls free.
+func (s *Slots) Take(ctx context.Context) (free func(), ok bool) {
 	for {
 		s.mu.Lock()
 		if s.most == 0 || s.taken < s.most {
@@ -54,7 +52,7 @@ func (s *slots) take(ctx context.Context) (free func(), ok bool) {
 	}
 }
 
-func (s *slots) free() {
+func (s *Slots) free() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken--

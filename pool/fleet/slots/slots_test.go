@@ -1,4 +1,4 @@
-package fleet
+package slots
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s slots
+		var s Slots
 		ctx, end := context.WithCancelCause(t.Context())
 		defer end(nil)
 		got := make(chan func())
 		ask := func() {
 			go func() {
-				if free, ok := s.take(ctx); ok {
+				if free, ok := s.Take(ctx); ok {
 					got <- free
 				}
 			}()
@@ -39,7 +39,7 @@ func TestSlots(t *testing.T) {
 		}
 		ask()
 		first := has("without a limit", 1)
-		s.set(2)
+		s.Set(2)
 		ask()
 		ask()
 		ask()
@@ -47,10 +47,10 @@ func TestSlots(t *testing.T) {
 		first[0]()
 		first[0]() // once more is nothing
 		has("where one was freed", 1)
-		s.set(1)
+		s.Set(1)
 		second[0]()
 		has("above a smaller number", 0)
-		s.set(3)
+		s.Set(3)
 		has("below a larger one", 1)
 		end(nil)
 	})
