@@ -66,6 +66,7 @@ type Database struct {
 	pool   *pgxpool.Pool
 	secret string        // the password; it is never shown
 	locks  chan struct{} // a semaphore for locks of caps; see Journal.Begin
+	server serverSeen
 }
 
 // Open connects to the database of a URL or key/value text, such as "postgres://ralph@host/ralph". What that does not name

@@ -80,7 +80,7 @@ type served struct {
 	free chan struct{} // a run has ended here: read the rows now
 	do   func(context.Context, row) (pool.Result, error)
 
-	server time.Time // when the server started for which the journal was reconciled last; of the goroutine of recoverAgain
+	server string // with which the journal was reconciled last; of the goroutine of recoverAgain
 
 	mu       sync.Mutex
 	rest     time.Time         // guarded by mu; nothing is started here before

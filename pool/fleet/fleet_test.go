@@ -257,11 +257,11 @@ func TestLeases(t *testing.T) {
 	if err := got[0].free(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if held, err := got[0].renew(t.Context()); err != nil || held {
-		t.Errorf("a lease that was given back is renewed: %t, %v", held, err)
-	}
 	if _, ok, err := d.take(t.Context(), "p", "", "h", time.Minute, scope{name: "s", limit: 3}); err != nil || !ok {
 		t.Errorf("not taken again: %v", err)
+	}
+	if held, err := got[0].renew(t.Context()); err != nil || held {
+		t.Errorf("a lease that another has now is renewed: %t, %v", held, err)
 	}
 	if _, ok, err := d.take(t.Context(), "p", "", "h", time.Minute, scope{name: "s", limit: 3}, scope{name: "other", limit: 1}); err != nil || ok {
 		t.Errorf("a full scope has room: %v", err)
@@ -290,6 +290,7 @@ func TestLeaseExpires(t *testing.T) {
 	if _, ok, err := d.take(t.Context(), "p", "", "h", first.ttl, s); err != nil || !ok {
 		t.Errorf("an expired lease is not taken over: %v", err)
 	}
+	first.ttl = time.Hour
 	if held, err := first.renew(t.Context()); err != nil || held {
 		t.Errorf("the first holder still has it: %t, %v", held, err)
 	}

@@ -276,25 +276,22 @@ func (j *Journal) Others(ctx context.Context, pool string) (list []journal.Recor
 	return list, err
 }
 
-// reconcile reconciles the project's journal unless it has been for this run of the server. One that crashed, or has taken the
-// place of another, may lack the last records.
+// reconcile reconciles the project's journal unless it has been with this server. One that crashed, has taken the place of another,
+// or has an older copy of the data may lack the last records.
 func (f *Fleet) reconcile(ctx context.Context, s *served) error {
 	if s.Journal == nil {
 		return nil
 	}
 	call, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	var started time.Time
-	if err := f.db.pool.QueryRow(call, "SELECT pg_postmaster_start_time()").Scan(&started); err != nil {
-		return f.db.hide(err)
-	}
-	if started.Equal(s.server) {
-		return nil
+	server, _, err := f.db.see(call, f.db.pool)
+	if err != nil || server == s.server {
+		return err
 	}
 	if err := s.Journal.reconcile(ctx); err != nil {
 		return err
 	}
-	s.server = started
+	s.server = server
 	return nil
 }
 

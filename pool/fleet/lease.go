@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,41 +25,91 @@ type scope struct {
 
 // leases are what a holder has taken together.
 type leases struct {
-	d   *Database
-	ids []int64
-	ttl time.Duration
+	d                    *Database
+	ids                  []int64 // a database that has lost some gives them again, to others
+	project, key, holder string
+	scopes               []scope
+	ttl                  time.Duration
 }
+
+// own holds for the leases among those with the ids $1 that are the holder's; see leases.owner.
+const own = "id = ANY($1) AND project = $2 AND key = $3 AND holder = $4"
+
+func (l *leases) owner() []any { return []any{l.ids, l.project, l.key, l.holder} }
 
 // take takes a lease in each scope, or none; false: a scope is full, or the rest of it is for other projects. A lease for an
 // issue does not end by its expiry alone: whoever has lost the database may still work the issue, as long as it has the claim.
 // See planning.reap.
 func (d *Database) take(ctx context.Context, project, key, holder string, ttl time.Duration, scopes ...scope) (*leases, bool, error) {
-	l := &leases{d: d, ttl: ttl}
 	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s scope) bool { return s.limit <= 0 })
 	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.name, b.name) }) // nobody waits in a circle
+	l := &leases{d: d, project: project, key: key, holder: holder, scopes: scopes, ttl: ttl}
 	if len(scopes) == 0 {
 		return l, true, nil
 	}
-	ok := true
-	err := d.tx(ctx, func(tx pgx.Tx) error {
-		for _, s := range scopes {
-			free, err := s.free(ctx, tx, project, ttl)
+	ok, err := l.take(ctx, key == "")
+	return l, ok, err
+}
+
+// take is Database.take; again: for whoever has had the leases, which is neither to wait nor to share.
+func (l *leases) take(ctx context.Context, again bool) (ok bool, err error) {
+	ok = true
+	var ids []int64
+	err = l.d.tx(ctx, func(tx pgx.Tx) error {
+		if _, age, err := l.d.see(ctx, tx); err != nil || !again && age < l.ttl/2 {
+			ok = false
+			return err
+		}
+		if _, err := tx.Exec(ctx, freeLeases, l.owner()...); err != nil {
+			return err
+		}
+		for _, s := range l.scopes {
+			s.fair = s.fair && !again
+			free, err := s.free(ctx, tx, l.project, l.ttl)
 			if err != nil || !free {
 				ok = false
 				return err
 			}
 		}
-		for _, s := range scopes {
+		for _, s := range l.scopes {
 			var id int64
 			if err := tx.QueryRow(ctx, `INSERT INTO ralph_lease (scope, project, key, holder, expires_at)
-				VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING id`, s.name, project, key, holder, ttl.Seconds()).Scan(&id); err != nil {
+				VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING id`, s.name, l.project, l.key, l.holder, l.ttl.Seconds()).Scan(&id); err != nil {
 				return err
 			}
-			l.ids = append(l.ids, id)
+			ids = append(ids, id)
 		}
 		return nil
 	})
-	return l, ok && err == nil, err
+	if ok = ok && err == nil; ok {
+		l.ids = ids
+	}
+	return ok, err
+}
+
+// serverSeen is the copy of the data that was seen last. Another one may lack the last leases, such as a standby that has become the
+// primary: their holders have half a TTL to take them again before anybody takes new ones.
+type serverSeen struct {
+	mu    sync.Mutex
+	name  string    // guarded by mu; of this run of a server and its tables; empty: none was seen
+	since time.Time // guarded by mu; when this one was seen first, if another was there before
+}
+
+// see returns the name of the server, and for how long it has been there.
+func (d *Database) see(ctx context.Context, from interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}) (name string, age time.Duration, err error) {
+	if err = from.QueryRow(ctx, "SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), 'ralph_lease'::regclass::oid)").Scan(&name); err != nil {
+		return "", 0, d.hide(err)
+	}
+	s := &d.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.name != "" && s.name != name {
+		s.since = time.Now()
+	}
+	s.name = name
+	return name, time.Since(s.since), nil
 }
 
 // free locks the scope until the transaction ends, and reports whether the project may take another lease. Open rows that nobody
@@ -122,13 +173,16 @@ func mayTake(limit int, project string, held, wanted map[string]int) bool {
 	}
 }
 
-// renew makes the leases last for their TTL from now on; false: at least one is lost.
+// renew makes the leases last for their TTL from now on, and takes those again that are lost; false: there is no room for one.
 func (l *leases) renew(ctx context.Context) (bool, error) {
-	if len(l.ids) == 0 {
+	if len(l.scopes) == 0 {
 		return true, nil
 	}
-	n, err := l.d.exec(ctx, "UPDATE ralph_lease SET expires_at = now() + make_interval(secs => $1) WHERE id = ANY($2)", l.ttl.Seconds(), l.ids)
-	return n == len(l.ids), err
+	n, err := l.d.exec(ctx, "UPDATE ralph_lease SET expires_at = now() + make_interval(secs => $5) WHERE "+own, append(l.owner(), l.ttl.Seconds())...)
+	if err != nil || n == len(l.scopes) {
+		return err == nil, err
+	}
+	return l.take(ctx, true)
 }
 
 // free gives the leases back. What fails is given back by their expiry.
@@ -136,16 +190,16 @@ func (l *leases) free(ctx context.Context) error {
 	if len(l.ids) == 0 {
 		return nil
 	}
-	_, err := l.d.exec(context.WithoutCancel(ctx), freeLeases, l.ids)
+	_, err := l.d.exec(context.WithoutCancel(ctx), freeLeases, l.owner()...)
 	return err
 }
 
-const freeLeases = "DELETE FROM ralph_lease WHERE id = ANY($1)"
+const freeLeases = "DELETE FROM ralph_lease WHERE " + own
 
 // keep renews the leases until ctx ends, and calls lost once if one is lost. A database that does not answer is waited for:
 // the claim in git is what the work rests on.
 func (l *leases) keep(ctx context.Context, lost func()) {
-	if len(l.ids) == 0 {
+	if len(l.scopes) == 0 {
 		return
 	}
 	ticker := time.NewTicker(l.ttl / 3)

@@ -107,7 +107,7 @@ func (f *Fleet) finish(ctx context.Context, held *leases, job *rivertype.JobRow,
 	}
 	return f.db.batch(ctx, func(b *pgx.Batch) {
 		if len(held.ids) > 0 {
-			b.Queue(freeLeases, held.ids)
+			b.Queue(freeLeases, held.owner()...)
 		}
 		b.Queue("UPDATE river_job SET state = 'completed', finalized_at = now() WHERE id = $1 AND state = 'running' AND attempt = $2", job.ID, job.Attempt)
 	})
