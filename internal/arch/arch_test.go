@@ -57,6 +57,7 @@ var floors = map[string]int{
 	"internal/cli/work":          composer,
 
 	"pool/fleet":           9,
+	"pool/fleet/address":   1,
 	"pool/fleet/fleettest": 1,
 	"pool/fleet/queueui":   10,
 	"pool/fleet/slots":     1,

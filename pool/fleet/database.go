@@ -16,8 +16,12 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
+	"github.com/ralph-pool/ralph/pool/fleet/address"
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
+
+// ErrAddress says that the database's address cannot be read.
+var ErrAddress = errors.New("the database's address cannot be read")
 
 // ErrNotMigrated is returned when the tables are missing or older, and ErrNewer when they are newer.
 var (
@@ -64,17 +68,38 @@ const (
 // Database is a PostgreSQL database that machines share. It is safe for concurrent use.
 type Database struct {
 	pool   *pgxpool.Pool
-	secret string        // the password; it is never shown
-	locks  chan struct{} // a semaphore for locks of caps; see Journal.Begin
+	known  address.Passwords // they are never shown
+	locks  chan struct{}     // a semaphore for locks of caps; see Journal.Begin
 	server serverSeen
 }
 
-// Open connects to the database of a URL or key/value text, such as "postgres://ralph@host/ralph". What that does not name
-// comes from the usual variables and files of PostgreSQL's clients. No error shows the password.
+// Open connects to the database at an address that stays the same; see OpenFrom.
 func Open(ctx context.Context, where string) (*Database, error) {
+	return OpenFrom(ctx, func() (string, error) { return where, nil })
+}
+
+// OpenFrom connects to the database of a URL or key/value text, such as "postgres://ralph@host/ralph". What that does not name
+// comes from the usual variables and files of PostgreSQL's clients. The address is read again before each connection, for a
+// password that has changed. No error shows one.
+func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, error) {
+	where, err := read()
+	if err != nil {
+		return nil, err
+	}
 	c, err := pgxpool.ParseConfig(where)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrAddress, wrongAddress(err))
+		return nil, fmt.Errorf("%w: %s", ErrAddress, address.Wrong(err))
+	}
+	d := &Database{}
+	d.known.Add(c.ConnConfig.Password)
+	c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		if where, err := read(); err == nil {
+			if now, err := pgx.ParseConfig(where); err == nil { // else it is being written
+				c.Password = now.Password
+				d.known.Add(c.Password)
+			}
+		}
+		return nil
 	}
 	c.MaxConns = max(c.MaxConns, 8)
 	c.ConnConfig.ConnectTimeout = min(cmp.Or(c.ConnConfig.ConnectTimeout, connectTime), callTime)
@@ -86,7 +111,7 @@ func Open(ctx context.Context, where string) (*Database, error) {
 		_, err := conn.Exec(ctx, fmt.Sprintf("SET idle_in_transaction_session_timeout = %d", callTime.Milliseconds()))
 		return err
 	}
-	d := &Database{secret: c.ConnConfig.Password, locks: make(chan struct{}, c.MaxConns/2)}
+	d.locks = make(chan struct{}, c.MaxConns/2)
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, d.hide(err)
 	}
@@ -124,9 +149,7 @@ func (d *Database) hide(err error) error {
 		}
 	}
 	text := strings.Join(parts, " ")
-	if d.secret != "" {
-		text = strings.ReplaceAll(text, d.secret, "xxxxx")
-	}
+	text = d.known.Hide(text)
 	if text == err.Error() {
 		return err
 	}
@@ -242,6 +265,7 @@ func Remedy(err error) string {
 	}
 	return map[string]string{
 		"25006": "it takes no writes, such as a standby; name the primary, or all servers and target_session_attrs=read-write",
+		"28P01": "the password is not that of the role; it is the address's, or that of PGPASSWORD or ~/.pgpass",
 		"3D000": "make it with: createdb --owner USER NAME",
 		"42501": "use the role that owns the database and ralph's tables: createdb --owner USER NAME",
 		"53300": "it gives no more connections; each machine needs 8 (max_connections, and CONNECTION LIMIT of role and database)",

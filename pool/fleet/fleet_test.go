@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
@@ -112,6 +113,37 @@ func TestMigrateByAllAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// A new connection has the password of the moment, and no error shows that or an earlier one. With what cannot be read
+// it has the one of the start.
+func TestPasswordChanges(t *testing.T) {
+	t.Parallel()
+	where := server.Database(t)
+	sep := map[bool]string{true: "&", false: "?"}[strings.Contains(where, "?")]
+	address, unread := where+sep+"password=first-secret", error(nil)
+	d, err := OpenFrom(t.Context(), func() (string, error) { return address, unread })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	password := func(want string) {
+		t.Helper()
+		c := d.pool.Config()
+		if err := c.BeforeConnect(t.Context(), c.ConnConfig); err != nil || c.ConnConfig.Password != want {
+			t.Errorf("%q, %v; want %q", c.ConnConfig.Password, err, want)
+		}
+	}
+	password("first-secret")
+	address = where + sep + "password=second-secret"
+	password("second-secret")
+	address = "postgres://half-writ:en:address"
+	password("first-secret")
+	address, unread = where+sep+"password=second-secret", errors.New("the file is gone")
+	password("first-secret")
+	if got := d.hide(errors.New("first-secret second-secret")).Error(); got != "xxxxx xxxxx" {
+		t.Errorf("shown: %s", got)
+	}
 }
 
 // What PostgreSQL refuses says what to do.
@@ -389,6 +421,25 @@ func TestOutageIsTwoLines(t *testing.T) {
 	f.Stop()
 	if len(log.got) > 0 {
 		t.Errorf("one more line: %s", <-log.got)
+	}
+}
+
+// Where the server is there again and refuses this machine, the log says that, too: it does not end by itself.
+func TestOutageThatIsRefused(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	o := outage{log: slog.New(slog.NewTextHandler(&out, nil))}
+	refused := fmt.Errorf("connect: %w", &pgconn.PgError{Code: "28P01", Message: "wrong password"})
+	for _, c := range []struct {
+		err   error
+		lines int
+	}{{errors.New("gone"), 1}, {errors.New("still gone"), 1}, {refused, 2}, {refused, 2}, {errors.New("gone"), 2}, {nil, 3}, {refused, 4}, {refused, 4}} {
+		if o.note(c.err); strings.Count(out.String(), "\n") != c.lines {
+			t.Errorf("%v: want %d lines:\n%s", c.err, c.lines, out.String())
+		}
+	}
+	if n := strings.Count(out.String(), "wrong password"); n != 2 {
+		t.Errorf("%d lines name the refusal:\n%s", n, out.String())
 	}
 }
 

@@ -4,19 +4,23 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// outage logs once that the database is away, and once that it is back.
+// outage logs once that the database is away, once that it refuses this machine, and once that it is back.
 type outage struct {
 	log *slog.Logger
 
 	ping  sync.Mutex // held during a ping: the others wait for its answer
 	mu    sync.Mutex
 	is    bool      // guarded by mu
+	no    bool      // guarded by mu; a refusal was logged
 	ended time.Time // guarded by mu; the last one; zero: there was none
 }
 
@@ -42,12 +46,14 @@ func (f *Fleet) away(ctx context.Context) bool {
 func (o *outage) note(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	var e *pgconn.PgError
+	refused := errors.As(err, &e) && (strings.HasPrefix(e.Code, "28") || e.Code == "3D000") // such as another password
 	switch {
-	case err != nil && !o.is:
-		o.is = true
+	case err != nil && (!o.is || refused && !o.no):
+		o.is, o.no = true, refused
 		o.log.Error("the database is away; what is being worked goes on", "error", err)
 	case err == nil && o.is:
-		o.is, o.ended = false, time.Now()
+		o.is, o.no, o.ended = false, false, time.Now()
 		o.log.Info("the database is back")
 	}
 }

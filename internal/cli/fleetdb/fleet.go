@@ -88,7 +88,10 @@ func Open(ctx context.Context, a *compose.App, o Options) (*fleet.Database, erro
 	if err != nil || where == "" {
 		return nil, err
 	}
-	d, err := fleet.Open(ctx, where)
+	d, err := fleet.OpenFrom(ctx, func() (string, error) {
+		where, _, err := address(a, o)
+		return where, err
+	})
 	if errors.Is(err, fleet.ErrAddress) {
 		return nil, exit.Usagef("%s: %w", from, err)
 	}
