@@ -1,8 +1,11 @@
 package fleet
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A database that took the place of another, or is an older copy, lacks leases, and gives their ids to others. Whoever still holds
@@ -89,5 +92,33 @@ func TestLeasesOfAnotherServer(t *testing.T) {
 		if held, err := old.renew(t.Context()); err != nil || !held {
 			t.Errorf("%s the lease is not taken again: %t, %v", c.when, held, err)
 		}
+	}
+}
+
+// The limits hold also where the server's own way to run transactions would count what was there before another one's end.
+func TestLeasesInAnyIsolation(t *testing.T) {
+	t.Parallel()
+	where := server.Database(t)
+	sep := map[bool]string{true: "&", false: "?"}[strings.Contains(where, "?")]
+	d, err := Open(t.Context(), where+sep+"default_transaction_isolation=repeatable%20read")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var all errgroup.Group
+	for range 20 {
+		all.Go(func() error {
+			_, _, err := d.take(t.Context(), "p", "k", "h", time.Minute, scope{name: "s", limit: 3})
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
+	}
+	if n := number(t, d, "SELECT count(*) FROM ralph_lease"); n != 3 {
+		t.Errorf("%d leases, want 3", n)
 	}
 }
