@@ -266,6 +266,7 @@ func Remedy(err error) string {
 	}
 	return map[string]string{
 		"25006": "it takes no writes, such as a standby; name the primary, or all servers and target_session_attrs=read-write",
+		"28000": "its pg_hba.conf does not let this role in from this machine",
 		"28P01": "the password is not that of the role; it is the address's, or that of PGPASSWORD or ~/.pgpass",
 		"3D000": "make it with: createdb --owner USER NAME",
 		"42501": "use the role that owns the database and ralph's tables: createdb --owner USER NAME",

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
@@ -46,8 +43,7 @@ func (f *Fleet) away(ctx context.Context) bool {
 func (o *outage) note(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var e *pgconn.PgError
-	refused := errors.As(err, &e) && (strings.HasPrefix(e.Code, "28") || e.Code == "3D000") // such as another password
+	refused := Remedy(err) != "" // such as a password that has changed
 	switch {
 	case err != nil && (!o.is || refused && !o.no):
 		o.is, o.no = true, refused
