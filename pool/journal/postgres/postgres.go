@@ -98,7 +98,11 @@ func (s *Store) Put(ctx context.Context, e *Entry) error {
 			ON CONFLICT (project, run) DO UPDATE SET machine = excluded.machine, ended = excluded.ended, record = excluded.record`,
 			s.Project, e.run, e.pool, e.kind, e.key, s.Machine, e.started, e.ended, e.text)
 		if e.used != (agents.Usage{}) {
-			s.spend(b, e.pool, e.run, e.used, time.Now())
+			at := time.Now()
+			if e.ended != nil { // maybe days ago, and the database had lost it
+				at = time.Unix(0, *e.ended)
+			}
+			s.spend(b, e.pool, e.run, e.used, at)
 		}
 	})
 }

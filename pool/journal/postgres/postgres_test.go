@@ -152,3 +152,19 @@ func TestDamagedRecord(t *testing.T) {
 		t.Errorf("without a log: %+v, %v", got, err)
 	}
 }
+
+// What a database that lacks a run learns of it later counts to the day on which the run ended.
+func TestSpendingOfAnEarlierDay(t *testing.T) {
+	t.Parallel()
+	s := &postgres.Store{DB: open(t), Project: "p", Machine: "m"}
+	now := time.Now()
+	ended := now.AddDate(0, 0, -3)
+	r := journal.Record{Run: journal.Run{ID: "a", Key: "k", Started: ended.Add(-time.Hour)}}
+	r.Ended, r.Facts.Usage = ended, agents.Usage{Input: 3}
+	if err := s.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if all, lately, err := s.Spent(t.Context(), "", ended, now); err != nil || all.Input != 3 || lately.Input != 0 {
+		t.Errorf("%+v, today %+v, %v", all, lately, err)
+	}
+}
