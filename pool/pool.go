@@ -35,7 +35,7 @@ type Config struct {
 	ByLabel      schedule.Limits // issues with a label that are worked at the same time
 	AllowOverlap bool            // work issues at the same time even if they are likely to change the same files
 	BranchPrefix string          // default: that of Run.Repo, such as "ralph/"
-	MinFree      int64           // bytes that must stay free on the disk of the repository's state folder; default 1 GiB; negative: no limit
+	MinFree      int64           // bytes that must stay free on the disks of the state folder and of git's; default 1 GiB; negative: no limit
 	// Refresh is the time between listings of the backlog while a sweep has an idle worker, and between looks for commands;
 	// default 15 s.
 	Refresh time.Duration

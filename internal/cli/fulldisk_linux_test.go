@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -126,5 +127,31 @@ func TestUnwritableState(t *testing.T) {
 		if got.status != exit.Failed || strings.Count(got.stdout+got.stderr, want) != 1 {
 			t.Errorf("%s: %+v", command, got)
 		}
+	}
+}
+
+// TestRepositoryOnASmallDisk: its disk is looked at as that of the state folder is.
+func TestRepositoryOnASmallDisk(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.repo = m.smallDisk(t, "size=64m")
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "--quiet", m.repo).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\nlabels: [no-human]\n---\nDo it.\n")
+	m.commit(t)
+	const want, enough = "less than the 1024 MiB that must stay free in ROOT/small/.git", "--min-free-mb=8"
+	if got := m.run(t, nil, "doctor"); strings.Count(got.stdout, "fail  disk          "+want+"\n") != 1 || strings.Count(got.stdout, "ok    disk") != 1 {
+		t.Errorf("doctor: %+v", got)
+	}
+	if got := m.run(t, nil, "doctor", enough); strings.Count(got.stdout, "ok    disk") != 2 || !strings.Contains(got.stdout, "free for commits in ROOT/small/.git") {
+		t.Errorf("doctor with enough: %+v", got)
+	}
+	work := []string{"work", "--sandbox=none", "--agent-command=false", "--gate=true", "--commit-author=A <a@b.c>", "--max-attempts=1"}
+	if got := m.run(t, nil, work...); got.status != exit.Parked || !strings.Contains(got.stderr, want) || !strings.Contains(got.stderr, "free some space there") {
+		t.Errorf("work: %+v", got)
+	}
+	if got := m.run(t, nil, append(work, enough)...); got.status != exit.Incomplete || strings.Contains(got.stderr, "must stay free") {
+		t.Errorf("work with enough: %+v", got)
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // Guard keeps some space free on a disk: it ends the largest writer when there is too little. Several goroutines may call Watch.
 type Guard struct {
-	Place string
+	Place string                     // where writers write
+	Also  string                     // another place with the same floor, where none of them writes; empty: none
 	Floor int64                      // bytes that must stay free; 0 or less: no limit
 	Room  func(string) (Room, error) // default RoomAt
 	// Freeing reports whether files of writers that were removed are still being deleted; nil: they never are.
@@ -107,17 +108,35 @@ func (g *Guard) measure(ctx context.Context, w *account) Amount {
 
 // Short returns an error if there is too little space now. A disk that cannot be read has enough: others report its fault.
 func (g *Guard) Short() *ShortError {
-	if r, err := g.room(); err == nil && g.Floor > 0 {
-		return short(g.Place, r, g.Floor)
+	if g.Floor <= 0 {
+		return nil
 	}
-	return nil
+	if r, err := g.room(g.Place); err == nil {
+		if lack := short(g.Place, r, g.Floor); lack != nil {
+			return lack
+		}
+	}
+	lack, _ := g.also()
+	return lack
 }
 
-func (g *Guard) room() (Room, error) {
-	if g.Room != nil {
-		return g.Room(g.Place)
+// also looks at the other place, and returns the time until the next look.
+func (g *Guard) also() (*ShortError, time.Duration) {
+	if g.Also == "" {
+		return nil, longestPause
 	}
-	return RoomAt(g.Place)
+	r, err := g.room(g.Also)
+	if err != nil {
+		return nil, longestPause
+	}
+	return short(g.Also, r, g.Floor), untilShort(r, g.Floor)
+}
+
+func (g *Guard) room(place string) (Room, error) {
+	if g.Room != nil {
+		return g.Room(place)
+	}
+	return RoomAt(place)
 }
 
 // Watch checks the disk until ctx ends. It calls changed when space becomes short, and with nil when there is enough again.
@@ -171,14 +190,15 @@ func (g *Guard) Needed() (done func()) {
 func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
 	g.checking.Lock()
 	defer g.checking.Unlock()
-	r, err := g.room()
+	also, pause := g.also()
+	r, err := g.room(g.Place)
 	if err != nil {
-		return nil, longestPause
+		return also, pause
 	}
 	lack := short(g.Place, r, g.Floor)
 	if lack == nil {
 		g.freeing = g.freeing && g.frees()
-		return nil, untilShort(r, g.Floor)
+		return also, min(pause, untilShort(r, g.Floor))
 	}
 	began := time.Now()
 	g.endOne(ctx, lack)

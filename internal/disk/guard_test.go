@@ -311,3 +311,35 @@ func TestShortIsOneReason(t *testing.T) {
 		}
 	}
 }
+
+// TestGuardWatchesAnotherPlace: nobody is ended for it, as no writer of ralph's fills it.
+func TestGuardWatchesAnotherPlace(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 16*mib)
+	s.guard.Also = "/elsewhere"
+	little := atomic.Bool{}
+	s.guard.Room = func(place string) (Room, error) {
+		if place == "/elsewhere" && little.Load() {
+			return Room{Bytes: 15 * mib}, nil
+		}
+		return *s.room.Load(), nil
+	}
+	r := s.add(0)
+	fill(t, r.dir+"/f", 8*mib)
+	if s.look() || s.guard.Short() != nil {
+		t.Fatal("short with much room")
+	}
+	little.Store(true)
+	if short := s.guard.Short(); !s.look() || short == nil || short.Place != "/elsewhere" {
+		t.Errorf("with little: %v", short)
+	}
+	s.wantEnded(0, r)
+	s.free(15 * mib)
+	if short := s.guard.Short(); short == nil || short.Place != s.guard.Place {
+		t.Errorf("with little in both: %v", short)
+	}
+	s.guard.Floor = 0
+	if short := s.guard.Short(); short != nil {
+		t.Errorf("without a floor: %v", short)
+	}
+}

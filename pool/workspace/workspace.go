@@ -254,11 +254,7 @@ func (w *Workspace) Starved(err error) bool {
 	if importer.Starved(err) {
 		return true
 	}
-	if !git.Failed(err) || w.c.Disk == nil {
-		return false
-	}
-	repo := &disk.Guard{Place: w.c.Repo.Dir(), Floor: w.c.Disk.Floor, Room: w.c.Disk.Room}
-	return w.c.Disk.Short() != nil || repo.Short() != nil
+	return git.Failed(err) && w.c.Disk != nil && w.c.Disk.Short() != nil
 }
 
 // count looks at the commits since start in the user's checkout.

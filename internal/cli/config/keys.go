@@ -252,7 +252,7 @@ func groups() []group {
 			{Name: "layer-max-mb", Kind: Int, Default: 4096, Guard: Above, Bound: true, Use: toMerge,
 				Help: "disk in MiB for what setup has fetched and built on the base, with which runs start, and as much for checkouts that they share; 0: none"},
 			{Name: "min-free-mb", Kind: Int, Default: 1024, Guard: Below, Bound: true, Use: toMerge,
-				Help: "free disk space in MiB below which the run that takes most is ended, and none is started; 0: no floor"},
+				Help: "free disk space in MiB, for state-dir and for the git folder, below which the run that takes most is ended, and none is started; 0: no floor"},
 			{Name: "keep-runs", Kind: Int, Default: 20, Min: 1, Guard: Below, Bound: true, Use: toMerge, Help: "runs of an issue whose logs are kept"},
 			{Name: "traces", Default: "off", Choices: []string{"off", "otlp"}, Guard: Own, Use: toWork | toRun,
 				Help: "otlp: send OpenTelemetry traces of runs to the collector that the standard variables OTEL_* name"},

@@ -31,22 +31,29 @@ func (d *doctor) journal(ctx context.Context, p *compose.Parts) {
 
 // disk looks whether a sweep would start anything. Twice the floor is little to work with.
 func (d *doctor) disk(p *compose.Parts) {
-	room, err := disk.RoomAt(p.State)
+	d.room(p, "worktrees", p.State, "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb")
+	if common := p.Repo.Git().Common(); !disk.Same(p.State, common) {
+		d.room(p, "commits", common, "free some, or choose less to be kept free: --min-free-mb")
+	}
+}
+
+func (d *doctor) room(p *compose.Parts, what, place, fix string) {
+	room, err := disk.RoomAt(place)
 	if err != nil {
 		d.warn("disk", err.Error(), "")
 		return
 	}
-	guard := disk.Guard{Place: p.State, Floor: compose.MinFree(p.Config)}
-	twice := disk.Guard{Place: p.State, Floor: 2 * compose.MinFree(p.Config)}
-	text := fmt.Sprintf("%s free for worktrees in %s, %d MiB of them kept free (min-free-mb)", disk.Size(room.Bytes), p.State, p.MinFreeMB)
-	const fix = "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb"
+	guard := disk.Guard{Place: place, Floor: compose.MinFree(p.Config)}
+	twice := disk.Guard{Place: place, Floor: 2 * compose.MinFree(p.Config)}
+	free := fmt.Sprintf("%s free for %s in %s", disk.Size(room.Bytes), what, place)
+	text := fmt.Sprintf("%s, %d MiB of them kept free (min-free-mb)", free, p.MinFreeMB)
 	switch {
 	case guard.Short() != nil:
 		d.fail("disk", guard.Short().Error(), fix)
 	case twice.Short() != nil:
 		d.warn("disk", text, fix)
 	case p.MinFreeMB == 0:
-		d.warn("disk", disk.Size(room.Bytes)+" free for worktrees in "+p.State+", and nothing keeps a run from filling it (min-free-mb is 0)", "--min-free-mb 1024")
+		d.warn("disk", free+", and nothing keeps a run from filling it (min-free-mb is 0)", "--min-free-mb 1024")
 	default:
 		d.ok("disk", text)
 	}

@@ -107,7 +107,7 @@ func For(err error) string {
 		return "check a branch out with: git switch BRANCH"
 	}
 	if _, short := errors.AsType[*disk.ShortError](err); short {
-		return "free some space, choose another disk with state-dir, or lower min-free-mb"
+		return "free some space there, or lower min-free-mb; state-dir chooses another disk for the state folder"
 	}
 	var failure *agents.Failure
 	if away, ok := errors.AsType[*report.UnavailableError](err); ok {

@@ -98,8 +98,8 @@ type Config struct {
 	// Ending gets the last event of each run before the run is stored as ended, from many goroutines. The run waits for it. If this
 	// process dies in between, the next one calls it again. Default: none.
 	Ending func(journal.Event)
-	// MinFree are the bytes that must stay free on the disk of the state folder: the run that fills it is ended. 0 or less: no
-	// limit. A pool sets its own.
+	// MinFree are the bytes that must stay free on the disk of the state folder, where the run that fills it is ended, and on that
+	// of git's folder. 0 or less: no limit. A pool sets its own.
 	MinFree int64
 	Log     *slog.Logger
 }
