@@ -1,9 +1,11 @@
 package pool_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -114,4 +116,63 @@ func outage(t *testing.T, call int, err error, forever bool) (kind string) {
 	}
 	f.clean()
 	return kind
+}
+
+// unread is a tracker whose issues cannot be read while there is an error.
+type unread struct {
+	tracker.Tracker
+	err atomic.Pointer[error]
+}
+
+func (u *unread) Unwrap() tracker.Tracker { return u.Tracker }
+
+func (u *unread) Get(ctx context.Context, key string) (tracker.Issue, error) {
+	if err := u.err.Load(); err != nil {
+		return tracker.Issue{}, *err
+	}
+	return u.Tracker.Get(ctx, key)
+}
+
+// TestNothingIsPublishedUnseen: what may have been closed meanwhile waits while the tracker is away. A file that cannot be read keeps nothing
+// back.
+func TestNothingIsPublishedUnseen(t *testing.T) {
+	t.Parallel()
+	for _, how := range []journal.Publish{journal.PublishBranch, journal.PublishMerge} {
+		for why, c := range map[string]struct {
+			err   error
+			waits bool
+		}{
+			"away":    {&tracker.UnavailableError{Err: errors.New("rate limit")}, true},
+			"refused": {&tracker.RefusedError{Err: errors.New("401")}, true},
+			"a file":  {errors.New("permission denied"), false},
+		} {
+			t.Run(string(how)+" "+why, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, commits)
+				remote := f.withRemote()
+				blind := &unread{Tracker: f.Config.Run.Tracker}
+				f.Config.Run.Publish, f.Config.Run.Tracker = how, blind
+				f.issue("a")
+				f.onStage(journal.StageVerify, func(journal.Record) { blind.err.Store(&c.err) })
+				refs := func() string {
+					return f.git(remote, "for-each-ref", "refs/heads") + f.git(f.repo, "for-each-ref", "refs/heads/"+f.git(f.repo, "branch", "--show-current"))
+				}
+				before := refs()
+				s := f.sweep(t.Context())
+				if r := f.only(s); (r.Published == "") != c.waits || r.Ended.IsZero() != c.waits || errors.Is(s.Unavailable, c.err) != c.waits {
+					t.Errorf("%+v: %v", r.State, s.Unavailable)
+				}
+				if (refs() == before) != c.waits {
+					t.Errorf("before: %s\nnow: %s", before, refs())
+				}
+				f.onStage(journal.StageVerify, func(journal.Record) {})
+				blind.err.Store(nil)
+				f.sweep(t.Context())
+				if runs := f.runs("a"); len(runs) != 1 || runs[0].Published == "" || runs[0].Verdict.Outcome != journal.Succeeded || refs() == before {
+					t.Errorf("afterwards: %+v", runs)
+				}
+				f.clean()
+			})
+		}
+	}
 }

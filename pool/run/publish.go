@@ -78,12 +78,18 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 		if s.Published != "" || !x.publishable(s) {
 			return s, nil
 		}
-		if x.killed || x.outward(s) && !x.mayPublish(ctx) || !x.wanted(ctx) {
+		if x.killed || x.outward(s) && !x.mayPublish(ctx) {
+			return x.cut(ctx, s, journal.StagePublish), nil
+		}
+		err := x.readIssue(ctx)
+		if x.stop.Is(journal.StopSuperseded) {
 			return x.cut(ctx, s, journal.StagePublish), nil
 		}
 		s.Facts.Outdated = s.Facts.Edited || x.edited.Load()
 		outward := x.outward(s)
-		err := x.prove(ctx, &s, outward)
+		if !outward || !publish.Unreachable(err) {
+			err = x.prove(ctx, &s, outward)
+		}
 		if err == nil && !outward {
 			return s, nil
 		}
@@ -136,12 +142,6 @@ func (x *execution) prove(ctx context.Context, s *journal.State, outward bool) e
 		*s = x.warn(*s, err)
 	}
 	return nil
-}
-
-// wanted reads the issue again before anything is published for it.
-func (x *execution) wanted(ctx context.Context) bool {
-	x.reconcile(ctx)
-	return !x.stop.Is(journal.StopSuperseded)
 }
 
 func (x *execution) publishOnce(ctx context.Context, s *journal.State) (err error) {

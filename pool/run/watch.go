@@ -110,17 +110,24 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 	}
 }
 
-// reconcile stops the run when its issue was closed, unlabelled or blocked. An issue that cannot be read changes nothing.
+// reconcile reads the issue during a run. One that cannot be read changes nothing.
 func (x *execution) reconcile(ctx context.Context) {
+	if err := x.readIssue(ctx); err != nil {
+		x.log.Debug("issue not refreshed", "error", err)
+	}
+}
+
+// readIssue stops the run when its issue was closed, unlabelled or blocked.
+func (x *execution) readIssue(ctx context.Context) error {
 	if x.run.Kind != journal.KindIssue || x.task.Unfit == nil {
-		return
+		return nil
 	}
 	issue, err := x.c.Tracker.Get(ctx, x.run.Key)
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
 		x.stop.Stop(halt.Superseded(tracker.Unfit{Code: tracker.UnfitGone}))
 	case err != nil:
-		x.log.Debug("issue not refreshed", "error", err)
+		return err
 	default:
 		if x.task.Edited != nil && x.task.Edited(issue) {
 			x.edited.Store(true)
@@ -129,6 +136,7 @@ func (x *execution) reconcile(ctx context.Context) {
 			x.stop.Stop(halt.Superseded(why))
 		}
 	}
+	return nil
 }
 
 // do does a stage. Those in which the agent works end with Urgent.
