@@ -126,6 +126,10 @@ func nextHere(h Hints, r journal.Record) string {
 	case v.Final && v.Reason.Code == journal.ReasonConflict:
 		return fmt.Sprintf("solve the conflict after %s; then %s and %s.", tracker.Code(GitCommand("rebase", r.Base)+" "+git.Quote(r.Branch)),
 			tracker.Code(GitCommand("switch", r.Base)), typed(h.Merge, key, "merge the branch"))
+	case v.Final && v.Reason.Code == journal.ReasonPublish && r.Settings.Publish == journal.PublishMerge:
+		return fmt.Sprintf("fix what is in the way; then %s.", typed(h.Merge, key, "merge the branch"))
+	case v.Final && v.Reason.Code == journal.ReasonPublish:
+		return publishAgain(again)
 	case v.Final:
 		return fmt.Sprintf("find out why%s, then %s; it continues from the commits so far.", with(h.Show, key), again)
 	case v.RetryAt.IsZero():
@@ -157,7 +161,7 @@ func nextThere(s Steps, r journal.Record) string {
 		return fmt.Sprintf("%s to spend the same budget once more; the work so far is kept.", again)
 	}
 	if v.Reason.Code == journal.ReasonPublish {
-		return fmt.Sprintf("fix what is in the way; then %s. The agent does not run again for it, unless the issue has changed.", again)
+		return publishAgain(again)
 	}
 	if v.Outcome == journal.Interrupted {
 		return fmt.Sprintf("%s. Somebody who works on machine %s has to find out why; then %s.", died(r), tracker.QuoteLine(r.Host, line), again)
@@ -170,6 +174,10 @@ func nextThere(s Steps, r journal.Record) string {
 		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s; then %s. The work so far is kept.", tracker.Code(r.Base), again)
 	}
 	return fmt.Sprintf("%s to have it tried again from the commits so far. A comment of somebody with write permission reaches the agent.", again)
+}
+
+func publishAgain(again string) string {
+	return fmt.Sprintf("fix what is in the way; then %s. The agent does not run again for it, unless the issue has changed.", again)
 }
 
 // unstarted reports that the run failed before its agent was started.

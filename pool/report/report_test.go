@@ -53,6 +53,14 @@ func TestNext(t *testing.T) {
 			journal.Verdict{Outcome: journal.Failed, Final: true, Reason: journal.Reason{Code: journal.ReasonConflict}}, "", journal.Request{},
 			"solve the conflict after `git rebase main ralph/a`; then `git switch main` and `ralph merge a`.",
 		},
+		{
+			journal.Verdict{Outcome: journal.Failed, Final: true, Reason: journal.Reason{Code: journal.ReasonPublish}}, journal.PublishMerge, journal.Request{},
+			"fix what is in the way; then `ralph merge a`.",
+		},
+		{
+			journal.Verdict{Outcome: journal.Failed, Final: true, Reason: journal.Reason{Code: journal.ReasonPublish}}, journal.PublishBranch, journal.Request{},
+			"fix what is in the way; then `ralph work a`. The agent does not run again for it, unless the issue has changed.",
+		},
 		{journal.Verdict{Outcome: journal.GateFailed, RetryAt: at}, "", journal.Request{}, "nothing; the first sweep that begins after 2026-01-02T03:04:05Z tries it again."},
 		{journal.Verdict{Outcome: journal.Failed}, "", journal.Request{}, "nothing; the next sweep tries again."},
 	} {

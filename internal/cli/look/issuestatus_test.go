@@ -44,10 +44,11 @@ func TestNextSteps(t *testing.T) {
 		{journal.Failed, journal.ReasonConflict, "conflict in x by hand: id; to solve it by hand: git -C /r rebase main x", []string{
 			"git rebase main 'ralph/a;x'", "git switch main", "ralph merge a",
 		}},
+		{journal.Failed, journal.ReasonPublish, "a.txt is not committed", []string{"ralph merge a"}},
 		{journal.GateFailed, "", "", []string{"ralph logs a", "ralph work a"}},
 	} {
 		r := journal.Record{Run: journal.Run{Key: "a", Kind: journal.KindIssue, Base: "main"}}
-		r.Verdict.Outcome, r.Verdict.Reason = c.outcome, journal.Reason{Code: c.code, Detail: c.detail}
+		r.Verdict.Outcome, r.Verdict.Reason, r.Settings.Publish = c.outcome, journal.Reason{Code: c.code, Detail: c.detail}, journal.PublishMerge
 		got := nextSteps(RunState{r, string(c.outcome)}, worktree.Branch{Name: "ralph/a;x", Tip: "1234"}, tracker.Issue{Open: true})
 		if want := append([]string{"ralph diff a"}, c.want...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", c.outcome, got, want)

@@ -215,6 +215,8 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 	case why.Code == journal.ReasonPolicy: // whose detail names files of the agent's: nothing to type
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+"  # if this is right",
 			"ralph retry --fresh "+s.Key+"  # if not, with a word in the issue on what to leave alone")
+	case why.Code == journal.ReasonPublish && s.Kind == journal.KindIssue && s.Settings.Publish == journal.PublishMerge:
+		return append(next, "ralph merge "+s.Key)
 	case why.Code == journal.ReasonConflict && s.Kind == journal.KindIssue && b.Name != "":
 		return append(next, report.GitCommand("rebase", s.Base)+" "+git.Quote(b.Name), // which leaves you on that branch
 			report.GitCommand("switch", s.Base), "ralph merge "+s.Key)
