@@ -356,3 +356,30 @@ func TestRecoverTellsWhatWasCutOff(t *testing.T) {
 	}
 	f.clean()
 }
+
+// TestFailedRecoveryIsSaidOnce: the claim of a run that could not be recovered is no other run to follow.
+func TestFailedRecoveryIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string][]string{"all": nil, "named": {"a"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.issue("a")
+			f.Config.Run.Publish = journal.PublishMerge
+			f.write("a.txt", "not committed")
+			if r := f.one(); !r.Ended.IsZero() {
+				t.Fatalf("%+v", r.Verdict)
+			}
+			dir := f.runs("a")[0].Dir
+			if err := os.Rename(dir, dir+".away"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(dir, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if s := f.sweep(t.Context(), keys...); len(s.Runs)+len(s.Skipped) > 0 || len(s.Broken) != 1 || !strings.HasPrefix(s.Broken[0].Skip.Detail, "recover: ") {
+				t.Errorf("runs %+v, skipped %+v, broken %+v", s.Runs, s.Skipped, s.Broken)
+			}
+		})
+	}
+}

@@ -157,7 +157,9 @@ func (s *sweep) run(ctx context.Context) error {
 	}
 	s.runs.Wait() // all have handed over their results, and free their slots
 	for _, w := range s.waiting {
-		if !s.tried[w.Issue.Key] {
+		broken := func(b backlog.Skipped) bool { return b.Issue.Key == w.Issue.Key }
+		unrecovered := w.Skip.Code == journal.SkipClaimed && slices.ContainsFunc(s.summary.Broken, broken)
+		if !s.tried[w.Issue.Key] && !unrecovered { // whose claim is left for the next sweep
 			s.summary.Skipped = append(s.summary.Skipped, w)
 		}
 	}
