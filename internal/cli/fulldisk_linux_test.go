@@ -46,7 +46,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 		"--sandbox=none", "--agent-command=" + filler, "--gate=true", "--commit-author=A <a@b.c>",
 		"--state-dir=" + m.smallDisk(t, "size=12m") + "/state",
 	}
-	const want = "the disk of ROOT/small is full; `ralph clean` frees what ended runs have left, and with min-free-mb runs end before a disk is full\n"
+	const want = "the disk of ROOT/small is full; free some there by hand, then `ralph clean` frees what ended runs have left; with min-free-mb runs end before a disk is full\n"
 	noFloor := func(h *compose.Host) { h.Env = append(h.Env, "RALPH_MIN_FREE_MB=0") }
 	got := m.run(t, noFloor, append([]string{"work"}, args...)...)
 	if got.status != exit.Parked || strings.Count(got.stderr, want) != 1 || strings.Count(got.stderr, "journal not written") > 1 || strings.Contains(got.stderr, "{") {
