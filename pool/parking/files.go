@@ -9,9 +9,9 @@ const ownFiles, runFiles = 64, 32
 // process and open no connection.
 func Files(parallel int) int { return ownFiles + runFiles*parallel }
 
-// Fits is how many issues can be worked at the same time with this many open files; at least 1.
+// Fits is how many issues can be worked at the same time with this many open files.
 func Fits(files uint64) int {
-	return max(1, (int(min(files, math.MaxInt32))-ownFiles)/runFiles)
+	return max(0, (int(min(files, math.MaxInt32))-ownFiles)/runFiles)
 }
 
 // Processes and threads that ralph starts itself at the least, beyond those that it has at its start: for itself, and for each run.

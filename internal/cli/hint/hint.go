@@ -113,7 +113,7 @@ func For(err error) string {
 	if away, ok := errors.AsType[*report.UnavailableError](err); ok {
 		failure = away.Failure
 	}
-	return cmp.Or(Sandbox(err), Identity(err), Failure(failure), FullDisk(err.Error(), ""), unwritable(err))
+	return cmp.Or(Sandbox(err), Identity(err), Failure(failure), FullDisk(err.Error(), ""), unwritable(err), exhausted(err))
 }
 
 // Identity is the command that fixes a missing name or key.

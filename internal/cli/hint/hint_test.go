@@ -118,3 +118,24 @@ func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 		t.Errorf("where nothing was refused: %q", got)
 	}
 }
+
+// TestLimitsOfProcesses: which limit a process of ralph's has met.
+func TestLimitsOfProcesses(t *testing.T) {
+	t.Parallel()
+	fork := &fs.PathError{Op: "fork/exec", Path: "/proc/self/exe", Err: unix.EAGAIN}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("could not start git: %w", unix.EMFILE), "allow more open files (ulimit -n shows how many)"},
+		{fmt.Errorf("open: %w", fork), "your user may start no more processes: end some, or allow more of them (ulimit -u shows how many)"},
+		{fmt.Errorf("read: %w", unix.EAGAIN), ""},
+	} {
+		if got := For(c.err); got != c.want {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
+	}
+	if got := SandboxLine("native", fork); !strings.HasSuffix(got, "(ulimit -u shows how many)") {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,6 +1,7 @@
 package hint
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -56,7 +57,7 @@ func SandboxLine(name string, err error) string { return name + ": " + SandboxWh
 // SandboxWhy says in one line why a sandbox does not work, and what helps.
 func SandboxWhy(name string, err error) string {
 	why := strings.TrimPrefix(strings.TrimSpace(err.Error()), "open sandbox "+name+": ")
-	if fix := Sandbox(err); fix != "" {
+	if fix := cmp.Or(Sandbox(err), exhausted(err)); fix != "" {
 		why += "; " + fix
 	}
 	return strings.ReplaceAll(why, "\n", "; ")

@@ -25,3 +25,15 @@ func unwritable(err error) string {
 	}
 	return ""
 }
+
+// exhausted is what to do where a process of ralph's has met a limit of the system; empty: the error is about something else.
+func exhausted(err error) string {
+	at, ok := errors.AsType[*fs.PathError](err)
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		return "allow more open files (ulimit -n shows how many)"
+	case ok && at.Op == "fork/exec" && errors.Is(err, unix.EAGAIN):
+		return "your user may start no more processes: end some, or allow more of them (ulimit -u shows how many)"
+	}
+	return ""
+}

@@ -86,3 +86,27 @@ func TestAgentInTheCheckoutIsNotInContainers(t *testing.T) {
 		}
 	}
 }
+
+// TestEnoughFiles: fewer workers are proposed only where that helps.
+func TestEnoughFiles(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		parallel int
+		limit    uint64
+		want     string
+	}{
+		{4, 192, ""},
+		{1, 96, ""},
+		{4, 191, "--parallel 4 needs 192 open files and 191 are allowed; use --parallel 3, or allow more with: ulimit -Hn 193"},
+		{4, 64, "--parallel 4 needs 192 open files and 64 are allowed; allow more with: ulimit -Hn 193"},
+		{1, 20, "--parallel 1 needs 96 open files and 20 are allowed; allow more with: ulimit -Hn 97"},
+	} {
+		got := ""
+		if err := enoughFiles(c.parallel, c.limit); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%d with %d: %q, want %q", c.parallel, c.limit, got, c.want)
+		}
+	}
+}

@@ -256,15 +256,27 @@ func Enough(parallel int) error {
 	if err != nil {
 		return err
 	}
-	if parallel > parking.Fits(limit) {
-		return exit.Usagef("--parallel %d needs %d open files and %d are allowed; use --parallel %d, or allow more with: ulimit -Hn %d",
-			parallel, parking.Files(parallel), limit, parking.Fits(limit), parking.Files(parallel)+1)
+	if err := enoughFiles(parallel, limit); err != nil {
+		return err
 	}
 	if free, limited := cgroup.Free(); limited && free < parking.Processes(parallel) {
 		return exit.Usagef("--parallel %d needs %d more processes and threads at least, and the control group allows %d; allow more (pids.max; TasksMax= of "+
 			"a systemd unit, --pids-limit of a container), or use a lower --parallel", parallel, parking.Processes(parallel), free)
 	}
 	return nil
+}
+
+func enoughFiles(parallel int, limit uint64) error {
+	fit := parking.Fits(limit)
+	if parallel <= fit {
+		return nil
+	}
+	fewer := ""
+	if fit > 0 {
+		fewer = fmt.Sprintf("use --parallel %d, or ", fit)
+	}
+	return exit.Usagef("--parallel %d needs %d open files and %d are allowed; %sallow more with: ulimit -Hn %d",
+		parallel, parking.Files(parallel), limit, fewer, parking.Files(parallel)+1)
 }
 
 // onlyKey is the key of the only run.
