@@ -174,8 +174,8 @@ func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.Hi
 	return nil
 }
 
-// refused ends an attempt that was not admitted or got no claim.
-func (a *attempt) refused(ctx context.Context, err error) Result {
+// refused ends an attempt that was not admitted or got no claim. all: it would be so with every issue.
+func (a *attempt) refused(ctx context.Context, err error, all bool) Result {
 	if capped := admission.Skip(err); capped != nil {
 		return a.skipped(*capped)
 	}
@@ -190,7 +190,7 @@ func (a *attempt) refused(ctx context.Context, err error) Result {
 		return a.skipped(journal.Skip{Code: journal.SkipStopped})
 	}
 	r := a.broken(errors.Join(err, forgotten))
-	if disk.Unwritable(err) { // no other issue can be claimed either
+	if all || disk.Unwritable(err) {
 		r.Unavailable = err
 	}
 	return r

@@ -296,11 +296,11 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 // begin claims the issue and freezes it. Where it has not begun, the result says why not.
 func (a *attempt) begin(hard context.Context) (not Result, begun bool) {
 	err := a.w.runner.Admission().Admit(hard, &a.rec)
-	if err == nil {
-		a.claim, err = a.w.taker.Take(hard, a.rec)
-	}
 	if err != nil {
-		return a.refused(hard, err), false
+		return a.refused(hard, err, true), false
+	}
+	if a.claim, err = a.w.taker.Take(hard, a.rec); err != nil {
+		return a.refused(hard, err, false), false
 	}
 	skip, err := a.freeze(a.soft, hard)
 	if err != nil && a.soft.Err() != nil {
