@@ -244,7 +244,7 @@ func TestUnborn(t *testing.T) {
 	f.sh("", "git", "init", "-q", "-b", "main", f.dir)
 	f.open(Options{})
 	_, err := f.repo.Base(context.Background(), "")
-	want := "repository has no commits yet; make the first with: git commit --allow-empty -m init"
+	want := fmt.Sprintf("repository %s has no commits yet; make the first with: git -C %[1]s commit --allow-empty -m init", f.dir)
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

@@ -69,13 +69,13 @@ func TestNothingToStartFrom(t *testing.T) {
 	}
 	for _, args := range commands {
 		got := m.run(t, nil, args...)
-		if got.status != exit.Usage || !strings.Contains(got.stderr, "repository has no commits yet; make the first with") {
+		if got.status != exit.Usage || !strings.Contains(got.stderr, "repository ROOT/repo has no commits yet; make the first with: git -C ROOT/repo commit") {
 			t.Errorf("no commit, %v: %+v", args, got)
 		}
 	}
-	for _, args := range append(commands, []string{"init", "--agent=codex", "--sandbox=none"}) {
+	for _, args := range append(commands, []string{"init", "--agent=codex", "--sandbox=none"}, []string{"doctor"}) {
 		got := m.run(t, func(h *compose.Host) { h.Dir = m.home }, args...)
-		if got.status != exit.Usage || !strings.Contains(got.stderr, "is not in a git repository; make one with") {
+		if got.status != exit.Usage || !strings.Contains(got.stdout+got.stderr, "is not in a git repository; make one with") {
 			t.Errorf("no repository, %v: %+v", args, got)
 		}
 	}

@@ -51,7 +51,10 @@ func Run(ctx context.Context, args []string, h compose.Host) int {
 	defer cancel()
 	root := newRoot(a, args...)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := error(exit.Usagef("unknown command \"\"; `ralph help` lists the commands")) // cobra drops an empty one
+	if len(args) == 0 || args[0] != "" {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		err = a.UI.Failed()
 	}

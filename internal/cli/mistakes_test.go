@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -173,5 +174,41 @@ func TestRunIsOn(t *testing.T) {
 		if got := m.run(t, nil, strings.Fields(line)...); got.status != exit.Incomplete || !strings.Contains(got.stdout+got.stderr, want) {
 			t.Errorf("%s: %+v", line, got)
 		}
+	}
+}
+
+// TestRelativeHome: a HOME that is set, and of no use, is not called unset.
+func TestRelativeHome(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "HOME=home") }, "status")
+	if got.status != exit.Failed || !strings.Contains(got.stderr, "no place for ralph's state: HOME is no absolute path; set it or XDG_STATE_HOME") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestPromptOfNoIssue: the key is said as it was typed.
+func TestPromptOfNoIssue(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+	m.commit(t)
+	for _, key := range []string{"", "../x"} {
+		got := m.run(t, nil, "prompt", "--agent-command=true", key)
+		if want := fmt.Sprintf("no issue %q in the backlog", key); got.status != exit.Usage || !strings.Contains(got.stderr, want) {
+			t.Errorf("%q: %+v", key, got)
+		}
+	}
+}
+
+// TestServeWithoutItsFile says how the file comes to be.
+func TestServeWithoutItsFile(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	got := m.run(t, nil, "serve", "nosuch.yaml")
+	const want = "ROOT/repo/nosuch.yaml: no such file; begin it with: ralph projects add --config ROOT/repo/nosuch.yaml REPO\n"
+	if got.status != exit.Usage || !strings.HasSuffix(got.stderr, want) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -299,7 +299,7 @@ func TestServeRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"nowhere.yaml"}, "nowhere.yaml: cannot be read"},
+		{[]string{"nowhere.yaml"}, "nowhere.yaml: no such file"},
 		{[]string{write("empty.yaml", "")}, "names no project"},
 		{[]string{write("list.yaml", "- a\n")}, "the file must hold"},
 		{[]string{write("key.yaml", "paralel: 3\nprojects: [{repo: a}]\n")}, `key.yaml:1: unknown key "paralel"; did you mean parallel?`},

@@ -179,7 +179,7 @@ func (a *App) StateDir(c config.Config) (string, error) {
 	if dir := a.stateHome(); dir != "" {
 		return dir, nil
 	}
-	return "", fmt.Errorf("no place for ralph's state: HOME is not set; set it or XDG_STATE_HOME, or give --state-dir")
+	return "", fmt.Errorf("no place for ralph's state: HOME is no absolute path; set it or XDG_STATE_HOME, or give --state-dir")
 }
 
 // stateHome is the usual place of ralph's state, whatever the configuration says; empty when there is no home.
@@ -198,7 +198,7 @@ func (a *App) stateHome() string {
 func (a *App) TrustStore() (trust.Store, error) {
 	state := a.stateHome()
 	if state == "" {
-		return trust.Store{}, exit.Usagef("no place for what you accept: HOME is not set; set it or XDG_STATE_HOME, or RALPH_TRUST to a hash")
+		return trust.Store{}, exit.Usagef("no place for what you accept: HOME is no absolute path; set it or XDG_STATE_HOME, or RALPH_TRUST to a hash")
 	}
 	return trust.Store{Dir: filepath.Join(state, "trust")}, nil
 }

@@ -57,6 +57,7 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 		for line := range strings.Lines(err.Error()) { // one for each wrong key
 			d.fail("repository", strings.TrimSpace(line), fix)
 		}
+		d.status = exit.ProblemOf(cmd.Context(), cmd.Root(), err).Status // as of other commands
 		return d.tell()
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
@@ -83,6 +84,7 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 type doctor struct {
 	app       *compose.App
 	findings  []tracker.Finding
+	status    int  // where a check fails; 0: exit.Failed
 	tokenless bool // that the forge's token is missing has been said
 }
 
@@ -117,7 +119,7 @@ func (d *doctor) tell() error {
 		}
 	}
 	if failed > 0 {
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s", screen.Plural(failed, "check")+" failed")}
+		return &exit.Error{Status: cmp.Or(d.status, exit.Failed), Err: fmt.Errorf("%s", screen.Plural(failed, "check")+" failed")}
 	}
 	return nil
 }

@@ -122,6 +122,16 @@ func AtMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
+// AtMostOneName refuses a second argument, and an empty one.
+func AtMostOneName(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && args[0] == "" {
+			return Usagef("the %s of %s is empty; name one, or leave it out", what, cmd.CommandPath())
+		}
+		return AtMostOne(what)(cmd, args)
+	}
+}
+
 // OneIssue asks for the key of one issue.
 func OneIssue(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {

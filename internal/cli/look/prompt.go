@@ -38,9 +38,13 @@ func printPrompt(ctx context.Context, a *compose.App, p *compose.Parts, key stri
 	if err != nil {
 		return err
 	}
-	text, err := worker.Prompt(ctx, p.Key(ctx, key))
+	issue, err := p.Issue(ctx, key)
 	if err != nil {
-		return exit.Classified(p.Nearest(ctx, err))
+		return err
+	}
+	text, err := worker.Prompt(ctx, issue.Key)
+	if err != nil {
+		return exit.Classified(err)
 	}
 	_, err = a.UI.Out.Write([]byte(text))
 	return err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -32,6 +33,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/web"
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 const serveLong = `Work the backlogs of one or many projects for as long as the process runs, and serve a dashboard, an HTTP API and metrics.
@@ -52,7 +54,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a dashboard", Long: serveLong, Example: serveExample,
 		Annotations: compose.Marks(compose.Serves),
-		GroupID:     compose.GroupWork, Args: exit.AtMostOne("CONFIG"),
+		GroupID:     compose.GroupWork, Args: exit.AtMostOneName("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := &serving{App: a, cmd: cmd, serveOptions: o, views: map[string]*progress.View{}}
 			if len(args) > 0 {
@@ -117,6 +119,9 @@ func (s *serving) orProjects(err error) error {
 func (s *serving) run() error {
 	if s.Repo != "" && s.file != "" {
 		return exit.Usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
+	}
+	if _, err := os.Stat(s.file); s.file != "" && errors.Is(err, fs.ErrNotExist) {
+		return exit.Usagef("%s: no such file; begin it with: ralph projects add --config %s REPO", s.file, git.Quote(s.file))
 	}
 	top := ""
 	if s.file == "" { // a bad configuration of the only project ends the command, at its start

@@ -31,7 +31,7 @@ func NewTop(a *compose.App) *cobra.Command {
 		Use: "top [ADDRESS]", Short: "Watch what is being worked", Long: topLong,
 		Example:     "  ralph top\n  ralph top unix:/run/ralph/api.sock\n  ralph top --plain >> runs.log",
 		Annotations: compose.Marks(compose.Looks),
-		GroupID:     compose.GroupLook, Args: exit.AtMostOne("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
+		GroupID:     compose.GroupLook, Args: exit.AtMostOneName("ADDRESS"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.App, t.cmd, t.views = a, cmd, map[string]*progress.View{}
 			if len(args) > 0 {
