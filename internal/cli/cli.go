@@ -51,7 +51,7 @@ func Run(ctx context.Context, args []string, h compose.Host) int {
 	defer cancel()
 	root := newRoot(a, args...)
 	root.SetArgs(args)
-	err := error(exit.Usagef("unknown command \"\"; `ralph help` lists the commands")) // cobra drops an empty one
+	err := exit.Usagef("unknown command \"\"; `ralph help` lists the commands") // cobra drops an empty one
 	if len(args) == 0 || args[0] != "" {
 		err = root.ExecuteContext(ctx)
 	}

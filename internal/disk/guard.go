@@ -122,14 +122,12 @@ func (g *Guard) Short() *ShortError {
 
 // also looks at the other place, and returns the time until the next look.
 func (g *Guard) also() (*ShortError, time.Duration) {
-	if g.Also == "" {
-		return nil, longestPause
+	if g.Also != "" {
+		if r, err := g.room(g.Also); err == nil {
+			return short(g.Also, r, g.Floor), untilShort(r, g.Floor)
+		}
 	}
-	r, err := g.room(g.Also)
-	if err != nil {
-		return nil, longestPause
-	}
-	return short(g.Also, r, g.Floor), untilShort(r, g.Floor)
+	return nil, longestPause
 }
 
 func (g *Guard) room(place string) (Room, error) {
