@@ -126,7 +126,11 @@ func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]b
 func (t *Tracker) replace(root *os.Root, name string, info fs.FileInfo, old, next []byte) (err error) {
 	temp := tempPrefix + rand.Text() + tempSuffix
 	if err := writeTemp(root, temp, info, next); err != nil {
-		return errors.Join(err, ignoreMissing(root.Remove(temp)))
+		_ = root.Remove(temp)
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			return at.Err // nobody knows the path
+		}
+		return err
 	}
 	defer func() { err = errors.Join(err, ignoreMissing(root.Remove(temp))) }()
 	if now, _, err := readFile(root, name); err != nil || !bytes.Equal(now, old) {

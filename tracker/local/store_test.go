@@ -166,6 +166,28 @@ func TestUpdateKeepsModeAndCleansUp(t *testing.T) {
 	}
 }
 
+// A person who reads that a file could not be written has never seen its temporary name.
+func TestFailedWriteNamesNoTemporaryFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a.md", "x")
+	tr := open(t, dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := root.Stat("a.md")
+	if err == nil {
+		err = root.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.replace(root, "a.md", info, []byte("x"), []byte("y")); !errors.Is(err, os.ErrClosed) || strings.ContainsAny(err.Error(), ".\n") {
+		t.Errorf("replace = %v", err)
+	}
+}
+
 // Several trackers, as in several processes, share one folder through the lock file.
 func TestSharedFolder(t *testing.T) {
 	t.Parallel()
