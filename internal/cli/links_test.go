@@ -31,7 +31,7 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if got := m.run(t, nil, "doctor"); got.status != exit.Failed || !strings.Contains(got.stdout, backlog) {
+	if got := m.run(t, nil, "doctor"); got.status != exit.Usage || !strings.Contains(got.stdout, backlog) {
 		t.Errorf("doctor: %+v", got)
 	}
 	if got := m.run(t, nil, "__completeNoDesc", "show", ""); strings.Contains(got.stdout, "one") {
