@@ -85,8 +85,6 @@ TEST_FLAGS = -vet=off -trimpath -shuffle=on -timeout 60m -exec 'env -u GOGC $(IN
 tests-packages tests-large: IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
 # A program with the race detector waits for a second before it exits, unless it is told not to.
 export GORACE ?= atexit_sleep_ms=0
-# One package more than there are processors fills the times in which others wait.
-AT_ONCE = $(shell expr 1 + $$(nproc 2>/dev/null || sysctl -n hw.ncpu))
 # Those that take longest go first, so that none of them is left alone at the end.
 LONGEST := ./sandboxes/container ./pool
 # These read text, or the code, and start no goroutine: the race detector would only make them ten times as slow. Packages that do
@@ -108,7 +106,7 @@ tests:
 
 .PHONY: tests-packages tests-disk tests-large tests-raced tests-e2e
 tests-packages:
-	CGO_ENABLED=1 $(GO_TEST) --packages "$(LONGEST) $$(go list ./... | grep -vE '$(UNRACED)|$(ONDISK)' | tr '\n' ' ')" -- -race -p $(AT_ONCE) -skip '^$(LARGE)$$' $(TEST_FLAGS)
+	CGO_ENABLED=1 $(GO_TEST) --packages "$(LONGEST) $$(go list ./... | grep -vE '$(UNRACED)|$(ONDISK)' | tr '\n' ' ')" -- -race -skip '^$(LARGE)$$' $(TEST_FLAGS)
 tests-disk:
 	CGO_ENABLED=1 $(GO_TEST) --packages "$$(go list ./... | grep -E '$(ONDISK)')" -- -race -skip '^$(LARGE)$$' $(TEST_FLAGS)
 tests-large:
