@@ -1,0 +1,214 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+
+	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
+)
+
+// lines is a log.
+type lines struct {
+	slog.Handler
+	got chan string
+}
+
+func (l lines) Handle(_ context.Context, r slog.Record) error {
+	l.got <- r.Message
+	return nil
+}
+
+// An outage of the database is one line when it begins, and one when it is over.
+func TestOutageIsTwoLines(t *testing.T) {
+	t.Parallel()
+	own, end, err := fleettest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	d, err := Open(t.Context(), own.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log := lines{slog.NewTextHandler(io.Discard, nil), make(chan string, 1000)}
+	f, err := Start(t.Context(), Config{Database: d, Work: true, TTL: time.Second, Log: slog.New(log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		if err := f.client.Queues().Add(queueOf(strconv.Itoa(n)), river.QueueConfig{MaxWorkers: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.exec(t.Context(), "CHECKPOINT"); err != nil { // a server for tests forgets in a crash what is younger
+		t.Fatal(err)
+	}
+	next := func(want string) {
+		t.Helper()
+		select {
+		case got := <-log.got:
+			if got != want {
+				t.Errorf("logged %q, want %q", got, want)
+			}
+		case <-time.After(time.Minute): // only a failing test takes that long
+			t.Fatalf("not logged: %s", want)
+		}
+	}
+	for range 2 {
+		if err := own.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next("the database is away; what is being worked goes on")
+		if err := f.Held(""); !errors.Is(err, ErrAway) {
+			t.Errorf("away: %v", err)
+		}
+		if err := own.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next("the database is back")
+		if err := f.Held(""); err != nil {
+			t.Errorf("back: %v", err)
+		}
+	}
+	f.Stop()
+	if len(log.got) > 0 {
+		t.Errorf("one more line: %s", <-log.got)
+	}
+}
+
+// Where the server is there again and refuses this machine, the log says that, too: it does not end by itself.
+func TestOutageThatIsRefused(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	o := outage{log: slog.New(slog.NewTextHandler(&out, nil))}
+	refused := fmt.Errorf("connect: %w", &pgconn.PgError{Code: "28P01", Message: "wrong password"})
+	for _, c := range []struct {
+		err   error
+		lines int
+	}{{errors.New("gone"), 1}, {errors.New("still gone"), 1}, {refused, 2}, {refused, 2}, {errors.New("gone"), 2}, {nil, 3}, {refused, 4}, {refused, 4}} {
+		if o.note(c.err); strings.Count(out.String(), "\n") != c.lines {
+			t.Errorf("%v: want %d lines:\n%s", c.err, c.lines, out.String())
+		}
+	}
+	if n := strings.Count(out.String(), "wrong password"); n != 2 {
+		t.Errorf("%d lines name the refusal:\n%s", n, out.String())
+	}
+}
+
+// A database that answers and takes no writes is away, too: a standby, or one that somebody has emptied.
+func TestDatabaseWithoutWritesIsAway(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ breaks, repairs string }{
+		{"ALTER DATABASE %s SET default_transaction_read_only = on", "SET default_transaction_read_only = off; ALTER DATABASE %s RESET ALL"},
+		{"ALTER TABLE ralph_machine RENAME TO away", "ALTER TABLE away RENAME TO ralph_machine"},
+	} {
+		d := migrated(t)
+		log := lines{slog.NewTextHandler(io.Discard, nil), make(chan string, 1000)}
+		f, err := Start(t.Context(), Config{Database: d, Work: true, TTL: time.Second, Log: slog.New(log)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			sql, want string
+			away      bool
+		}{{c.breaks, "the database is away; what is being worked goes on", true}, {c.repairs, "the database is back", false}} {
+			if strings.Contains(step.sql, "%s") {
+				step.sql = fmt.Sprintf(step.sql, d.pool.Config().ConnConfig.Database)
+			}
+			own, err := pgx.ConnectConfig(t.Context(), d.pool.Config().ConnConfig) // those of the pool are ended by this
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, sql := range strings.Split(step.sql+"; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()", "; ") {
+				if _, err := own.Exec(t.Context(), sql); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = own.Close(t.Context())
+			for got := ""; got != step.want; {
+				select {
+				case got = <-log.got:
+				case <-time.After(time.Minute): // only a failing test takes that long
+					t.Fatalf("not logged: %s", step.want)
+				}
+			}
+			if away := f.Held("") != nil; away != step.away {
+				t.Errorf("%s: away is %t", step.sql, away)
+			}
+		}
+		f.Stop()
+	}
+}
+
+// While the database is there, an error of a connection is logged with its text, and one in a minute is enough. What is left of an
+// outage that has just ended is not logged.
+func TestErrorsOfConnectionsAreLogged(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	f := &Fleet{db: migrated(t), outage: outage{log: slog.New(slog.DiscardHandler)}}
+	log := slog.New(f.quiet(slog.NewTextHandler(&out, nil)))
+	log.Error("Producer: fetch error", "err", "unexpected EOF")
+	log.Error("Notifier: run error", "err", "conn closed")
+	log.Error("Producer: other error", "err", "no such column")
+	log.Error("Completer: too many errors") // without the error
+	log.Info("Client started")
+	text := out.String()
+	if strings.Count(text, "\n") != 3 || !strings.Contains(text, "too many errors") || !strings.Contains(text, "unexpected EOF") || !strings.Contains(text, "no such column") {
+		t.Errorf("logged\n%s", text)
+	}
+	again := slog.New(f.quiet(slog.NewTextHandler(&out, nil)))
+	f.outage.note(errors.New("away"))
+	again.Error("Completer: too many errors")
+	f.outage.note(nil)
+	again.Error("Producer: fetch error", "err", "unexpected EOF")
+	if out.String() != text {
+		t.Errorf("after an outage:\n%s", out.String()[len(text):])
+	}
+}
+
+// Who asks whether the database is away does not wait for it, even while a ping waits.
+func TestAwayWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.New(t.Context(), "postgres://ralph@"+silent.Addr().String()+"/ralph?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	f := &Fleet{db: &Database{pool: pool}, outage: outage{log: slog.New(slog.DiscardHandler)}}
+	pinged := make(chan bool)
+	go func() { pinged <- f.away(t.Context()) }()
+	conn, err := silent.Accept() // it is at it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Held(""); err != nil { // as after a wait for the ping
+		t.Errorf("before it is known: %v", err)
+	}
+	if err := errors.Join(conn.Close(), silent.Close()); err != nil {
+		t.Error(err)
+	}
+	if !<-pinged || !errors.Is(f.Held(""), ErrAway) {
+		t.Errorf("after the ping: %v", f.Held(""))
+	}
+}
