@@ -18,7 +18,7 @@ import (
 const (
 	fetchMost = 64 << 20               // bytes that one fetch of claims may write; a claim takes some hundred
 	fetchLook = 200 * time.Millisecond // between looks at what it has written
-	fewClaims = 20
+	fewClaims = 20                     // at most these are written one by one
 )
 
 var errRoom = errors.New("the claims are too large to be fetched")
