@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/retry"
-
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/neutral"
+	"github.com/ralph-pool/ralph/internal/retry"
 )
 
 // How long an import may take, and how much of that remains once the run has been stopped.

@@ -14,9 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/retry"
-
 	"github.com/ralph-pool/ralph/internal/ptytest"
+	"github.com/ralph-pool/ralph/internal/retry"
 )
 
 const (

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/retry"
-
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 

@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/retry"
-
 	"github.com/ralph-pool/ralph/internal/proc"
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 

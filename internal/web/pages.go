@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/retry"
-
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 )
 

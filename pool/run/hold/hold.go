@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/retry"
-
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/worktree"
