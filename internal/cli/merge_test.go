@@ -201,16 +201,19 @@ func TestInterruptedMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = at.Close() })
-	for _, keys := range [][]string{{"a"}, {"a", "b"}} {
-		interrupt := make(chan struct{})
-		go func() {
-			_, _ = at.Read(make([]byte, 1))
-			close(interrupt)
-		}()
-		got := m.run(t, func(h *compose.Host) { h.Interrupt = interrupt }, append(append(own, "merge", "--gate=printf x >"+path+"; sleep 300"), keys...)...)
-		list := strings.Join(keys, " ")
-		if got.status != exit.Interrupted || !strings.HasSuffix(got.stderr, "\nralph: interrupted; not merged: "+list+"; the same command tries again\n") {
-			t.Errorf("%+v", got)
+	waits := "printf x >" + path + "; sleep 300"
+	for _, gate := range []string{waits, "[ ! -e a.txt ] || { " + waits + "; }"} { // on the base, and on the commits
+		for _, keys := range [][]string{{"a"}, {"a"}, {"a", "b"}} {
+			interrupt := make(chan struct{})
+			go func() {
+				_, _ = at.Read(make([]byte, 1))
+				close(interrupt)
+			}()
+			got := m.run(t, func(h *compose.Host) { h.Interrupt = interrupt }, append(append(own, "merge", "--gate="+gate), keys...)...)
+			list := strings.Join(keys, " ")
+			if got.status != exit.Interrupted || !strings.HasSuffix(got.stderr, "\nralph: interrupted; not merged: "+list+"; the same command tries again\n") || strings.Contains(got.stderr, "warning") {
+				t.Errorf("%s: %+v", gate, got)
+			}
 		}
 	}
 	if got := m.run(t, nil, "status"); strings.Contains(got.stdout, "interrupted") || strings.Count(got.stdout, "succeeded") != 2 {

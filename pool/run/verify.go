@@ -42,7 +42,7 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	switch {
 	case err == nil:
 		return x.countChanges(ctx, s), nil
-	case x.stop.Is(journal.StopShutdown) && ctx.Err() == nil && x.run.Kind == journal.KindIssue:
+	case x.stop.Is(journal.StopShutdown) && ctx.Err() == nil && x.run.Kind == journal.KindIssue && !x.run.Settings.Attended:
 		return s, &deferral{err: err} // the agent's work is done; the next sweep verifies it
 	case x.stopped(ctx):
 		return x.cut(ctx, s, journal.StageVerify), nil

@@ -217,12 +217,12 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	switch v := r.Record.Verdict; {
 	case exit.IsAway(errors.Join(err, r.Unavailable)):
 		return &exit.Error{Status: exit.Parked, Err: cmp.Or(err, r.Unavailable)}
+	case ctx.Err() != nil && r.Record.Published == "" && len(r.Finished) == 0:
+		return notMerged([]string{compose.InCommand(name, key)})
 	case errors.Is(err, publish.ErrNothing):
 		return nothing(ctx, a, p, name, key, err)
 	case err != nil:
 		return err
-	case ctx.Err() != nil && r.Record.Published == "":
-		return notMerged([]string{compose.InCommand(name, key)})
 	case r.Skip != nil && len(r.Finished) == 0:
 		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(compose.InCommand(name, key), *r.Skip))}
 	case r.Skip != nil: // an earlier run was left on its way
