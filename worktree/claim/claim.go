@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -156,14 +157,8 @@ func (c *Claim) end() { <-c.op }
 // take swaps the ref from old to a new document in which h holds the claim. The other refs move with it.
 func (c *Claim) take(ctx context.Context, old string, h Holder, r Record, also ...git.Edit) error {
 	h.Expires, h.Until = c.store.now().Add(c.ttl).UTC().Round(0), c.store.up()+c.ttl
-	commit, err := c.store.write(document{Generation: h.Generation, Holder: &h, Record: r})
+	commit, err := c.swap(ctx, old, document{Generation: h.Generation, Holder: &h, Record: r}, also...)
 	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	c.sent[commit] = true
-	c.mu.Unlock()
-	if err := c.store.refs.swap(ctx, c.key, old, commit, also...); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -171,6 +166,30 @@ func (c *Claim) take(ctx context.Context, old string, h Holder, r Record, also .
 	c.holder, c.at = h, commit
 	clear(c.sent)
 	return nil
+}
+
+// swap moves the ref from old to a new document, or to no ref when that says nothing. Until the ref is at its commit, git gc may
+// remove that: then it is written again.
+func (c *Claim) swap(ctx context.Context, old string, d document, also ...git.Edit) (commit string, err error) {
+	for range maxTries {
+		if !d.empty() {
+			commit, err = c.store.write(d)
+			if errors.Is(err, fs.ErrNotExist) { // git gc removes empty folders, too
+				continue
+			}
+			if err != nil {
+				return "", err
+			}
+			c.mu.Lock()
+			c.sent[commit] = true // the answer may be lost
+			c.mu.Unlock()
+		}
+		err = c.store.refs.swap(ctx, c.key, old, commit, also...)
+		if err == nil || errors.Is(err, errSwap) || commit == "" || c.store.objects.Has(commit) {
+			return commit, err
+		}
+	}
+	return commit, err
 }
 
 // retry repeats a swap for as long as it fails only because an earlier swap of ours had arrived without an answer.

@@ -90,13 +90,6 @@ func (c *Claim) takeBack(ctx context.Context, h, before Holder) error {
 // leave swaps the claim for the document, or for no ref when the document says nothing.
 func (c *Claim) leave(ctx context.Context, d document) error {
 	d.Generation = c.Holder().Generation
-	commit := ""
-	if !d.empty() {
-		var err error
-		if commit, err = c.store.write(d); err != nil {
-			return err
-		}
-	}
 	if err := c.begin(ctx); err != nil {
 		return err
 	}
@@ -104,12 +97,10 @@ func (c *Claim) leave(ctx context.Context, d document) error {
 	if c.isReleased() {
 		return nil
 	}
-	if commit != "" {
-		c.mu.Lock()
-		c.sent[commit] = true // the answer may be lost
-		c.mu.Unlock()
-	}
-	err := c.retry(ctx, func(at string) error { return c.store.refs.swap(ctx, c.key, at, commit) })
+	err := c.retry(ctx, func(at string) error {
+		_, err := c.swap(ctx, at, d)
+		return err
+	})
 	if err == nil || errors.Is(err, ErrLost) {
 		c.mu.Lock()
 		c.released = true

@@ -62,15 +62,22 @@ func (s Store) Write(kind string, content []byte) (string, error) {
 	}
 	_, _ = h.Write(raw)
 	name := hex.EncodeToString(h.Sum(nil))
-	path := filepath.Join(s.Dir, name[:2], name[2:])
-	if _, err := os.Lstat(path); err == nil {
+	if s.Has(name) {
 		return name, nil
 	}
-	if err := s.place(path, raw); err != nil {
+	if err := s.place(s.path(name), raw); err != nil {
 		return "", fmt.Errorf("write %s object: %w", kind, err)
 	}
 	return name, nil
 }
+
+// Has reports whether an object is there in a file of its own.
+func (s Store) Has(name string) bool {
+	_, err := os.Lstat(s.path(name))
+	return err == nil
+}
+
+func (s Store) path(name string) string { return filepath.Join(s.Dir, name[:2], name[2:]) }
 
 // place writes the object beside its final name, then gives it that name: a reader sees all of it or none.
 func (s Store) place(path string, raw []byte) error {
