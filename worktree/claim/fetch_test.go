@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -69,6 +70,41 @@ func TestClaimWithFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is too much together is not fetched together again: each claim comes by itself.
+func TestTooMuchTogether(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
+	for i := range 2 {
+		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d%s","generation":1,"record":{"run":"r"}}`, i, noise(t, 4*large)), nil, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.sh("git", "-C", s.bare(), "update-ref", fmt.Sprintf("%sk%d", prefix, i), commit)
+	}
+	refs := s.store.refs.(remoteRefs)
+	refs.most = 3 * large // of bytes in a pack, in which each claim takes half as many as here
+	s.store.refs = refs
+	calls := filepath.Join(t.TempDir(), "calls")
+	s.script(calls+".sh", `echo call >>"`+calls+`"; exec git-upload-pack "$@"`)
+	s.git("config", "remote.origin.uploadpack", calls+".sh")
+	if states, err := s.store.List(t.Context()); err != nil || len(states) != 2 || states["k0"].Err != nil || states["k1"].Err != nil {
+		t.Errorf("%+v, %v", states, err)
+	}
+	said, err := os.ReadFile(calls)
+	if got := strings.Count(string(said), "call"); err != nil || got != 4 { // the list of refs, both claims, and each
+		t.Errorf("%d calls, %v", got, err)
+	}
+}
+
+// noise is text that does not get smaller in a pack.
+func noise(t *testing.T, size int) string {
+	t.Helper()
+	b := make([]byte, size/2)
+	_, _ = rand.Read(b)
+	return hex.EncodeToString(b)
 }
 
 // A clone that meets a backlog for the first time gets one pack, not a file for each claim.

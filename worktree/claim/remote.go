@@ -121,7 +121,7 @@ func (c remoteRefs) messages(ctx context.Context, commits []string, single bool)
 	missing := slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return known[commit] != "" })
 	if len(missing) > 0 {
 		// A commit that is gone fails the whole fetch: the caller reads the refs again.
-		if err := c.fetch(ctx, known, &room, missing...); err != nil && single {
+		if err := c.fetch(ctx, known, &room, missing...); err != nil && (single || errors.Is(err, errRoom)) {
 			c.fetchEach(ctx, known, &room, missing)
 		}
 		if ctx.Err() != nil {
