@@ -2,9 +2,7 @@
 package look
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -26,9 +24,12 @@ import (
 // NewStatus makes `ralph status`.
 func NewStatus(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
+	var all bool
 	cmd := &cobra.Command{
 		Use: "status [KEY]", Short: "Show what is being worked, and how the latest runs ended",
 		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
+			"What is on comes first, then what a person has to see to, what failed, and what awaits its merge. Where the list\n" +
+			"is long, the end of it is summed up; --all and --json have all of it.\n\n" +
 			"With the database of a fleet the totals that --json prints are those of all its machines.",
 		Example:     "  ralph status\n  ralph status --json\n  ralph status fix-login",
 		Annotations: compose.Marks(compose.Looks),
@@ -40,9 +41,10 @@ func NewStatus(a *compose.App) *cobra.Command {
 			if len(args) > 0 {
 				return statusOfIssue(ctx, a, p, args[0])
 			}
-			return status(ctx, a, p, o)
+			return status(ctx, a, p, o, all)
 		}),
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "list all issues, however many")
 	o.Flags(cmd)
 	a.AddJSON(cmd)
 	a.Bind(cmd, config.ForIssue)
@@ -96,7 +98,7 @@ func StateOf(r journal.Record) RunState {
 	return RunState{r, "died"}
 }
 
-func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member) error {
+func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member, all bool) error {
 	open, err := p.Journal.Find(ctx, journal.Query{Open: true})
 	if err != nil {
 		return err
@@ -130,15 +132,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 		return err
 	}
 	MarkMerged(ctx, p, states)
-	slices.SortStableFunc(states, func(x, y RunState) int {
-		if xo, yo := x.Ended.IsZero(), y.Ended.IsZero(); xo != yo {
-			if xo {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(y.Started.Compare(x.Started), cmp.Compare(x.Key, y.Key))
-	})
+	slices.SortStableFunc(states, byNeed)
 	parked, err := parked(ctx, p)
 	if err != nil {
 		return err
@@ -157,27 +151,21 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 		waits = waiting(ctx, a, p)
 	}
 	if a.JSON {
-		all, err := totalsOf(ctx, a, p, o, states, time.Now())
+		sums, err := totalsOf(ctx, a, p, o, states, time.Now())
 		if err != nil {
 			return err
 		}
 		return a.UI.JSON(StatusData{
 			Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Slow: slowData(slow, time.Now()), Waits: Skips(waits),
-			Retries: retryQueue(states, time.Now()), Totals: all,
+			Retries: retryQueue(states, time.Now()), Totals: sums,
 		})
 	}
 	if len(states) == 0 {
 		a.UI.Printf("No run yet. `ralph work --dry-run` says what would be worked.\n")
 		return nil
 	}
-	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "STARTED", "TOOK", "COST", "TITLE"}}
 	name := p.Names(ctx)
-	for _, s := range states {
-		row := s.row(work[s.Key])
-		row[0] = name(s.Key)
-		rows = append(rows, row)
-	}
-	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
+	printStates(a, states, work, name, all)
 	printLeft(a, states)
 	PrintParked(a, parked)
 	for _, s := range slow {
@@ -269,36 +257,4 @@ func lastWork(ctx context.Context, p *compose.Parts, states []RunState) (map[str
 		}
 	}
 	return work, nil
-}
-
-// row is a line of the table. What a merge by a person took and cost says nothing of the issue, so work has that.
-func (s RunState) row(work journal.Record) []string {
-	if !work.Ended.IsZero() {
-		s.Started, s.Ended, s.Facts.Usage = work.Started, work.Ended, work.Facts.Usage
-	}
-	took := screen.Age(s.Took(time.Now()))
-	state := s.State
-	switch {
-	case !s.Ended.IsZero():
-		took = screen.Age(s.Took(s.Ended))
-	case state == "running":
-		_, short, _ := phase(s.Record)
-		state = fmt.Sprintf("running (%s)", short)
-	case state == "unfinished":
-		state, took = undone(s.Record), "-"
-	default:
-		took = "-"
-	}
-	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), screen.Ago(s.Started, time.Now()), took, CostText(s.Facts.Usage), s.Title}
-}
-
-// undone is what a run that was left has still to be.
-func undone(r journal.Record) string {
-	switch {
-	case r.Verdict.Outcome == "":
-		return OutcomeOf(r)
-	case r.Stage.Before(journal.StageReport):
-		return fmt.Sprintf("%s, not published", r.Verdict.Outcome)
-	}
-	return fmt.Sprintf("%s, not reported", r.Verdict.Outcome)
 }
