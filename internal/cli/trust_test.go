@@ -108,7 +108,7 @@ func TestLooksWithoutTrust(t *testing.T) {
 	for line, want := range map[string]ran{
 		"status":               {stdout: "No run yet. `ralph work --dry-run` says what would be worked.\n", stderr: warning},
 		"config agent-command": {stdout: "", stderr: warning},
-		"stop one":             {status: 1, stderr: warning + "ralph: one is not being worked on this host; `ralph status` says what is\n"},
+		"stop one":             {status: 3, stderr: warning + "ralph: one is not being worked on this host; `ralph status` says what is\n"},
 		"work -n": {status: 2, stderr: "ralph: ROOT/repo/.ralph/config.yaml has changed agent-command since you accepted it; " +
 			"read and accept the change with: ralph trust\n"},
 	} {

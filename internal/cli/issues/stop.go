@@ -48,7 +48,7 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 	}
 	if run, err := requestStop(runs); run != "" {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("run %s has just been claimed; try again in a moment: ralph stop %s", run, key)
+			return left("run %s has just been claimed; try again in a moment: ralph stop %s", run, key)
 		}
 		if err == nil {
 			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, screen.CleanLine(key))
@@ -71,9 +71,14 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		if stopped || err != nil {
 			return err
 		}
-		return fmt.Errorf("%s of %s is not being worked in the fleet; `ralph fleet status` says what is", key, name)
+		return left("%s of %s is not being worked in the fleet; `ralph fleet status` says what is", key, name)
 	}
-	return fmt.Errorf("%s is not being worked on this host; `ralph status` says what is", key)
+	return left("%s is not being worked on this host; `ralph status` says what is", key)
+}
+
+// left is why no run was asked to end.
+func left(format string, args ...any) error {
+	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf(format, args...)}
 }
 
 // requestStop asks the run that is on to end. It returns its id; "" if there is none.
