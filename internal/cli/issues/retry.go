@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -48,7 +49,11 @@ func NewRetry(a *compose.App) *cobra.Command {
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
 		a.UI.Printf("The next `ralph work` takes %s.\n", screen.CleanLine(issue.Key))
-		return nil
+		parked, err := look.Parked(ctx, p)
+		if look.PrintParked(a, parked); len(parked) > 0 {
+			a.UI.Printf("Until then only `ralph work %s` tries it.\n", screen.CleanLine(issue.Key))
+		}
+		return err
 	})
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin at the base; the earlier work is left out")
 	a.Bind(cmd, config.ForIssue, "labels")

@@ -133,7 +133,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	}
 	MarkMerged(ctx, p, states)
 	slices.SortStableFunc(states, byNeed)
-	parked, err := parked(ctx, p)
+	parked, err := Parked(ctx, p)
 	if err != nil {
 		return err
 	}

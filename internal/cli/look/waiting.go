@@ -107,8 +107,8 @@ func printWaits(a *compose.App, list []backlog.Skipped, name func(key string) st
 	PrintOpen(a, list)
 }
 
-// parked lists the agents that runs on this host found unavailable, and that are not expected back yet.
-func parked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
+// Parked lists the agents that runs on this host found unavailable, and that are not expected back yet.
+func Parked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
