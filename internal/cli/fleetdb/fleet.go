@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -226,15 +227,32 @@ func missingRole(machines []fleet.Machine) string {
 
 // prepare is the command that prepares the database. It shows no password.
 func (o Options) prepare() string {
-	switch address := strings.ToLower(o.url); {
+	switch {
 	case o.file != "":
 		return "ralph fleet migrate --database-file " + git.Quote(o.file)
 	case o.url == "":
 		return "ralph fleet migrate"
-	case strings.Contains(address, "password"), strings.Count(address, ":") > 1:
+	case mayHavePassword(o.url):
 		return "ralph fleet migrate --database ADDRESS, with the address that you gave"
 	}
 	return "ralph fleet migrate --database " + git.Quote(o.url)
+}
+
+// mayHavePassword reports an address that has a password, or of which that cannot be told.
+func mayHavePassword(address string) bool {
+	plain, err := url.PathUnescape(address)
+	if err != nil || strings.Contains(strings.ToLower(plain), "password") {
+		return true
+	}
+	if !strings.Contains(address, "://") {
+		return false
+	}
+	u, err := url.Parse(address)
+	if err != nil || strings.Contains(u.Path, "@") {
+		return true
+	}
+	_, has := u.User.Password()
+	return has
 }
 
 // Hint says what to do about an error of the database, where that is known.
