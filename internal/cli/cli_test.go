@@ -244,6 +244,25 @@ func TestSignals(t *testing.T) { //nolint:paralleltest // signals are the whole 
 	}
 }
 
+// Ctrl-\ ends everything at once.
+func TestQuit(t *testing.T) { //nolint:paralleltest // signals are the whole process's
+	signal.Ignore(syscall.SIGQUIT) // otherwise, uncaught, it would end the tests
+	defer signal.Reset(syscall.SIGQUIT)
+	ctx, interrupt, _, stop := watchSignals(t.Context())
+	defer stop()
+	if signal.Ignored(syscall.SIGQUIT) {
+		t.Fatal("it is not caught")
+	}
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	<-interrupt
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), exit.ErrKilled) {
+		t.Errorf("cause %v", context.Cause(ctx))
+	}
+}
+
 // What nohup starts goes on when its terminal ends; a service reads its configuration again all the same.
 func TestNohup(t *testing.T) { //nolint:paralleltest // signals are the whole process's
 	signal.Ignore(syscall.SIGHUP)
