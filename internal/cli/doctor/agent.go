@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/gateway"
@@ -61,7 +60,7 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 			return
 		}
 		line := agent.Name() + " " + strings.Join(options.Command, " ")
-		if hidden := d.hiddenFiles(p, provider, slices.Concat(options.Command[1:], options.Args)); len(hidden) > 0 {
+		if hidden := work.HiddenFiles(d.app, p, provider, slices.Concat([]string{work.Interpreter(d.app.LookPath(program))}, options.Command[1:], options.Args)); len(hidden) > 0 {
 			d.warn("agent", line+": the sandbox does not show "+strings.Join(hidden, ", "), "sandbox-show: "+config.YAML(hidden)+" in your configuration")
 			return
 		}
@@ -90,28 +89,6 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	if !provider.Capabilities().Isolated() && !options.SkipPermissions && options.PermissionMode == "" {
 		d.warn("agent", "it will ask before it acts, and nobody answers", "--skip-permissions, or --permission-mode MODE")
 	}
-}
-
-// hiddenFiles are the files of this host that a command line names and that the sandbox does not show.
-func (d *doctor) hiddenFiles(p *compose.Parts, provider sandboxes.Provider, args []string) (hidden []string) {
-	mounts, err := d.app.Mounts(p)
-	if err != nil || !compose.ShowsHost(provider) {
-		return nil
-	}
-	own := func(path string) bool { // of the system: inside there is the same, or one of its own
-		return slices.Contains([]string{"dev", "etc", "lib", "lib64", "proc", "sys"}, strings.Split(path, "/")[1])
-	}
-	for _, arg := range args {
-		path := filepath.Clean(arg)
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(path) || own(path) || d.app.Shown(p.Config, path) {
-			continue
-		}
-		mounted := func(m sandboxes.Mount) bool { return path == m.Inside || strings.HasPrefix(path, m.Inside+"/") }
-		if !slices.ContainsFunc(mounts, mounted) && !slices.Contains(hidden, path) {
-			hidden = append(hidden, path)
-		}
-	}
-	return hidden
 }
 
 // login looks for a key and for the agent's own login. Only a call could tell whether it is good: the latest one is in the journal. Where

@@ -168,6 +168,11 @@ func noProgram(a *compose.App, p *compose.Parts, c run.Config, l agents.Link) er
 		return &exit.Error{Status: exit.Parked, Err: fmt.Errorf("agent %s is unavailable: sandbox %s does not show %s; mount it, or start the worktree's with sh -c 'exec ./PATH'",
 			l.Agent.Name(), c.Sandboxes.Name(), program)}
 	}
+	if found := a.LookPath(program); l.Agent.Describe().Program == "" && found != "" {
+		if err := hiddenProgram(a, p, c.Sandboxes, l.Agent.Name(), found, l.Options.Command[1:]); err != nil {
+			return err
+		}
+	}
 	path := slices.ContainsFunc(l.Options.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
 	installs := len(c.Before) > 0 || len(c.Setup) > 0 && !compose.ShowsHost(c.Sandboxes)
 	if !ofHost || path || installs || program == "" ||

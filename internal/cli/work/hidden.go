@@ -1,0 +1,80 @@
+package work
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// HiddenFiles are those of these paths that are files of this host and that the sandbox does not show.
+func HiddenFiles(a *compose.App, p *compose.Parts, provider sandboxes.Provider, paths []string) (hidden []string) {
+	mounts, err := a.Mounts(p)
+	if err != nil || !compose.ShowsHost(provider) {
+		return nil
+	}
+	own := func(path string) bool { // of the system: inside there is the same, or one of its own
+		return slices.Contains([]string{"dev", "etc", "lib", "lib64", "proc", "sys"}, strings.Split(path, "/")[1])
+	}
+	for _, path := range paths {
+		path = filepath.Clean(path)
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(path) || own(path) || a.Shown(p.Config, path) {
+			continue
+		}
+		mounted := func(m sandboxes.Mount) bool { return path == m.Inside || strings.HasPrefix(path, m.Inside+"/") }
+		if !slices.ContainsFunc(mounts, mounted) && !slices.Contains(hidden, path) {
+			hidden = append(hidden, path)
+		}
+	}
+	return hidden
+}
+
+// longestLine is more than the system reads of a script's first line.
+const longestLine = 512
+
+// Interpreter is the program that a script's first line names; empty: the file is no script, or cannot be read.
+func Interpreter(script string) string {
+	f, err := os.Open(script)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, longestLine)).ReadString('\n')
+	words := strings.Fields(strings.TrimPrefix(line, "#!"))
+	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+// needed are the files without which a command line does nothing: the interpreter of its program, and what a shell or the like is
+// told to run.
+func needed(program string, args []string) []string {
+	files := []string{Interpreter(program)}
+	interpreters := []string{"bash", "dash", "ksh", "node", "perl", "python", "python3", "ruby", "sh", "zsh"}
+	if i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 && slices.Contains(interpreters, filepath.Base(program)) {
+		files = append(files, args[i])
+	}
+	return files
+}
+
+// hiddenProgram is the error of an agent's command that the sandbox cannot start, because it does not show its files.
+func hiddenProgram(a *compose.App, p *compose.Parts, provider sandboxes.Provider, agent, program string, args []string) error {
+	hidden := HiddenFiles(a, p, provider, needed(program, args))
+	if len(hidden) == 0 {
+		return nil
+	}
+	return &exit.Error{
+		Status: exit.Parked,
+		Err:    fmt.Errorf("agent %s is unavailable: sandbox %s does not show %s", agent, provider.Name(), strings.Join(hidden, ", ")),
+		Hint:   "sandbox-show: " + config.YAML(hidden) + " in your configuration",
+	}
+}
