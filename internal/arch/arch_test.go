@@ -59,6 +59,7 @@ var floors = map[string]int{
 	"pool/fleet":           9,
 	"pool/fleet/address":   1,
 	"pool/fleet/fleettest": 1,
+	"pool/fleet/pooler":    1,
 	"pool/fleet/queueui":   10,
 	"pool/fleet/slots":     1,
 

@@ -17,6 +17,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/ralph-pool/ralph/pool/fleet/address"
+	"github.com/ralph-pool/ralph/pool/fleet/pooler"
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 )
 
@@ -118,9 +119,12 @@ func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	if err := d.pool.Ping(ctx); err != nil {
+	if err = d.hide(pooler.Check(ctx, d.pool)); err != nil {
 		d.pool.Close()
-		return nil, fmt.Errorf("the database does not answer: %w", d.hide(err))
+		if !errors.Is(err, pooler.ErrShared) {
+			err = fmt.Errorf("the database does not answer: %w", err)
+		}
+		return nil, err
 	}
 	return d, nil
 }
@@ -261,6 +265,9 @@ func (d *Database) compare(found, known versions) error {
 // Remedy says what a person can do about what PostgreSQL refuses; empty: the error has to say it.
 func Remedy(err error) string {
 	var e *pgconn.PgError
+	if errors.Is(err, pooler.ErrShared) {
+		return "set pool_mode = session in the pooler's configuration, or name the server itself in the address"
+	}
 	if !errors.As(err, &e) {
 		return ""
 	}

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -181,6 +183,41 @@ func (s *Server) Through(dir, address string) string { return strings.ReplaceAll
 
 // Folder is where the server's socket is.
 func (s *Server) Folder() string { return s.dir }
+
+// Pooler starts a PgBouncer before the server, in one of its modes, and returns the folder of its socket. It ends with the test.
+func (s *Server) Pooler(t testing.TB, mode string) (dir string) {
+	t.Helper()
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if os.Getenv(required) != "" {
+			t.Fatal(err)
+		}
+		t.Skip("PgBouncer is not installed")
+	}
+	dir = filepath.Join(s.dir, mode)
+	config := fmt.Sprintf("[databases]\n* = user=postgres host=%s\n[pgbouncer]\nlisten_port = 5432\nunix_socket_dir = %s\nauth_type = any\npool_mode = %s\n", s.dir, dir, mode)
+	if err := os.WriteFile(dir+".ini", []byte(config), 0o644); err != nil { //nolint:gosec // another user reads it
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = proc.Run(t.Context(), proc.Spec{Argv: append(slices.Clone(s.as), "sh", "-c", `mkdir "$1" && exec "$0" "$1.ini"`, program, dir), Dir: s.dir, Env: []string{"PATH=/usr/bin:/bin"}})
+	}()
+	t.Cleanup(func() { <-ended })
+	for {
+		c, err := new(net.Dialer).DialContext(t.Context(), "unix", filepath.Join(dir, ".s.PGSQL.5432"))
+		if err == nil {
+			_ = c.Close()
+			return dir
+		}
+		select {
+		case <-ended:
+			t.Fatal("PgBouncer has not started")
+		case <-time.After(10 * time.Millisecond): // nothing tells when it listens
+		}
+	}
+}
 
 // Database makes an empty database, and returns its address.
 func (s *Server) Database(t testing.TB) string {
