@@ -30,11 +30,7 @@ func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]j
 	if err != nil {
 		return nil, err
 	}
-	if adds, ok := parts.Store.(journal.Totals); ok {
-		return adds.Totals(ctx, "", since)
-	}
-	list, err := parts.Store.Find(ctx, journal.Query{Since: since})
-	return journal.Sum(list), err
+	return journal.TotalsOf(ctx, parts.Store, "", since)
 }
 
 // copiesKept is how many copies of other machines' folders a project keeps on this one.

@@ -21,7 +21,7 @@ func (c *clock) NowOrNil() *time.Time { return nil }
 // set compares the machine's clock with the database's, and returns by how much it is ahead. A difference that may come from the
 // time of the call itself changes nothing.
 func (c *clock) set(ctx context.Context, d *Database) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	ctx, cancel := context.WithTimeout(ctx, pingTime)
 	defer cancel()
 	before := time.Now()
 	var there time.Time

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -147,14 +145,7 @@ func (d *Database) hide(err error) error {
 	if err == nil {
 		return nil
 	}
-	var parts []string // the driver tries an address with TLS and without it, and says both times the same
-	for _, part := range strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' }) {
-		if !slices.Contains(parts, part) {
-			parts = append(parts, part)
-		}
-	}
-	text := strings.Join(parts, " ")
-	text = d.known.Hide(text)
+	text := d.known.Hide(err.Error())
 	if text == err.Error() {
 		return err
 	}

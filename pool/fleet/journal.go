@@ -341,30 +341,38 @@ func (j *Journal) History() journal.Store { return history{j} }
 
 type history struct{ *Journal }
 
-// Find lists records of all machines; of this one alone while the database is away.
-func (h history) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
-	call, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	_ = h.flush(ctx)
-	list, err := h.shared.Find(call, q)
-	if err != nil && isAway(err) && ctx.Err() == nil {
-		return h.local.Find(ctx, q)
+// ask reads from the database; away: it does not answer, and this machine's own records have to do. One that is known not to
+// answer gets a moment: a page waits.
+func (h history) ask(ctx context.Context, read func(context.Context) error) (away bool, err error) {
+	limit := time.Second
+	if !h.f.outage.known() {
+		limit = callTime
+		_ = h.flush(ctx)
 	}
-	return list, h.f.db.hide(err)
+	call, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = read(call)
+	return err != nil && isAway(err) && ctx.Err() == nil, h.f.db.hide(err)
+}
+
+// Find lists records of all machines; of this one alone while the database is away. A run that is not here may be elsewhere then.
+func (h history) Find(ctx context.Context, q journal.Query) (list []journal.Record, err error) {
+	away, err := h.ask(ctx, func(ctx context.Context) (err error) { list, err = h.shared.Find(ctx, q); return err })
+	if !away {
+		return list, err
+	}
+	list, err = h.local.Find(ctx, q)
+	if err == nil && len(list) == 0 && q.Run != "" {
+		err = fmt.Errorf("%w, and this machine has no such run", journal.ErrAway)
+	}
+	return list, err
 }
 
 // Totals adds up the runs of all machines; of this one alone while the database is away.
-func (h history) Totals(ctx context.Context, pool string, since time.Time) ([]journal.Total, error) {
-	call, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	_ = h.flush(ctx)
-	list, err := h.shared.Totals(call, pool, since)
-	if err == nil || !isAway(err) || ctx.Err() != nil {
-		return list, h.f.db.hide(err)
+func (h history) Totals(ctx context.Context, pool string, since time.Time) (list []journal.Total, err error) {
+	away, err := h.ask(ctx, func(ctx context.Context) (err error) { list, err = h.shared.Totals(ctx, pool, since); return err })
+	if !away {
+		return list, err
 	}
-	if adds, ok := h.local.(journal.Totals); ok {
-		return adds.Totals(ctx, pool, since)
-	}
-	here, err := h.local.Find(ctx, journal.Query{Pool: pool, Since: since})
-	return journal.Sum(here), err
+	return journal.TotalsOf(ctx, h.local, pool, since)
 }

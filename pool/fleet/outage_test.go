@@ -18,6 +18,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // lines is a log.
@@ -210,5 +211,36 @@ func TestAwayWaitsForNothing(t *testing.T) {
 	}
 	if !<-pinged || !errors.Is(f.Held(""), ErrAway) {
 		t.Errorf("after the ping: %v", f.Held(""))
+	}
+}
+
+// Who looks while the database hangs waits a moment, sees this machine's runs, and is not told that there are no others.
+func TestHistoryWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, j := join(t, d)
+	defer f.Stop()
+	if err := j.Save(t.Context(), journal.Record{Run: journal.Run{ID: "here", Started: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	f.outage.note(errors.New("gone"))
+	hung, err := d.pool.Begin(t.Context())
+	if err == nil {
+		_, err = hung.Exec(t.Context(), "LOCK TABLE ralph_run IN ACCESS EXCLUSIVE MODE")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = hung.Rollback(context.Background()) }()
+	ctx, cancel := context.WithTimeout(t.Context(), callTime/2)
+	defer cancel()
+	if list, err := j.History().Find(ctx, journal.Query{}); err != nil || len(list) != 1 || list[0].ID != "here" {
+		t.Errorf("%v, %v", list, err)
+	}
+	if list, err := j.History().(journal.Totals).Totals(ctx, "", time.Time{}); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if list, err := j.History().Find(ctx, journal.Query{Run: "elsewhere"}); !errors.Is(err, journal.ErrAway) {
+		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -2,12 +2,13 @@ package fleet
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
+	"github.com/ralph-pool/ralph/pool/journal"
 )
 
 // outage logs once that the database is away, once that it refuses this machine, and once that it is back.
@@ -62,7 +63,7 @@ func (o *outage) justOver() bool {
 }
 
 // ErrAway says that the database does not answer, or takes no writes.
-var ErrAway = errors.New("the database is away; nothing new is begun until it is back")
+var ErrAway = fmt.Errorf("%w; nothing new is begun until it is back", journal.ErrAway)
 
 // Held is why this machine begins nothing of the project for now, such as ErrAway; nil: it does. It waits for nothing.
 func (f *Fleet) Held(project string) error {

@@ -13,6 +13,15 @@ type Totals interface {
 	Totals(ctx context.Context, pool string, since time.Time) ([]Total, error)
 }
 
+// TotalsOf adds up the runs of a store's pool that began since then, in no order.
+func TotalsOf(ctx context.Context, s Store, pool string, since time.Time) ([]Total, error) {
+	if adds, ok := s.(Totals); ok {
+		return adds.Totals(ctx, pool, since)
+	}
+	list, err := s.Find(ctx, Query{Pool: pool, Since: since})
+	return Sum(list), err
+}
+
 // Total is the sum of the runs that have a day, an agent, a model and an outcome in common. A merge by a person and a command
 // are no runs of agents: they add to Usage alone.
 type Total struct {

@@ -45,8 +45,16 @@ func (p *Passwords) Add(password string) {
 	}
 }
 
-// Hide replaces all of them in a text.
+// Hide replaces all of them in an error's text, and puts that on one line.
 func (p *Passwords) Hide(text string) string {
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\t' })
+	var once []string // the driver tries an address with TLS and without it, and says both times the same
+	for _, line := range lines {
+		if !slices.Contains(once, line) {
+			once = append(once, line)
+		}
+	}
+	text = strings.Join(once, " ")
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, password := range p.list {
