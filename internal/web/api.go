@@ -145,7 +145,7 @@ func failure(err error) error {
 		return nil
 	case errors.Is(err, service.ErrNoProject), errors.Is(err, tracker.ErrNotFound):
 		return huma.Error404NotFound(err.Error())
-	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway):
+	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway), errors.Is(err, journal.ErrAway):
 		return huma.Error503ServiceUnavailable(service.OneLine(err))
 	}
 	return huma.Error409Conflict(service.OneLine(err))

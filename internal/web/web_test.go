@@ -35,6 +35,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// alone is a store that does not know the runs of other machines for now.
+type alone struct{ journal.Store }
+
+func (a alone) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
+	list, err := a.Store.Find(ctx, q)
+	if q.Run != "" {
+		err = journal.ErrAway
+	}
+	return list, err
+}
+
 // server is a service with its API on loopback.
 type server struct {
 	t       *testing.T
@@ -133,7 +144,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	bad := servicetest.New(t, "bad", 0)
 	bad.Break(errors.New("no such key"))
 	away := servicetest.New(t, "away", 0)
-	away.Pause = unshared{}
+	away.Pause, away.History = unshared{}, alone{&away.Store}
 	s := start(t, nil, p, bad, away)
 	s.watch.Until(t, "shop", journal.EventEnded, 3)
 	unasked := filepath.Join(p.Repo(), ".ralph", "backlog", "unasked.md")
@@ -169,6 +180,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	if text, err := io.ReadAll(s.do("GET", "/v1/projects/shop/runs/"+run).Body); err != nil || strings.Contains(string(text), "cost_usd") {
 		t.Errorf("a run whose cost is not known: %s, %v", text, err)
 	}
+	if res := s.do("GET", "/p/away/runs/elsewhere"); res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("the page of a run of another machine: %s", res.Status)
+	}
 	asked := map[string]bool{}
 	for _, c := range []struct {
 		method, path string
@@ -197,6 +211,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"POST", "/v1/projects/shop/issues/none/retry", 404},
 		{"POST", "/v1/projects/shop/issues/unasked/retry", 409},
 		{"POST", "/v1/projects/away/pause", 503},
+		{"GET", "/v1/projects/away/runs/elsewhere", 503},
 		{"POST", "/v1/projects/shop/issues/task-1/retry?fresh=maybe", 422},
 		{"POST", "/v1/projects/shop/issues/task-1/retry?fresh=true", 204},
 	} {

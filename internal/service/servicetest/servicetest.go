@@ -2,6 +2,7 @@
 package servicetest
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -38,6 +39,7 @@ type Project struct {
 	repo, state string
 	gate        string // a named pipe from which agents that wait read
 	Store       journaltest.Memory
+	History     journal.Store       // what its service reads; nil: Store
 	Pause       service.SharedPause // of its parts; nil: none
 	Elsewhere   func(context.Context) ([]journal.Record, error)
 	Held        func() error
@@ -189,7 +191,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		return nil, err
 	}
 	p.opened++
-	return &service.Parts{Pool: workers, Store: &p.Store, Tracker: issues, PickUp: "no-human", InReview: "in-review", Dir: p.state, Pause: p.Pause, Elsewhere: p.Elsewhere, Folder: p.Folder, Fetch: p.Fetch, Held: p.Held, Problem: func(line string) {
+	return &service.Parts{Pool: workers, Store: cmp.Or[journal.Store](p.History, &p.Store), Tracker: issues, PickUp: "no-human", InReview: "in-review", Dir: p.state, Pause: p.Pause, Elsewhere: p.Elsewhere, Folder: p.Folder, Fetch: p.Fetch, Held: p.Held, Problem: func(line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.problems = append(p.problems, line)

@@ -181,7 +181,7 @@ func statusOf(err error) int {
 	switch {
 	case errors.Is(err, service.ErrNoProject), errors.Is(err, tracker.ErrNotFound), errors.Is(err, errNoRun), errors.Is(err, errNoPage), errors.Is(err, fs.ErrNotExist):
 		return http.StatusNotFound
-	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway), errors.Is(err, errBusy):
+	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway), errors.Is(err, journal.ErrAway), errors.Is(err, errBusy):
 		return http.StatusServiceUnavailable
 	case errors.Is(err, errForm):
 		return http.StatusForbidden
