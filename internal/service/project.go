@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -125,6 +126,12 @@ func (p *project) wasTried() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tried
+}
+
+// isCutOff reports that the database which the project's machines share is away.
+func (p *project) isCutOff() bool {
+	parts := p.opened()
+	return parts != nil && parts.Held != nil && errors.Is(parts.Held(), journal.ErrAway)
 }
 
 func (p *project) opened() *Parts {

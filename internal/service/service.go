@@ -244,12 +244,12 @@ func (s *Service) Draining() bool {
 	return s.draining
 }
 
-// Ready reports that every project has been tried once, and that the service is not coming to its end.
+// Ready reports that every project has been tried once, and that the service is not coming to its end nor cut off from the others.
 func (s *Service) Ready() bool {
 	if s.Draining() || s.beat.Load() == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(s.list(), func(p *project) bool { return !p.wasTried() })
+	return !slices.ContainsFunc(s.list(), func(p *project) bool { return !p.wasTried() || p.isCutOff() })
 }
 
 // stalled is how long the service may not have looked after its slots before it counts as dead.

@@ -138,7 +138,7 @@ func TestHeldWhileARunIsOn(t *testing.T) {
 	var away atomic.Bool
 	p.Held = func() error {
 		if away.Load() {
-			return errors.New("the database is away")
+			return journal.ErrAway
 		}
 		return nil
 	}
@@ -148,8 +148,14 @@ func TestHeldWhileARunIsOn(t *testing.T) {
 	if st := until(t, s, "p", func(st service.Status) bool { return st.Problem != "" }); st.State != service.Working || st.Problem != "the database is away" {
 		t.Errorf("%+v", st)
 	}
+	if s.Ready() || !s.Alive() {
+		t.Errorf("away: ready %t, alive %t", s.Ready(), s.Alive())
+	}
 	away.Store(false)
 	until(t, s, "p", func(st service.Status) bool { return st.Problem == "" })
+	if !s.Ready() {
+		t.Error("back, and not ready")
+	}
 	p.Go()
 	until(t, s, "p", in(service.Waiting))
 }
