@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
@@ -119,9 +118,6 @@ func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, erro
 	defer cancel()
 	if err = d.hide(pooler.Check(ctx, d.pool)); err != nil {
 		d.pool.Close()
-		if !errors.Is(err, pooler.ErrShared) {
-			err = fmt.Errorf("the database does not answer: %w", err)
-		}
 		return nil, err
 	}
 	return d, nil
@@ -253,23 +249,12 @@ func (d *Database) compare(found, known versions) error {
 		reason, at.Database, at.Host, found.tables, found.queue, known.tables, known.queue)
 }
 
-// Remedy says what a person can do about what PostgreSQL refuses; empty: the error has to say it.
+// Remedy says what a person can do about what PostgreSQL, or what is before it, refuses; empty: the error has to say it.
 func Remedy(err error) string {
-	var e *pgconn.PgError
 	if errors.Is(err, pooler.ErrShared) {
 		return "set pool_mode = session in the pooler's configuration, or name the server itself in the address"
 	}
-	if !errors.As(err, &e) {
-		return ""
-	}
-	return map[string]string{
-		"25006": "it takes no writes, such as a standby; name the primary, or all servers and target_session_attrs=read-write",
-		"28000": "its pg_hba.conf does not let this role in from this machine",
-		"28P01": "the password is not that of the role; it is the address's, or that of PGPASSWORD or ~/.pgpass",
-		"3D000": "make it with: createdb --owner USER NAME",
-		"42501": "use the role that owns the database and ralph's tables: createdb --owner USER NAME",
-		"53300": "it gives no more connections; each machine needs 8 (max_connections, and CONNECTION LIMIT of role and database)",
-	}[e.Code]
+	return address.Remedy(err)
 }
 
 // tx runs do in one transaction.

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -242,5 +243,41 @@ func TestHistoryWithoutDatabase(t *testing.T) {
 	}
 	if list, err := j.History().Find(ctx, journal.Query{Run: "elsewhere"}); !errors.Is(err, journal.ErrAway) {
 		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// A run that ends while the database is away frees its slot as soon as that is back.
+func TestSlotOfRunThatEndedInOutage(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	f, _ := join(t, d)
+	defer f.Stop()
+	take := func(key string) (*leases, bool) {
+		t.Helper()
+		l, ok, err := d.take(t.Context(), "p", key, f.id, time.Hour, scope{name: "s", limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, ok
+	}
+	held, ok := take("ended")
+	if !ok {
+		t.Fatal("no slot")
+	}
+	for _, sql := range []string{"ALTER TABLE ralph_lease RENAME TO away", "ALTER TABLE away RENAME TO ralph_lease"} {
+		if _, err := d.exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+		if sql == "ALTER TABLE ralph_lease RENAME TO away" {
+			f.finish(t.Context(), held, &rivertype.JobRow{ID: 1, Attempt: 1}, true)
+		}
+	}
+	over := time.After(time.Minute) // only a failing test takes that long
+	for ok = false; !ok; _, ok = take("next") {
+		select {
+		case <-over:
+			t.Fatal("the slot is not free")
+		case <-time.After(10 * time.Millisecond): // nothing tells
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -25,7 +26,8 @@ type worker struct {
 }
 
 // How long a row waits until it is fetched again: soon where another machine may have a free slot, later at the limits of all machines.
-const soon, later = time.Second, 5 * time.Second
+// What waits for more than 5 seconds waits for River's leader as well, and after a restart of the database there is none for a while.
+const soon, later = time.Second, 4 * time.Second
 
 // snooze lets the row wait about as long; its slot is free meanwhile, and no attempt is used.
 func snooze(d time.Duration) error {
@@ -85,9 +87,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 	if !busy {
 		f.ended(ctx, s, job.Args.Key, r, err)
 	}
-	if err := f.finish(ctx, held, job.JobRow, !busy); err != nil && !f.away(ctx) {
-		f.c.Log.Warn("slot not freed; it expires", "project", s.Name, "issue", job.Args.Key, "error", err)
-	}
+	f.finish(ctx, held, job.JobRow, !busy)
 	if busy {
 		return snooze(soon)
 	}
@@ -99,8 +99,23 @@ func (w *worker) Work(ctx context.Context, job *river.Job[row]) error {
 }
 
 // finish frees the leases of a row, and ends it if it is over: River would do so up to a quarter of a second later, and the planner
-// would count the row for that long.
-func (f *Fleet) finish(ctx context.Context, held *leases, job *rivertype.JobRow, over bool) error {
+// would count the row for that long. What the database does not take now it takes when it is back: nobody can use the slot before.
+func (f *Fleet) finish(ctx context.Context, held *leases, job *rivertype.JobRow, over bool) {
+	err := f.tryFinish(ctx, held, job, over)
+	if err == nil {
+		return
+	}
+	if !f.away(ctx) {
+		f.c.Log.Warn("slot not freed yet", "project", held.project, "issue", held.key, "error", err)
+	}
+	f.beside.Go(func() {
+		for err != nil && !f.isOver() && retry.Sleep(context.Background(), soon) == nil {
+			err = f.tryFinish(ctx, held, job, over)
+		}
+	})
+}
+
+func (f *Fleet) tryFinish(ctx context.Context, held *leases, job *rivertype.JobRow, over bool) error {
 	ctx = context.WithoutCancel(ctx)
 	if !over {
 		return held.free(ctx)

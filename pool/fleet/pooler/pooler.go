@@ -18,9 +18,11 @@ var ErrShared = errors.New("there is a pooler such as PgBouncer that keeps no se
 // settings and LISTEN are lost then. A second one holds the first's in a transaction meanwhile.
 func Check(ctx context.Context, pool *pgxpool.Pool) error {
 	err := check(ctx, pool)
-	if errors.Is(err, ErrShared) {
-		at := pool.Config().ConnConfig
+	switch at := pool.Config().ConnConfig; {
+	case errors.Is(err, ErrShared):
 		err = fmt.Errorf("at %s, port %d: %w", at.Host, at.Port, err)
+	case err != nil:
+		err = fmt.Errorf("the database does not answer: %w", err)
 	}
 	return err
 }

@@ -1,0 +1,23 @@
+package address
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Remedy says what a person can do about what PostgreSQL refuses; empty: the error has to say it.
+func Remedy(err error) string {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return ""
+	}
+	return map[string]string{
+		"25006": "it takes no writes, such as a standby; name the primary, or all servers and target_session_attrs=read-write",
+		"28000": "its pg_hba.conf does not let this role in from this machine",
+		"28P01": "the password is not that of the role; it is the address's, or that of PGPASSWORD or ~/.pgpass",
+		"3D000": "make it with: createdb --owner USER NAME",
+		"42501": "use the role that owns the database and ralph's tables: createdb --owner USER NAME",
+		"53300": "it gives no more connections; each machine needs 8 (max_connections, and CONNECTION LIMIT of role and database)",
+	}[e.Code]
+}
