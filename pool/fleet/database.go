@@ -106,8 +106,8 @@ func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, erro
 	}
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		// A machine that falls silent within a transaction would keep its locks from all others for as long as the connection lasts.
-		// What is counted after a wait for a lock has to be what is there then.
-		_, err := conn.Exec(ctx, fmt.Sprintf("SET idle_in_transaction_session_timeout = %d; SET default_transaction_isolation = 'read committed'", callTime.Milliseconds()))
+		// What is counted after a wait for a lock has to be what is there then. All waits are bounded here.
+		_, err := conn.Exec(ctx, fmt.Sprintf("SET idle_in_transaction_session_timeout = %d; SET lock_timeout = 0; SET statement_timeout = 0; SET default_transaction_isolation = 'read committed'", callTime.Milliseconds()))
 		return err
 	}
 	d.locks = make(chan struct{}, c.MaxConns/2)

@@ -281,3 +281,25 @@ func TestSlotOfRunThatEndedInOutage(t *testing.T) {
 		}
 	}
 }
+
+// Waits for locks are bounded by ralph, which the role's or the database's own limits know nothing of.
+func TestLimitsOfTheRole(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	where := d.pool.Config().ConnConfig
+	for _, key := range []string{"lock_timeout", "statement_timeout"} {
+		if _, err := d.exec(t.Context(), fmt.Sprintf("ALTER DATABASE %s SET %s = '30s'", where.Database, key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := Open(t.Context(), where.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	for _, key := range []string{"lock_timeout", "statement_timeout"} {
+		if got, err := query(t.Context(), again, pgx.RowTo[string], "SELECT current_setting($1)", key); err != nil || got[0] != "0" {
+			t.Errorf("%s is %q, %v", key, got, err)
+		}
+	}
+}
