@@ -63,6 +63,36 @@ func TestDiscardOfWhatIsWorked(t *testing.T) {
 func TestCleanEndsSandboxesThatWereNotClosed(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
+	run := unclosedRun(t, m)
+	calls, away := filepath.Join(m.root, "calls"), filepath.Join(m.root, "away")
+	if err := os.WriteFile(away, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := m.program(t, "docker", "echo \"$@\" >>"+calls+"; if test -e "+away+"; then echo 'Cannot connect to the Docker daemon' >&2; exit 1; fi; "+
+		"case $1 in ps) echo box;; esac\n")
+	path := func(h *compose.Host) { h.Env = append(h.Env, "PATH="+bin+":"+os.Getenv("PATH")) }
+	got := m.run(t, path, "clean")
+	if !strings.Contains(got.stdout, "its sandbox may still run: ") || !strings.Contains(got.stdout, "Cannot connect to the Docker daemon; `ralph clean` removes it once docker answers") {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(run.Tree); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(away); err != nil {
+		t.Fatal(err)
+	}
+	got = m.run(t, path, "clean")
+	if _, err := os.Stat(run.Tree); !os.IsNotExist(err) || !strings.Contains(got.stdout, "removed") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if text, err := os.ReadFile(calls); err != nil || !strings.Contains(string(text), "rm --force") || !strings.Contains(string(text), " box\n") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// unclosedRun is the record of a run in docker that has kept its worktree, and whose sandbox was not closed.
+func unclosedRun(t *testing.T, m machine) journal.Record {
+	t.Helper()
 	m.write(t, "README", "x\n")
 	m.commit(t)
 	if got := m.run(t, nil, "run", "--prompt=hi", "--sandbox=none", "--branch-strategy=branch", "--branch=topic", "--commit-author=A <a@b.c>",
@@ -78,28 +108,24 @@ func TestCleanEndsSandboxesThatWereNotClosed(t *testing.T) {
 	if err := store.Save(t.Context(), runs[0]); err != nil {
 		t.Fatal(err)
 	}
-	calls, away := filepath.Join(m.root, "calls"), filepath.Join(m.root, "away")
-	if err := os.WriteFile(away, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	bin := m.program(t, "docker", "echo \"$@\" >>"+calls+"; if test -e "+away+"; then echo 'Cannot connect to the Docker daemon' >&2; exit 1; fi; "+
-		"case $1 in ps) echo box;; esac\n")
-	path := func(h *compose.Host) { h.Env = append(h.Env, "PATH="+bin+":"+os.Getenv("PATH")) }
+	return runs[0]
+}
+
+// An engine that is not in PATH, as under cron, may run a sandbox all the same.
+func TestCleanWithoutTheEngine(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	run := unclosedRun(t, m)
+	path := func(h *compose.Host) { h.Env = append(h.Env, "PATH="+t.TempDir()) }
 	got := m.run(t, path, "clean")
-	if !strings.Contains(got.stdout, "its sandbox may still run: ") || !strings.Contains(got.stdout, "Cannot connect to the Docker daemon; `ralph clean` removes it once docker answers") {
-		t.Errorf("%+v", got)
+	if want := "its sandbox may still run: docker is not in PATH; `ralph clean` removes it with a PATH that has docker, `ralph clean --discard branch-topic` without"; !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "kept") {
+		t.Errorf("%+v; want %q", got, want)
 	}
-	if _, err := os.Stat(runs[0].Tree); err != nil {
-		t.Error(err)
-	}
-	if err := os.Remove(away); err != nil {
+	if _, err := os.Stat(run.Tree); err != nil {
 		t.Fatal(err)
 	}
-	got = m.run(t, path, "clean")
-	if _, err := os.Stat(runs[0].Tree); !os.IsNotExist(err) || !strings.Contains(got.stdout, "removed") {
+	got = m.run(t, path, "clean", "--discard", "branch-topic")
+	if _, err := os.Stat(run.Tree); !os.IsNotExist(err) || got.status != exit.OK {
 		t.Errorf("%+v, %v", got, err)
-	}
-	if text, err := os.ReadFile(calls); err != nil || !strings.Contains(string(text), "rm --force") || !strings.Contains(string(text), " box\n") {
-		t.Errorf("%s, %v", text, err)
 	}
 }

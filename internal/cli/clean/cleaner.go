@@ -242,7 +242,7 @@ func (c *cleaner) tree(ctx context.Context, t *worktree.Tree) (why string) {
 		return err.Error()
 	}
 	if err = c.endSandboxes(ctx, t); err == nil { // its agent may still be at work
-		err = t.Discard(ctx)
+		err = errors.Join(t.Discard(ctx), tempdir.RemoveRun(s.Run))
 	}
 	if err == nil {
 		r.Ended = time.Now()
@@ -279,7 +279,11 @@ func (c *cleaner) endSandboxes(ctx context.Context, t *worktree.Tree) error {
 		if err == nil {
 			err = (&workspace.Config{Sandboxes: provider}).Reap(ctx, run)
 		}
-		if err != nil && !errors.Is(err, exec.ErrNotFound) { // an engine that is not installed runs nothing
+		switch missing := errors.Is(err, exec.ErrNotFound); {
+		case err == nil, missing && c.discard:
+		case missing: // the PATH of cron is short
+			return fmt.Errorf("%s is not in PATH; `ralph clean` removes it with a PATH that has %s, `ralph clean --discard %s` without", name, name, s.Key)
+		default:
 			return fmt.Errorf("%w; `ralph clean` removes it once %s answers", err, name)
 		}
 	}
