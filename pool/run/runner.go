@@ -72,7 +72,7 @@ func New(c Config) (*Runner, error) {
 	}
 	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Name)
 	spaces := &workspace.Config{
-		Repo: c.Repo, Agents: c.Agents(), Guest: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, Env: c.Env, Network: c.Network, Limits: c.Limits,
+		Repo: c.Repo, Agents: c.Agents(), Guest: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, Had: c.Had, Env: c.Env, Network: c.Network, Limits: c.Limits,
 		Homes: c.KeptHomes(), Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, StopGrace: c.StopGrace, Secrets: c.Secrets, Log: c.Log, Disk: &disk.Guard{Place: c.Repo.StateDir(), Also: c.Repo.Git().Common(), Floor: c.MinFree, Freeing: c.Repo.Freeing},
 	}
 	lot := &parking.Lot{Slowed: func(s parking.Slow) {

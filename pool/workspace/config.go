@@ -29,7 +29,8 @@ type Config struct {
 	Agents    agents.Chain // empty: none is started
 	Guest     agents.Link  // the agent that reviews the work; without an Agent there is no review
 	Sandboxes sandboxes.Provider
-	Env       []string // for everything that runs in the sandbox
+	Had       func(ctx context.Context, run string) (sandboxes.Provider, error) // another provider, if the run had one; nil: none had
+	Env       []string                                                          // for everything that runs in the sandbox
 	Network   gateway.Network
 	Limits    sandboxes.Limits
 	Mounts    []sandboxes.Mount

@@ -20,6 +20,16 @@ func (c *Config) End(ctx context.Context, run string) error {
 	if err := proc.KillParts(ctx, run); err != nil {
 		return err
 	}
+	if c.Had != nil {
+		switch other, err := c.Had(ctx, run); {
+		case err != nil:
+			return err
+		case other != nil:
+			if err := (&Config{Repo: c.Repo, Sandboxes: other}).endElsewhere(ctx, run); err != nil {
+				return fmt.Errorf("run %s was in sandbox %s: %w", run, other.Name(), err)
+			}
+		}
+	}
 	trees, broken := c.Repo.Trees(ctx) // a broken record of another run is no reason to stop
 	unsaved := broken != nil
 	for _, t := range trees {
@@ -37,6 +47,17 @@ func (c *Config) End(ctx context.Context, run string) error {
 		return c.Reap(ctx, run)
 	}
 	return tempdir.RemoveRun(run)
+}
+
+// endElsewhere is End where the runs have another sandbox now. What only their own can import stays there.
+func (c *Config) endElsewhere(ctx context.Context, run string) error {
+	trees, _ := c.Repo.Trees(ctx) // End tells of a broken record
+	for _, t := range trees {
+		if t.Spec().Run == run && t.Unsaved() && c.Sandboxes.Capabilities().Files == sandboxes.Copy {
+			return errors.New("it has work that is not imported, and only a run in that sandbox imports it")
+		}
+	}
+	return c.End(ctx, run)
 }
 
 // Reap ends what a dead run left running, and removes what its sandbox kept.

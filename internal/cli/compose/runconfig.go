@@ -24,6 +24,7 @@ func (a *App) RunConfig(ctx context.Context, p *Parts) (c run.Config, err error)
 		Repo: p.Repo, Store: p.Journal, Limits: Limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.Secrets,
 		Protected: p.ProtectedPaths, Identity: p.Identity(), StopGrace: p.StopGrace, Log: p.Log, MinFree: MinFree(p.Config),
 	}
+	c.Earlier = a.SandboxRegistry(p)
 	if c.Sandboxes, err = a.Sandbox(ctx, p); err != nil {
 		return c, err
 	}

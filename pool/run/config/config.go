@@ -37,7 +37,8 @@ type Config struct {
 	Tracker   tracker.Tracker // nil: prompts and commands only
 	Agent     agents.Agent
 	Sandboxes sandboxes.Provider
-	Name      string // namespace of records in the store; default: the empty one
+	Earlier   sandboxes.Registry // what earlier runs may have left is ended by the provider that they had; default: by Sandboxes
+	Name      string             // namespace of records in the store; default: the empty one
 
 	Options   agents.Options
 	Next      agents.Chain    // go on, in this order, when Agent is unavailable; default: none does
