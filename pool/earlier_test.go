@@ -2,7 +2,9 @@ package pool_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -33,4 +35,45 @@ func TestRecoverFromAnotherSandbox(t *testing.T) {
 		t.Errorf("%d sandboxes are left; ended %v", s.count(), r.Ended)
 	}
 	f.clean()
+}
+
+// A job does not work in a worktree in which an earlier one may still be at work.
+func TestJobWhereASandboxWasNotClosed(t *testing.T) {
+	t.Parallel()
+	for name, died := range map[string]bool{"ended": false, "died": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "")
+			s := &silent{binding: newBinding(nil), files: sandboxes.Bind}
+			f.Config.Run.Sandboxes = renamed{s}
+			j := f.job(job.StrategyBranch)
+			j.Branch = "topic"
+			do(t, j) // makes the worktree
+			s.away.Store(true)
+			rec := do(t, j).Record
+			if !rec.Unclosed || s.count() != 1 {
+				t.Fatalf("%+v", rec)
+			}
+			if died {
+				rec.Unclosed, rec.Ended, rec.PID, rec.Stage = false, time.Time{}, deadPID, journal.StageWork
+				if err := f.Config.Run.Store.Save(t.Context(), rec); err != nil {
+					t.Fatal(err)
+				}
+			}
+			j.Run.Sandboxes, j.Run.Earlier = newBinding(nil), sandboxes.NewRegistry(renamed{s})
+			if res, err := j.Do(t.Context()); err == nil && res.Record.Verdict.Outcome == journal.Succeeded || s.count() != 1 {
+				t.Errorf("it has begun: %+v, %v; %d sandboxes", res.Record, err, s.count())
+			}
+			s.away.Store(false)
+			do(t, j)
+			if n := s.count(); n != 0 {
+				t.Errorf("%d sandboxes are left", n)
+			}
+			for _, r := range f.runs("") {
+				if r.Unclosed || r.Ended.IsZero() {
+					t.Errorf("%+v", r)
+				}
+			}
+		})
+	}
 }

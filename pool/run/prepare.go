@@ -210,6 +210,9 @@ func (x *execution) keptTree(ctx context.Context) (*worktree.Tree, error) {
 		return nil, err
 	}
 	t := trees[i]
+	if err := x.endEarlier(ctx, t); err != nil {
+		return nil, err
+	}
 	look := t.Imported // an isolated agent's files are read inside a sandbox only
 	if !t.Spec().Private {
 		look = func(ctx context.Context) (worktree.Import, error) { return t.Import(ctx, nil) }
@@ -226,6 +229,25 @@ func (x *execution) keptTree(ctx context.Context) (*worktree.Tree, error) {
 		return nil, nil
 	}
 	return t, nil
+}
+
+// endEarlier ends what earlier runs may still do in a worktree that was kept.
+func (x *execution) endEarlier(ctx context.Context, t *worktree.Tree) error {
+	runs, err := x.c.Store.Find(ctx, journal.Query{Pool: x.c.Name, Key: x.run.Key})
+	for _, r := range runs {
+		left := r.Unclosed && r.Tree == t.Dir()
+		if r.ID == x.run.ID || !left && !r.Ended.IsZero() {
+			continue
+		}
+		if err = x.r.spaces.End(ctx, r.ID); err == nil && left {
+			r.Unclosed = false
+			err = x.c.Store.Save(ctx, r)
+		}
+		if err != nil {
+			return fmt.Errorf("run %s may still be at work in %s: %w", r.ID, t.Dir(), err)
+		}
+	}
+	return err
 }
 
 // DirtyError says that a kept worktree has uncommitted changes. It is a worktree.ErrDirty.
