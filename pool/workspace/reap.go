@@ -61,17 +61,30 @@ func (c *Config) endElsewhere(ctx context.Context, run string) error {
 }
 
 // Reap ends what a dead run left running, and removes what its sandbox kept.
-func (c *Config) Reap(ctx context.Context, run string) error {
+func (c *Config) Reap(ctx context.Context, run string) error { return c.reap(ctx, nil, run) }
+
+// reap is Reap. Once the run that waits for it is asked to end, that may take a moment.
+func (c *Config) reap(ctx context.Context, asked <-chan struct{}, run string) error {
 	if err := proc.KillMarked(ctx, run); err != nil {
 		return err
 	}
 	if reaper, ok := sandboxes.As[sandboxes.Reaper](c.Sandboxes); ok {
-		if err := reaper.Reap(ctx, run); err != nil {
+		timed, stop := context.WithTimeoutCause(ctx, closeLimit, errNoEnd)
+		defer stop()
+		limited, cancel := Within(timed, asked, moment)
+		defer cancel()
+		if _, err := await(limited, asked, "Reap", begin(func() (any, error) { return nil, reaper.Reap(limited, run) })); err != nil {
 			return err
 		}
 	}
 	return tempdir.RemoveRun(run)
 }
+
+// errNoEnd ends what waits for a sandbox that may have hung before. It is not waited for much longer.
+var errNoEnd = errors.New("the sandbox does not end")
+
+// reap is Reap for the workspace's own sandboxes.
+func (w *Workspace) reap(ctx context.Context) error { return w.c.reap(ctx, w.Asked, w.id) }
 
 // reapLeft is Reap for a checkout that an earlier try may have left: then the record of its tree is there.
 func (c *Config) reapLeft(ctx context.Context, id string) error {
@@ -91,9 +104,9 @@ func (w *Workspace) reapUnclosed(ctx context.Context) error {
 	if w.Tree.Unsaved() && w.c.Sandboxes.Capabilities().Files == sandboxes.Copy {
 		return errors.New("it has work that is not imported")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, atOnce, errors.New("the sandbox does not end"))
+	ctx, cancel := context.WithTimeoutCause(ctx, atOnce, errNoEnd)
 	defer cancel()
-	err := w.c.Reap(ctx, w.id)
+	err := w.reap(ctx)
 	w.Unclosed = err != nil
 	return err
 }
@@ -103,7 +116,7 @@ func (w *Workspace) reapUnclosed(ctx context.Context) error {
 func (w *Workspace) drop(ctx context.Context) error {
 	apart := []sandboxes.Isolation{sandboxes.Namespaces, sandboxes.Container, sandboxes.VM}
 	if w.Unclosed || w.stale || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
-		if err := w.c.Reap(ctx, w.id); err != nil {
+		if err := w.reap(ctx); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func await[T any](ctx context.Context, asked <-chan struct{}, name string, retur
 	case <-ctx.Done():
 	}
 	cause, patience := context.Cause(ctx), hurry
-	if halt.Shutdown(cause) || errors.Is(cause, errNow) {
+	if halt.Shutdown(cause) || errors.Is(cause, errNow) || errors.Is(cause, errNoEnd) {
 		patience = moment
 	}
 	timed, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)

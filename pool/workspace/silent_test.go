@@ -30,6 +30,11 @@ func (d deaf) Check(context.Context) error {
 	return nil
 }
 
+func (d deaf) Reap(context.Context, string) error {
+	<-d.goOn
+	return nil
+}
+
 func (d deaf) Close(context.Context) error {
 	<-d.goOn
 	return nil
@@ -76,6 +81,8 @@ func TestCallsThatHang(t *testing.T) {
 			}
 			return &SilentError{}
 		}, nil, grace + moment},
+		"Reap, killed":           {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, halt.Error(journal.StopShutdown, ""), moment},
+		"Reap, asked to end":     {func(ctx context.Context, w *Workspace) error { return w.reap(ctx) }, nil, 2 * moment},
 		"Close, without a limit": {func(ctx context.Context, w *Workspace) error { return w.Box.Close(ctx) }, nil, closeLimit + moment},
 	} {
 		t.Run(name, func(t *testing.T) {
