@@ -82,7 +82,7 @@ ONDISK := /pool/workspace$$
 # GOGC is for the compilers, where it is set.
 # Vet has been here before: see test.
 TEST_FLAGS = -vet=off -trimpath -shuffle=on -timeout 60m -exec 'env -u GOGC $(IN_MEMORY)' $(TESTFLAGS)
-tests-packages tests-large: IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
+tests-packages tests-plain tests-large: IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
 # A program with the race detector waits for a second before it exits, unless it is told not to.
 export GORACE ?= atexit_sleep_ms=0
 # Those that take longest go first, so that none of them is left alone at the end.
@@ -90,31 +90,36 @@ LONGEST := ./sandboxes/container ./pool
 # These read text, or the code, and start no goroutine: the race detector would only make them ten times as slow. Packages that do
 # start some use them with it.
 PURE := internal/arch|internal/leak|internal/meter|worktree/message
-UNRACED := /(e2e|$(PURE))$$
+# Its tests run whole commands, as those in RACED do with the race detector.
+COMMANDS := internal/cli
+PLAIN_IN := /($(COMMANDS)|$(PURE))$$
+UNRACED := /e2e$$|$(PLAIN_IN)
 
-# These work on much data or in many rounds, and no more goroutines of theirs meet than in smaller tests of their packages: with the
-# race detector they take several times as long, for nothing.
-LARGE := Test(CommitLimits|CountTime|Costs|CrowdIsCheap|DeathAtEverySave|DeathInABatch|FaultAtEveryCall|LongBacklog|LogIsSearched|StrangersLongTexts|TableOfTricks|TrackerFailsAtEveryCall|UnchangedBacklogIsCheap|WhatCommitsDoToTheirChecks)
+# These work on much data, in many rounds or against other programs, and no more goroutines of theirs meet than in smaller tests of
+# their packages: with the race detector they take several times as long, for nothing.
+LARGE := Test(AsOrdinaryUser|CommitLimits|CountTime|Costs|CrowdIsCheap|DeathAtEverySave|DeathInABatch|FaultAtEveryCall|LongBacklog|LogIsSearched|NothingEscapes.*|StrangersLongTexts|TableOfTricks|TrackerFailsAtEveryCall|UnchangedBacklogIsCheap|WhatCommitsDoToTheirChecks)
 LARGE_IN = $$(git grep -lE '^func $(LARGE)\(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,' | tr '\n' ' ')
 
 .PHONY: tests
 tests:
 	@failed=0; \
-	for part in packages disk large raced e2e; do $(MAKE) --no-print-directory tests-$$part || failed=1; done; \
+	for part in packages disk plain large raced e2e; do $(MAKE) --no-print-directory tests-$$part || failed=1; done; \
 	if [ -n "$$(cat $(UNSTEADY).* 2>/dev/null)" ]; then echo "failed, or passed at the second time only:"; cat $(UNSTEADY).*; fi; \
 	exit $$failed
 
-.PHONY: tests-packages tests-disk tests-large tests-raced tests-e2e
+.PHONY: tests-packages tests-disk tests-plain tests-large tests-raced tests-e2e
 tests-packages:
 	CGO_ENABLED=1 $(GO_TEST) --packages "$(LONGEST) $$(go list ./... | grep -vE '$(UNRACED)|$(ONDISK)' | tr '\n' ' ')" -- -race -skip '^$(LARGE)$$' $(TEST_FLAGS)
 tests-disk:
 	CGO_ENABLED=1 $(GO_TEST) --packages "$$(go list ./... | grep -E '$(ONDISK)')" -- -race -skip '^$(LARGE)$$' $(TEST_FLAGS)
+tests-plain:
+	$(PLAIN) $(GO_TEST) --packages "$$(go list ./... | grep -E '$(PLAIN_IN)' | tr '\n' ' ')" -- -skip '^$(LARGE)$$' $(TEST_FLAGS)
 tests-large:
 	$(PLAIN) $(GO_TEST) --packages "$(LARGE_IN)" -- -run '^$(LARGE)$$' $(TEST_FLAGS)
 tests-raced:
 	CGO_ENABLED=1 $(GO_TEST) --packages ./e2e -- -race -run '$(RACED)' $(TEST_FLAGS)
 tests-e2e:
-	$(PLAIN) $(GO_TEST) --packages "./e2e $$(go list ./... | grep -E '/($(PURE))$$' | tr '\n' ' ')" -- -parallel 4 -skip '$(RACED)' $(TEST_FLAGS)
+	$(PLAIN) $(GO_TEST) --packages ./e2e -- -parallel 4 -skip '$(RACED)' $(TEST_FLAGS)
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check format, floors and style
@@ -154,7 +159,7 @@ soak: build platforms cc agents $(KUBERNETES) ## Let random faults happen to swe
 	  go test -count=1 -timeout 2h -run '^TestFleetSoak$$' ./e2e
 	test -n '$(SOAK_ONLY)' || RALPH_TEST_KUBERNETES=$(KUBERNETES) go test -count=1 ./deploy
 	test -n '$(SOAK_ONLY)' || CGO_ENABLED=1 RALPH_TEST_EVERYTHING=1 RALPH_TEST_POSTGRES=1 RALPH_ENGINES=all e2e/engines/with.sh $(TOOLS)/engines \
-	  go test -race -count=1 -timeout 6h -skip '^TestSoak(Rules)?$$' ./e2e ./pool ./sandboxes/... ./internal/suite
+	  go test -race -count=1 -timeout 6h -skip '^TestSoak(Rules)?$$' ./e2e ./pool ./sandboxes/... ./internal/suite ./internal/cli
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
