@@ -90,7 +90,7 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	}
 	r := &Repo{
 		at: p, opts: o, log: o.Log, names: refs, statusTime: statusTime, now: time.Now,
-		git:     git.New(o.StateDir).Remembering().Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, refname.Own, refs.Branches),
+		git:     git.New(o.StateDir).Remembering().Pin(p.GitDir, p.Common, p.Top).Owning(staleLock, refname.Own, refs.Branches).Sparing(o.MinFree),
 		objects: git.Store{Dir: filepath.Join(p.Common, "objects"), SHA256: p.Format == "sha256"},
 	}
 	r.spans = &span.Reader{Git: r.git}

@@ -90,6 +90,7 @@ type Options struct {
 	Now        func() time.Time // the clock by which claims expire, for machines that share one; nil: this machine's
 	Layers     int64            // bytes for the checkouts of base commits over which private trees are laid; 0: no tree is
 	LayersFrom int              // number of files from which on a repository has such checkouts; 0: 2,000
+	MinFree    int64            // bytes that a fetch leaves free on the disk of git's folder; 0 or less: any
 	Caps       importer.Caps    // limit one import from a private repository
 	// Log gets what nobody has to act on; nil discards it.
 	Log *slog.Logger

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/incoming"
 )
 
 // remoteRefs keeps claims on a remote, which does the compare-and-swap.
@@ -121,7 +122,7 @@ func (c remoteRefs) messages(ctx context.Context, commits []string, single bool)
 	missing := slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return known[commit] != "" })
 	if len(missing) > 0 {
 		// A commit that is gone fails the whole fetch: the caller reads the refs again.
-		if err := c.fetch(ctx, known, &room, missing...); err != nil && (single || errors.Is(err, errRoom)) {
+		if err := c.fetch(ctx, known, &room, missing...); err != nil && (single || errors.Is(err, incoming.ErrSize)) {
 			c.fetchEach(ctx, known, &room, missing)
 		}
 		if ctx.Err() != nil {

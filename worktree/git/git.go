@@ -46,6 +46,7 @@ type Runner struct {
 	auth   func(ctx context.Context) ([]string, error)
 	limit  time.Duration    // of each command; 0: commandTime
 	memory uint64           // that each command may write to; 0: any
+	floor  int64            // see Sparing
 	tries  *Tries           // of commands that talk to a remote; nil: one
 	known  *known           // what the configuration says; nil: it is read each time
 	movers *reuse.Processes // nil: each transaction starts a process
@@ -78,6 +79,15 @@ func (g Runner) WithMemory(most uint64) Runner {
 	g.memory = most
 	return g
 }
+
+// Sparing says how many bytes a fetch leaves free on the disk; 0 or less: any.
+func (g Runner) Sparing(floor int64) Runner {
+	g.floor = floor
+	return g
+}
+
+// Floor is what Sparing has said.
+func (g Runner) Floor() int64 { return g.floor }
 
 // WithAuth adds variables that are made afresh for each command, such as credentials.
 func (g Runner) WithAuth(auth func(ctx context.Context) ([]string, error)) Runner {

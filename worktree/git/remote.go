@@ -77,7 +77,7 @@ func (g Runner) RemoteRefs(ctx context.Context, remote string, patterns ...strin
 	return refs, nil
 }
 
-// Fetch brings objects here and moves no ref.
+// Fetch brings objects here and moves no ref. Package incoming bounds it.
 func (g Runner) Fetch(ctx context.Context, remote string, what ...string) error {
 	ctx, cancel := limited(ctx, TransferTime)
 	defer cancel()

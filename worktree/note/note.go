@@ -15,7 +15,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/incoming"
 )
 
 // Ref is where the notes are. git shows them with: git notes --ref=ralph show COMMIT.
@@ -25,9 +27,10 @@ const Ref = "refs/notes/ralph"
 const MaxSize = 1 << 20
 
 const (
-	maxTries   = 100  // of a compare-and-swap: each that fails has seen somebody else's succeed
-	maxUnmoved = 3    // pushes that are refused as stale while the ref stays where it was
-	maxJoined  = 5000 // notes that one join may bring together
+	maxTries   = 100      // of a compare-and-swap: each that fails has seen somebody else's succeed
+	maxUnmoved = 3        // pushes that are refused as stale while the ref stays where it was
+	maxJoined  = 5000     // notes that one join may bring together
+	most       = 64 << 20 // bytes that one fetch may write; a note takes about a thousand
 )
 
 // ErrSize means that a note is too large to be read or written.
@@ -80,7 +83,11 @@ func (s Store) Bring(ctx context.Context, commit string) error {
 	if here || err != nil && !git.Failed(err) {
 		return err
 	}
-	return s.Talk.Fetch(ctx, s.Remote, commit)
+	err = incoming.Fetch(ctx, s.Talk, s.Remote, most, commit)
+	if errors.Is(err, incoming.ErrSize) {
+		return fmt.Errorf("%s is larger than %s: %w; to fetch it all the same: git fetch %s %s", Ref, disk.Size(most), err, s.Remote, commit)
+	}
+	return err
 }
 
 // Read returns the lines of a commit's note in one state of the notes: none when there is no note. It fails with ErrSize.

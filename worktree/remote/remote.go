@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/incoming"
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
 
@@ -96,7 +97,7 @@ func (r *Remote) Tips(ctx context.Context, branches ...string) (map[string]strin
 		if len(missing) == 0 {
 			return tips, nil
 		}
-		if err := r.Talk.Fetch(ctx, r.name, missing...); err != nil {
+		if err := incoming.Fetch(ctx, r.Talk, r.name, 0, missing...); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,164 @@
+// Package incoming fetches objects from a remote. They stay apart until all are here: of a fetch that ends early nothing is left.
+// It ends when the disk gets too full.
+package incoming
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/disk"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+// ErrSize means that the fetch would write more than it may.
+var ErrSize = errors.New("too large to be fetched")
+
+const (
+	look   = 200 * time.Millisecond // between looks at what a fetch has written
+	little = 1 << 20                // bytes that are fetched even where the disk is too full
+	few    = 100                    // from so many objects on git fetch keeps a pack, too
+)
+
+// Fetch brings objects into the repository that g is pinned to, and moves no ref. It fails with ErrSize when it would write more than
+// most bytes, where that is not 0, and with [*disk.ShortError].
+func Fetch(ctx context.Context, g git.Runner, remote string, most int64, what ...string) error {
+	objects := filepath.Join(g.Common(), "objects")
+	dir, err := Folder(objects)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := Into(ctx, Apart(g, objects, dir), dir, remote, most, what...); err != nil {
+		return err
+	}
+	if err := adopt(ctx, g, dir, objects); err != nil {
+		return fmt.Errorf("store what was fetched from %s: %w", remote, err)
+	}
+	return nil
+}
+
+// Folder makes a folder for what is fetched, within an objects folder.
+func Folder(objects string) (string, error) {
+	dir, err := os.MkdirTemp(objects, "tmp_objdir-incoming-") // git gc removes what begins like this
+	if err != nil {
+		return "", fmt.Errorf("fetch: %w", err)
+	}
+	return dir, nil
+}
+
+// Apart is g with new objects in a folder of their own.
+func Apart(g git.Runner, objects, dir string) git.Runner {
+	return g.With("GIT_OBJECT_DIRECTORY="+dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+Alternate(objects),
+		"GIT_CONFIG_PARAMETERS='fetch.unpackLimit=1' 'fetch.bundleURI='") // a pack is written as it comes; refs would keep bundles
+}
+
+// Into fetches into the folder that [Apart] was given, and ends as Fetch does.
+func Into(ctx context.Context, apart git.Runner, dir, remote string, most int64, what ...string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	guard := &disk.Guard{Place: filepath.Dir(dir), Floor: apart.Floor()}
+	looks := make(chan struct{})
+	go func() {
+		defer close(looks)
+		next := time.NewTicker(look)
+		defer next.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-next.C:
+				measure(ctx, dir, most, guard, cancel)
+			}
+		}
+	}()
+	err := apart.Fetch(ctx, remote, what...)
+	measure(ctx, dir, most, guard, cancel)
+	over := context.Cause(ctx)
+	cancel(nil)
+	<-looks
+	if over != nil {
+		return fmt.Errorf("fetch from %s: %w", remote, over)
+	}
+	return err
+}
+
+func measure(ctx context.Context, dir string, most int64, guard *disk.Guard, cancel context.CancelCauseFunc) {
+	size := disk.Measure(ctx, dir, dir).Bytes
+	if most > 0 && size > most {
+		cancel(ErrSize)
+	}
+	if size <= little {
+		return
+	}
+	if short := guard.Short(); short != nil {
+		cancel(short)
+	}
+}
+
+// adopt gives the repository the packs in the folder.
+func adopt(ctx context.Context, g git.Runner, dir, objects string) error {
+	entries, err := os.ReadDir(filepath.Join(dir, "pack"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		name, is := strings.CutSuffix(e.Name(), ".pack")
+		if is && err == nil {
+			err = adoptPack(ctx, g, filepath.Join(dir, "pack", name), filepath.Join(objects, "pack", name))
+		}
+	}
+	return err
+}
+
+func adoptPack(ctx context.Context, g git.Runner, from, to string) error {
+	_, err := os.Lstat(from + ".promisor") // a partial clone keeps these packs
+	if errors.Is(err, fs.ErrNotExist) {
+		if done, err := unpack(ctx, g, from+".pack"); done || err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	for _, suffix := range []string{".promisor", ".rev", ".pack", ".idx"} { // git looks for indexes
+		if err := os.Rename(from+suffix, to+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpack writes few objects one by one, as git fetch does.
+func unpack(ctx context.Context, g git.Runner, pack string) (done bool, err error) {
+	f, err := os.Open(pack)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() > little {
+		return false, err
+	}
+	var head struct{ Magic, Version, Objects uint32 }
+	if err := binary.Read(f, binary.BigEndian, &head); err != nil || head.Objects >= few {
+		return false, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false, err
+	}
+	return true, g.Pipe(ctx, f, io.Discard, "unpack-objects", "-q")
+}
+
+// Alternate is an objects folder as git wants it in a list of them.
+func Alternate(dir string) string {
+	if strings.ContainsAny(dir, `:"`+"\n") {
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.Clean(dir)) + `"`
+	}
+	return dir
+}
