@@ -74,27 +74,29 @@ const mergeRetries = 5
 
 // publishCommits publishes as Settings.Publish asks, unless that is done. A base that has moved meanwhile is verified anew.
 func (x *execution) publishCommits(ctx context.Context, s journal.State) (journal.State, error) {
+	there, done := x.ending.Remote(ctx)
+	defer done()
 	for try := 0; ; try++ {
 		if s.Published != "" || !x.publishable(s) {
 			return s, nil
 		}
-		if x.killed || x.outward(s) && !x.mayPublish(ctx) {
+		if x.killed || x.outward(s) && !x.mayPublish(there) {
 			return x.cut(ctx, s, journal.StagePublish), nil
 		}
-		err := x.readIssue(ctx)
+		err := x.readIssue(there)
 		if x.stop.Is(journal.StopSuperseded) {
 			return x.cut(ctx, s, journal.StagePublish), nil
 		}
 		s.Facts.Outdated = s.Facts.Edited || x.edited.Load()
 		outward := x.outward(s)
 		if !outward || !publish.Unreachable(err) {
-			err = x.prove(ctx, &s, outward)
+			err = x.prove(there, &s, outward)
 		}
 		if err == nil && !outward {
 			return s, nil
 		}
 		if err == nil {
-			err = x.publishOnce(ctx, &s)
+			err = x.publishOnce(there, &s)
 		}
 		switch {
 		case x.claim.Lost(err):
@@ -121,7 +123,7 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 			s.Facts.Conflict = err.Error()
 			return s, nil
 		case !x.claim.Held() || ctx.Err() != nil:
-			return x.cut(ctx, s, journal.StagePublish), nil //nolint:nilerr // the cut is the fact, whatever failed with it
+			return x.cut(ctx, s, journal.StagePublish), nil
 		default:
 			return x.fault(s, err)
 		}

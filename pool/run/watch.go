@@ -139,7 +139,7 @@ func (x *execution) readIssue(ctx context.Context) error {
 	return nil
 }
 
-// do does a stage. Those in which the agent works end with Urgent.
+// do does a stage. Those in which the agent works end with Urgent, and those that only tell others in time.
 func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
 	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stopped(ctx) { // nothing has begun
 		return x.cut(ctx, s, stage.name), nil
@@ -148,6 +148,11 @@ func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journ
 		urgent, cancel := workspace.EndedBy(ctx, x.task.Urgent)
 		defer cancel()
 		ctx = urgent
+	}
+	if journal.StagePublish.Before(stage.name) {
+		there, cancel := x.ending.Remote(ctx)
+		defer cancel()
+		ctx = there
 	}
 	return stage.do(x, ctx, s)
 }

@@ -3,9 +3,11 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // Ending says that the process is to end, which shortens imports. Zero values mean that it is not.
@@ -21,6 +23,7 @@ const moment = 5 * time.Second
 var (
 	errSoon = errors.New("ralph was asked to end")
 	errNow  = errors.New("ralph was asked to end at once")
+	errLate = fmt.Errorf("%w: it had not answered when ralph had to end", worktree.ErrAway)
 )
 
 // limit derives the context of an import.
@@ -56,6 +59,20 @@ func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	})
 	limited, cancel := Ending{Now: now}.Hurried(ctx)
 	return limited, func() { unbind(); cancel() }
+}
+
+// Remote is for a step that waits for a remote or a tracker while the work is safe. Its end counts as an outage.
+func (e Ending) Remote(ctx context.Context) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithCancelCause(ctx)
+	go late(limited, cancel, e.Soon, max(e.Grace, moment), errLate)
+	return limited, func() { cancel(nil) }
+}
+
+// Leaving is Hurried for giving back what a run holds: it has only a moment once Soon is closed.
+func (e Ending) Leaving(ctx context.Context) (context.Context, context.CancelFunc) {
+	hurried, cancel := e.Hurried(ctx)
+	limited, free := Within(hurried, e.Soon, moment)
+	return limited, func() { free(); cancel() }
 }
 
 // Within derives a context that ends when the grace is over that begins when asked is closed.
