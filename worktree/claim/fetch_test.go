@@ -99,6 +99,29 @@ func TestTooMuchTogether(t *testing.T) {
 	}
 }
 
+// A remote that hangs while it sends all claims may still send each.
+func TestClaimsOfARemoteThatHangs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, true)
+	at := git.Store{Dir: filepath.Join(s.bare(), "objects")}
+	for i := range 2 {
+		commit, err := at.Message(fmt.Sprintf(`{"version":1,"nonce":"%d","generation":1,"record":{"run":"r"}}`, i), nil, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.sh("git", "-C", s.bare(), "update-ref", fmt.Sprintf("%sk%d", prefix, i), commit)
+	}
+	refs := s.store.refs.(remoteRefs)
+	refs.limit = 5 * time.Second // each of the others needs a part of one
+	s.store.refs = refs
+	calls := filepath.Join(t.TempDir(), "calls")
+	s.script(calls+".sh", `echo call >>"`+calls+`"; if test $(wc -l <"`+calls+`") = 2; then exec sleep 1000; fi; exec git-upload-pack "$@"`)
+	s.git("config", "remote.origin.uploadpack", calls+".sh")
+	if states, err := s.store.List(t.Context()); err != nil || len(states) != 2 || states["k0"].Err != nil || states["k1"].Err != nil {
+		t.Errorf("%+v, %v", states, err)
+	}
+}
+
 // noise is text that does not get smaller in a pack.
 func noise(t *testing.T, size int) string {
 	t.Helper()

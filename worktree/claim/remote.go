@@ -20,8 +20,9 @@ type remoteRefs struct {
 	git            git.Runner // may talk to the remote
 	objects        git.Store  // of this repository
 	prefix, remote string
-	most           int64     // bytes that one fetch may write
-	unkept         *sync.Map // claims that are not kept here, by their commits: they are fetched once
+	most           int64         // bytes that one fetch may write
+	limit          time.Duration // of the fetch of all claims, and of that of each
+	unkept         *sync.Map     // claims that are not kept here, by their commits: they are fetched once
 }
 
 func (c remoteRefs) swap(ctx context.Context, key, old, new string, also ...git.Edit) error {
@@ -122,7 +123,10 @@ func (c remoteRefs) messages(ctx context.Context, commits []string, single bool)
 	missing := slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return known[commit] != "" })
 	if len(missing) > 0 {
 		// A commit that is gone fails the whole fetch: the caller reads the refs again.
-		if err := c.fetch(ctx, known, &room, missing...); err != nil && (single || errors.Is(err, incoming.ErrSize)) {
+		all, cancel := context.WithTimeoutCause(ctx, c.limit, git.ErrRemote)
+		err := c.fetch(all, known, &room, missing...)
+		hung := all.Err() != nil
+		if cancel(); err != nil && (single || hung || errors.Is(err, incoming.ErrSize)) {
 			c.fetchEach(ctx, known, &room, missing)
 		}
 		if ctx.Err() != nil {
@@ -167,7 +171,7 @@ func (c remoteRefs) here(ctx context.Context, commits []string, room *int64) (ma
 
 // fetchEach fetches what it can of the commits. They are tiny: a remote that takes longer for all of them hangs.
 func (c remoteRefs) fetchEach(ctx context.Context, known map[string]string, room *int64, commits []string) {
-	ctx, cancel := context.WithTimeoutCause(ctx, git.RefsTime, git.ErrRemote)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, git.ErrRemote)
 	defer cancel()
 	for _, commit := range commits {
 		if ctx.Err() != nil {

@@ -68,7 +68,7 @@ func New(c Config) (*Store, error) {
 	if c.Remote == "" {
 		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
 	} else {
-		s.refs = remoteRefs{git: c.Git, objects: c.Objects, prefix: c.Prefix, remote: c.Remote, most: fetchMost, unkept: new(sync.Map)}
+		s.refs = remoteRefs{git: c.Git, objects: c.Objects, prefix: c.Prefix, remote: c.Remote, most: fetchMost, limit: git.RefsTime, unkept: new(sync.Map)}
 	}
 	return s, nil
 }
