@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree/claim"
@@ -14,14 +16,11 @@ import (
 
 // deferral is an error that leaves the rest of the run to the next sweep.
 type deferral struct {
-	err      error
+	error
 	everyone bool // other runs would fail in the same way
 }
 
-func (e *deferral) Error() string { return e.err.Error() }
-
-// Unwrap returns the cause.
-func (e *deferral) Unwrap() error { return e.err }
+func (e *deferral) Unwrap() error { return e.error }
 
 // note adds warnings that are not there already: each sweep may repeat them.
 func note(list []sandboxes.Notice, more ...sandboxes.Notice) []sandboxes.Notice {
@@ -44,7 +43,7 @@ func (x *execution) warn(s journal.State, err error) journal.State {
 func (x *execution) deferRun(ctx context.Context, s journal.State, err error) journal.State {
 	var away *deferral
 	if errors.As(err, &away) && away.everyone {
-		x.result.Unavailable = away.err
+		x.result.Unavailable = away.error
 	}
 	s.Warnings = append(s.Warnings, x.space.Shut(ctx)...)
 	x.result.Deferred = fmt.Errorf("stage %s is left to the next sweep: %w", s.Stage, err)
@@ -67,4 +66,17 @@ func (r *Runner) LeftFor(stage journal.Stage) time.Duration {
 		return claim.MaxTTL
 	}
 	return r.c.ClaimTTL
+}
+
+// Folder is the folder of a run.
+func (r *Runner) Folder(key, id string) string {
+	return filepath.Join(r.c.Repo.StateDir(), "runs", key, id)
+}
+
+// Host is the name of this machine in records.
+func (r *Runner) Host() string { return r.host }
+
+// Dead reports that no process works on the run: it was deferred, or its process on this host has died.
+func (r *Runner) Dead(rec journal.Record) bool {
+	return rec.PID == 0 || rec.Host == r.host && !proc.Alive(rec.PID, rec.Process)
 }

@@ -175,10 +175,10 @@ func (x *execution) handleEffect(ctx context.Context, s journal.State, err error
 		}
 		return s, &deferral{err, true}
 	case x.stop.Is(journal.StopShutdown):
-		return s, &deferral{err: err}
+		return s, &deferral{error: err}
 	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:
 		s.Tries++
-		return s, &deferral{err: err}
+		return s, &deferral{error: err}
 	}
 	s = x.warn(s, err)
 	s.Tries = 0

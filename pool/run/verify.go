@@ -43,7 +43,7 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	case err == nil:
 		return x.countChanges(ctx, s), nil
 	case x.stop.Is(journal.StopShutdown) && ctx.Err() == nil && x.run.Kind == journal.KindIssue && !x.run.Settings.Attended:
-		return s, &deferral{err: err} // the agent's work is done; the next sweep verifies it
+		return s, &deferral{error: err} // the agent's work is done; the next sweep verifies it
 	case x.stopped(ctx):
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
@@ -124,7 +124,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 			person := s.Facts.Open != nil || s.Facts.Stop == journal.StopDisk // a person has to act first
 			waits := w.Tree != nil && (w.Tree.Waits() || x.stop.Is(journal.StopShutdown) && errors.Is(left, worktree.ErrLate))
 			if waits && x.run.Kind == journal.KindIssue && !person {
-				return s, &deferral{err: left} // the next sweep imports it
+				return s, &deferral{error: left} // the next sweep imports it
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 	}
 	s.Warnings = note(s.Warnings, w.Shut(ctx)...)
 	if (w.Hung || w.Unclosed && ctx.Err() != nil) && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
-		return s, &deferral{err: errors.New("the sandbox was not closed in time")} // the next start removes it
+		return s, &deferral{error: errors.New("the sandbox was not closed in time")} // the next start removes it
 	}
 	if w.Last.Tip == "" && w.Tree != nil { // this process has imported nothing
 		got, err := w.Tree.Imported(ctx)
