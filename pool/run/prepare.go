@@ -199,7 +199,8 @@ func (x *execution) makeTree(ctx context.Context) error {
 	return nil
 }
 
-// keptTree finds the worktree of an earlier run on the same branch. It is made anew if the sandbox has another isolation.
+// keptTree finds the worktree of an earlier run on the same branch. It is made anew if the sandbox has another isolation, or copies
+// the files: the earlier commits are not in them then.
 func (x *execution) keptTree(ctx context.Context) (*worktree.Tree, error) {
 	if !x.run.Keep {
 		return nil, nil
@@ -221,11 +222,11 @@ func (x *execution) keptTree(ctx context.Context) (*worktree.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	same := t.Spec().Private == x.r.spaces.Private() && (!t.Layered() || x.r.spaces.Layers() != nil)
+	copies, same := x.r.spaces.Copies(), t.Spec().Private == x.r.spaces.Private() && (!t.Layered() || x.r.spaces.Layers() != nil)
 	switch {
-	case got.WIP != "" && !(x.task.Dirty && same):
+	case got.WIP != "" && !(x.task.Dirty && (same || copies)):
 		return nil, &DirtyError{Branch: x.run.Branch, Dir: t.Dir()}
-	case !same:
+	case copies || !same:
 		return nil, nil
 	}
 	return t, nil
@@ -348,7 +349,7 @@ func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
 func (x *execution) reattach(ctx context.Context) error {
 	trees, err := x.c.Repo.Trees(ctx)
 	for _, t := range trees { // an unreadable one is skipped
-		if t.Spec().Run == x.run.ID {
+		if s := t.Spec(); s.Run == x.run.ID || x.run.Keep && s.Branch == x.run.Branch && !x.r.spaces.Copies() {
 			x.base = t.Spec().Base
 			x.space = x.newSpace(t)
 			return nil

@@ -96,6 +96,9 @@ func (w *Workspace) share(run string) {
 // Private reports that the sandbox shows a repository of the run's own.
 func (c *Config) Private() bool { return c.Sandboxes.Capabilities().Files != sandboxes.InPlace }
 
+// Copies reports that the sandbox has a disk of its own: what its commands do to the files is not in the worktree on the host.
+func (c *Config) Copies() bool { return c.Sandboxes.Capabilities().Files == sandboxes.Copy }
+
 // Environ is what agents find in their environment where they commit with the user's own git configuration; nil: they do not. A
 // decorated provider may add to it, and counts as one that hides nothing.
 func (c *Config) Environ() []string {

@@ -43,7 +43,7 @@ func (c *Config) End(ctx context.Context, run string) error {
 			}
 		}
 	}
-	if !unsaved || c.Sandboxes.Capabilities().Files != sandboxes.Copy {
+	if !unsaved || !c.Copies() {
 		return c.Reap(ctx, run)
 	}
 	return tempdir.RemoveRun(run)
@@ -53,7 +53,7 @@ func (c *Config) End(ctx context.Context, run string) error {
 func (c *Config) endElsewhere(ctx context.Context, run string) error {
 	trees, _ := c.Repo.Trees(ctx) // End tells of a broken record
 	for _, t := range trees {
-		if t.Spec().Run == run && t.Unsaved() && c.Sandboxes.Capabilities().Files == sandboxes.Copy {
+		if t.Spec().Run == run && t.Unsaved() && c.Copies() {
 			return errors.New("it has work that is not imported, and only a run in that sandbox imports it")
 		}
 	}
@@ -101,7 +101,7 @@ func (w *Workspace) reapUnclosed(ctx context.Context) error {
 		return nil
 	}
 	w.Unclosed, w.stale = true, false
-	if w.Tree.Unsaved() && w.c.Sandboxes.Capabilities().Files == sandboxes.Copy {
+	if w.Tree.Unsaved() && w.c.Copies() {
 		return errors.New("it has work that is not imported")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, atOnce, errNoEnd)

@@ -1,0 +1,148 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/job"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// disks is a provider whose sandboxes have disks: without its disk, what a run has made is gone. While it is broken, nothing is imported
+// and no sandbox closes.
+type disks struct {
+	binding
+	dir    string // one folder for each disk: what was in the files and the repository before
+	broken *atomic.Bool
+}
+
+func newDisks(t *testing.T) disks { return disks{newBinding(nil), t.TempDir(), new(atomic.Bool)} }
+
+func (disks) Capabilities() sandboxes.Capabilities {
+	return sandboxes.Capabilities{Files: sandboxes.Copy, Isolation: sandboxes.Namespaces}
+}
+
+func (d disks) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	disk := filepath.Join(d.dir, spec.Run)
+	if _, err := os.Stat(disk); err != nil {
+		err := os.Mkdir(disk, 0o700)
+		for name, dir := range map[string]string{"files": spec.Worktree, "git": spec.GitDir} {
+			err = errors.Join(err, os.Symlink(dir, filepath.Join(disk, name+".of")), os.CopyFS(filepath.Join(disk, name), os.DirFS(dir)))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	box, err := d.binding.Open(ctx, spec)
+	return diskBox{box, d, spec.Run}, err
+}
+
+// Reap removes the disk.
+func (d disks) Reap(_ context.Context, run string) error {
+	disk := filepath.Join(d.dir, run)
+	if _, err := os.Stat(disk); err != nil {
+		return nil
+	}
+	for _, name := range []string{"files", "git"} {
+		dir, err := os.Readlink(filepath.Join(disk, name+".of"))
+		if err == nil {
+			err = errors.Join(os.RemoveAll(dir), os.Rename(filepath.Join(disk, name), dir))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(disk)
+}
+
+type diskBox struct {
+	sandboxes.Sandbox
+	d   disks
+	run string
+}
+
+func (b diskBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if b.d.broken.Load() && slices.Contains(cmd.Argv, "ralph-import") {
+		return sandboxes.Exit{}, errSilent
+	}
+	return b.Sandbox.Exec(ctx, cmd)
+}
+
+func (b diskBox) Close(ctx context.Context) error {
+	if b.d.broken.Load() {
+		return errors.Join(errSilent, b.Sandbox.Close(ctx))
+	}
+	return errors.Join(b.Sandbox.Close(ctx), b.d.Reap(ctx, b.run))
+}
+
+// What only the disk of a sandbox holds of a job on a branch is imported before the next job on that branch.
+func TestDiskOfAJobOnAReusedBranch(t *testing.T) {
+	t.Parallel()
+	for name, died := range map[string]bool{"ended": false, "died": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "")
+			d := newDisks(t)
+			f.Config.Run.Sandboxes = d
+			j := f.job(job.StrategyBranch)
+			j.Branch = "topic"
+			do(t, j) // makes the worktree
+			do(t, j)
+			d.broken.Store(true)
+			res, err := j.Do(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec := res.Record
+			if died {
+				rec.Unclosed, rec.Ended, rec.PID, rec.Stage = false, time.Time{}, deadPID, journal.StageWork
+				if err := f.Config.Run.Store.Save(t.Context(), rec); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.broken.Store(false)
+			do(t, j)
+			if got := len(strings.Fields(f.git(f.repo, "rev-list", "main..topic"))); got != 4 {
+				t.Errorf("%d commits on the branch, want 4; %+v", got, rec.Verdict)
+			}
+			if left, err := os.ReadDir(d.dir); err != nil || len(left) > 0 {
+				t.Errorf("disks are left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// What a job that died had made in a kept worktree is imported, also where an earlier one has made the worktree.
+func TestDeathOfAJobOnAReusedBranch(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]sandboxes.Provider{"bind": newBinding(nil), "copy": newDisks(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "")
+			f.Config.Run.Sandboxes = p
+			j := f.job(job.StrategyBranch)
+			j.Branch = "topic"
+			do(t, j)
+			rec := do(t, j).Record
+			rec.Ended, rec.PID, rec.Stage, rec.Commits, rec.Tree = time.Time{}, deadPID, journal.StageWork, 0, ""
+			if err := f.Config.Run.Store.Save(t.Context(), rec); err != nil {
+				t.Fatal(err)
+			}
+			var told []journal.Record
+			if err := job.Recover(t.Context(), j.Run, func(r journal.Record) { told = append(told, r) }); err != nil {
+				t.Fatal(err)
+			}
+			if len(told) != 1 || told[0].Commits != 2 || told[0].Tree == "" {
+				t.Errorf("%+v", told)
+			}
+		})
+	}
+}
