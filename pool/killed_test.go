@@ -238,6 +238,7 @@ func TestKillEndsOtherCalls(t *testing.T) {
 		"Maintain": func(p *pool.Pool, ctx context.Context) error { _, err := p.Maintain(ctx); return err },
 		"Unmerged": func(p *pool.Pool, ctx context.Context) error { _, err := p.Unmerged(ctx); return err },
 		"Parked":   func(p *pool.Pool, ctx context.Context) error { _, err := p.Parked(ctx); return err },
+		"Waits":    func(p *pool.Pool, ctx context.Context) error { _, err := p.Waits(ctx); return err },
 		"Prompt":   func(p *pool.Pool, ctx context.Context) error { _, err := p.Prompt(ctx, "a"); return err },
 		"Requeue": func(p *pool.Pool, ctx context.Context) error {
 			return p.Requeue(ctx, "a", "a person", tracker.Retry, "")

@@ -134,6 +134,12 @@ func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 	})
 }
 
+// Waits lists the agents that an issue waits for which is worked anew, the first to be back first; none: one of its agents is available.
+func (w *Worker) Waits(ctx context.Context) ([]journal.Parked, error) {
+	parked, err := w.Parked(ctx)
+	return parking.Waits(w.c.Run.Chain(1).Choices(), parked), err
+}
+
 // Park notes agents that runs elsewhere found unavailable, with the same account.
 func (w *Worker) Park(list []journal.Parked) { w.runner.Lot().Park(list) }
 

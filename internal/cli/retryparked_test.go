@@ -36,15 +36,19 @@ func TestRetryTellsOfParkedAgent(t *testing.T) {
 	r.Facts.At, r.Verdict.Outcome = r.Ended, journal.AgentUnavailable
 	until := time.Now().Add(3 * time.Hour)
 	r.Facts.Iterations = []loop.Iteration{{
-		Number: 1, Agent: "claude", Ended: r.Ended, Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: until},
+		Number: 1, Agent: "claude-code", Ended: r.Ended, Failure: &agents.Failure{Class: agents.RateLimit, ResetAt: until},
 	}}
 	if err := store.Save(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	got := m.run(t, nil, "retry", state, "one")
-	want := taken + "Agent claude is parked until " + until.Format(time.DateTime) + ": its limit is reached (met by other).\nUntil then only `ralph work one` tries it.\n"
+	want := taken + "Agent claude-code is parked until " + until.Format(time.DateTime) + ": its limit is reached (met by other).\nUntil " + until.Format(time.DateTime) + " only `ralph work one` tries it.\n"
 	if got.status != exit.OK || got.stdout != want {
 		t.Errorf("%s%s, want %s", got.stdout, got.stderr, want)
+	}
+	m.write(t, ".ralph/config.yaml", "fallback: [codex]\n")
+	if got := m.run(t, nil, "retry", state, "one"); got.stdout != taken {
+		t.Errorf("with an agent that is available: %+v", got)
 	}
 	if got := m.run(t, nil, "status", state); !strings.Contains(got.stdout, "parked until") {
 		t.Errorf("%+v", got)

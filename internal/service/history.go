@@ -95,6 +95,15 @@ func (s *Service) Retry(ctx context.Context, name, key, by string, fresh bool) e
 	return s.ask(ctx, name, key, by, tracker.Retry, "")
 }
 
+// Waits lists the agents that an issue waits for which is to be worked again; see pool.Worker.
+func (s *Service) Waits(ctx context.Context, name string) ([]journal.Parked, error) {
+	_, parts, err := s.opened(name)
+	if err != nil {
+		return nil, err
+	}
+	return parts.Pool.Waits(ctx)
+}
+
 // Fix is Retry with feedback for the agent, as the command /ralph fix is on a forge.
 func (s *Service) Fix(ctx context.Context, name, key, by, text string) error {
 	_, text, _ = tracker.ParseCommand("/ralph fix " + text)

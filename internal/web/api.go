@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -94,6 +95,11 @@ type runBody struct {
 
 type runsBody struct {
 	Runs []runBody `json:"runs" doc:"The latest first."`
+}
+
+type retryBody struct {
+	Until  *time.Time `json:"until,omitempty" doc:"When the first of the issue's agents is expected back: until then no sweep works it. Absent: it is worked now."`
+	Reason string     `json:"reason,omitempty" doc:"What the agents wait for."`
 }
 
 // body is an answer with a body; huma wants a struct.
@@ -233,8 +239,19 @@ type retryInput struct {
 	Fresh   bool   `query:"fresh" doc:"Begin at the base; the earlier work is left out."`
 }
 
-func (a api) retry(ctx context.Context, in *retryInput) (*struct{}, error) {
-	return nil, failure(a.Service.Retry(ctx, in.Project, in.Issue, "a person", in.Fresh))
+func (a api) retry(ctx context.Context, in *retryInput) (*body[retryBody], error) {
+	if err := a.Service.Retry(ctx, in.Project, in.Issue, "a person", in.Fresh); err != nil {
+		return nil, failure(err)
+	}
+	var out retryBody
+	parked, _ := a.Service.Waits(ctx, in.Project) // it is asked for, whatever else cannot be read
+	for _, p := range parked {
+		out.Reason = strings.TrimSpace(out.Reason + " " + p.Sentence())
+	}
+	if len(parked) > 0 {
+		out.Until = timeOf(parked[0].Until)
+	}
+	return &body[retryBody]{out}, nil
 }
 
 type runsInput struct {

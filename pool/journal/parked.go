@@ -2,6 +2,7 @@ package journal
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -25,6 +26,22 @@ func (p Parked) Choice() agents.Choice { return agents.Choice{Agent: p.Agent, Mo
 
 // Waits reports that the agent is unavailable now, unless that is for a person to end.
 func (p Parked) Waits(now time.Time) bool { return waits(p.At, p.Until, now) }
+
+// Sentence says until when the agent is unavailable, and why.
+func (p Parked) Sentence() string {
+	why := map[agents.Class]string{
+		agents.RateLimit: "its limit is reached", agents.Overload: "its model service is overloaded", agents.Auth: "it is not logged in", agents.NoCredit: "its account has no credit left",
+		agents.NotStarted: "its program cannot be started",
+	}[p.Class]
+	text := fmt.Sprintf("Agent %s is parked until %s: %s", p.Choice(), p.Until.Local().Format(time.DateTime), why)
+	if p.Until.IsZero() {
+		text = fmt.Sprintf("Agent %s is not used: %s", p.Choice(), why)
+	}
+	if p.Key != "" {
+		text += " (met by " + p.Key + ")"
+	}
+	return text + "."
+}
 
 // clockError is how far the clocks of machines may be apart.
 const clockError = 15 * time.Minute

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,9 +50,9 @@ func NewRetry(a *compose.App) *cobra.Command {
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
 		a.UI.Printf("The next `ralph work` takes %s.\n", screen.CleanLine(issue.Key))
-		parked, err := look.Parked(ctx, p)
+		parked, err := look.Waits(ctx, p)
 		if look.PrintParked(a, parked); len(parked) > 0 {
-			a.UI.Printf("Until then only `ralph work %s` tries it.\n", screen.CleanLine(issue.Key))
+			a.UI.Printf("Until %s only `ralph work %s` tries it.\n", parked[0].Until.Local().Format(time.DateTime), screen.CleanLine(issue.Key))
 		}
 		return err
 	})

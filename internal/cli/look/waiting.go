@@ -3,7 +3,6 @@ package look
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -116,26 +115,17 @@ func Parked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
 	return parking.Load(ctx, p.Journal, "", host, time.Now())
 }
 
+// Waits lists the agents that an issue waits for which is worked anew, the first to be back first; none: one of its agents is available.
+func Waits(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
+	parked, err := Parked(ctx, p)
+	return parking.Waits(choices(p.Config, 1), parked), err
+}
+
 // PrintParked names agents that are unavailable, until when and why.
 func PrintParked(a *compose.App, list []journal.Parked) {
 	for _, p := range list {
-		a.UI.Printf("%s\n", screen.CleanLine(parkedText(p)))
+		a.UI.Printf("%s\n", screen.CleanLine(p.Sentence()))
 	}
-}
-
-func parkedText(p journal.Parked) string {
-	why := map[agents.Class]string{
-		agents.RateLimit: "its limit is reached", agents.Overload: "its model service is overloaded", agents.Auth: "it is not logged in", agents.NoCredit: "its account has no credit left",
-		agents.NotStarted: "its program cannot be started",
-	}[p.Class]
-	text := fmt.Sprintf("Agent %s is parked until %s: %s", p.Choice(), p.Until.Local().Format(time.DateTime), why)
-	if p.Until.IsZero() {
-		text = fmt.Sprintf("Agent %s is not used: %s", p.Choice(), why)
-	}
-	if p.Key != "" {
-		text += " (met by " + p.Key + ")"
-	}
-	return text + "."
 }
 
 // choices are the agents of an issue's nth attempt, in the order in which they are tried.

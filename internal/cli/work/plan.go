@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -23,12 +23,8 @@ import (
 // backAt is when a sweep works again because the first of its agents is expected back; zero: now, as one is not parked, or as all
 // wait for a person.
 func backAt(all []agents.Choice, parked []journal.Parked) (back time.Time) {
-	for _, choice := range all {
-		i := slices.IndexFunc(parked, func(p journal.Parked) bool { return p.Choice() == choice })
-		if i < 0 {
-			return time.Time{}
-		}
-		if at := parked[i].Until; back.IsZero() || !at.IsZero() && at.Before(back) {
+	for _, p := range parking.Waits(all, parked) {
+		if at := p.Until; back.IsZero() || !at.IsZero() && at.Before(back) {
 			back = at
 		}
 	}
