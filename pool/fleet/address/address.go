@@ -45,6 +45,9 @@ func (p *Passwords) Add(password string) {
 	}
 }
 
+// noTLS is what the driver says of a server without TLS before it tries it without, which is its default.
+const noTLS = "server refused TLS connection"
+
 // Hide replaces all of them in an error's text, and puts that on one line.
 func (p *Passwords) Hide(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\t' })
@@ -53,6 +56,9 @@ func (p *Passwords) Hide(text string) string {
 		if !slices.Contains(once, line) {
 			once = append(once, line)
 		}
+	}
+	if n := len(once); n > 2 { // it went on without TLS, and that failed for the last reason
+		once = append(slices.DeleteFunc(once[:n-1:n-1], func(line string) bool { return strings.HasSuffix(line, noTLS) }), once[n-1])
 	}
 	text = strings.Join(once, " ")
 	p.mu.Lock()

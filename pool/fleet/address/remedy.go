@@ -14,10 +14,12 @@ func Remedy(err error) string {
 	}
 	return map[string]string{
 		"25006": "it takes no writes, such as a standby; name the primary, or all servers and target_session_attrs=read-write",
-		"28000": "its pg_hba.conf does not let this role in from this machine",
+		"28000": "it has no such role, or its pg_hba.conf does not let it in from this machine",
 		"28P01": "the password is not that of the role; it is the address's, or that of PGPASSWORD or ~/.pgpass",
 		"3D000": "make it with: createdb --owner USER NAME",
 		"42501": "use the role that owns the database and ralph's tables: createdb --owner USER NAME",
 		"53300": "it gives no more connections; each machine needs 8 (max_connections, and CONNECTION LIMIT of role and database)",
+		"57014": "it has cancelled what ralph asked, for its statement_timeout or a person; try again",
+		"57P03": "it takes no connections yet: it starts, stops or recovers; try again in a moment",
 	}[e.Code]
 }
