@@ -28,6 +28,9 @@ var ErrUnsupported = errors.New("sandbox cannot do this")
 // ErrClosed is returned by Exec after Close.
 var ErrClosed = errors.New("sandbox is closed")
 
+// ErrAway is in the error of an Exec that was cut short because the engine of the sandbox stopped, or does not answer.
+var ErrAway = errors.New("the engine does not answer")
+
 // Files says how the worktree reaches the sandbox.
 type Files string
 

@@ -17,7 +17,7 @@ const (
 	// MaxTries is how often a stage may fail for a transient reason, in as many sweeps, before a person has to act.
 	MaxTries = 3
 	// MaxFailures is how many failed runs in a row, counted as attempts or not, hand an issue to a person. A run in which ralph died
-	// counts, and one whose commits the machine could not import: the run may be the cause.
+	// counts, and one whose commits the machine could not import, or whose engine went away: the run may be the cause.
 	MaxFailures = 10
 )
 
@@ -146,7 +146,7 @@ func worked(f journal.Facts) journal.Verdict {
 			return verdict(journal.OverBudget, journal.ReasonCap, f.EndDetail)
 		}
 		return verdict(journal.OverBudget, journal.ReasonLoop, f.EndDetail)
-	case loop.EndImport:
+	case loop.EndImport, loop.EndSandbox:
 		if f.Starved && f.Failures+1 < MaxFailures { // every other run would meet it, too, or the run was the cause
 			return verdict(journal.EnvironmentUnavailable, journal.ReasonMachine, f.EndDetail)
 		}

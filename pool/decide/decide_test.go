@@ -98,6 +98,8 @@ func decideCases() []decideCase {
 		{"cap", journal.Facts{End: loop.EndBudget, EndDetail: "100 tokens", Capped: true, Commits: 1}, want(journal.OverBudget, journal.ReasonCap, "100 tokens")},
 		{"import without room", journal.Facts{End: loop.EndImport, EndDetail: "d", Starved: true, Commits: 1}, want(journal.EnvironmentUnavailable, journal.ReasonMachine, "d")},
 		{"import without room, again and again", journal.Facts{End: loop.EndImport, EndDetail: "d", Starved: true, Failures: MaxFailures - 1}, final(want(journal.Failed, journal.ReasonLoop, "d"))},
+		{"engine away", journal.Facts{End: loop.EndSandbox, EndDetail: "d", Starved: true, Commits: 1}, want(journal.EnvironmentUnavailable, journal.ReasonMachine, "d")},
+		{"engine away, again and again", journal.Facts{End: loop.EndSandbox, EndDetail: "d", Starved: true, Failures: MaxFailures - 1}, final(want(journal.Failed, journal.ReasonLoop, "d"))},
 		{"budget", journal.Facts{End: loop.EndBudget, EndDetail: "100 tokens", Commits: 1}, final(want(journal.OverBudget, journal.ReasonLoop, "100 tokens"))},
 		{"permission denied", journal.Facts{End: loop.EndDenied, EndDetail: "d"}, final(counted(want(journal.Failed, journal.ReasonLoop, "d")))},
 		{"gate fails as on the base", journal.Facts{End: loop.EndUnchanged, EndDetail: "d", Commits: 1, GateRan: true, Gate: red}, final(counted(want(journal.GateFailed, journal.ReasonLoop, "d")))},

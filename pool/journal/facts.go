@@ -28,7 +28,7 @@ type Facts struct {
 
 	End        loop.End         `json:"end,omitempty"` // why the loop ended; empty: it did not run
 	EndDetail  string           `json:"end_detail,omitempty"`
-	Starved    bool             `json:"starved,omitempty"`         // for loop.EndImport: the machine lacked what it takes
+	Starved    bool             `json:"starved,omitempty"`         // the machine lacked what an import takes, or the engine was away
 	Optional   bool             `json:"signal_optional,omitempty"` // the completion signal was not asked for
 	Iterations []loop.Iteration `json:"iterations,omitempty"`
 	Failure    *agents.Failure  `json:"failure,omitempty"` // of the last iteration

@@ -95,7 +95,7 @@ const (
 	ReasonDisk         ReasonCode = "disk-full"      // Detail: what the run wrote
 	ReasonOpen         ReasonCode = "not-started"    // Detail: why worktree or sandbox could not be made, or the gate not run on the base
 	ReasonLoop         ReasonCode = "loop-ended"     // Detail: why the loop ended
-	ReasonMachine      ReasonCode = "machine"        // Detail: what it lacked when commits were imported
+	ReasonMachine      ReasonCode = "machine"        // Detail: what it lacked when commits were imported, or how its engine was away
 	ReasonCap          ReasonCode = "cap-spent"      // Detail: the cap of the project that ended the run
 	ReasonVerify       ReasonCode = "verify-failed"  // Detail: the check that failed on the clean checkout
 	ReasonRebasedGate  ReasonCode = "rebased-gate"   // Detail: the check that failed after the rebase

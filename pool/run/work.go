@@ -53,7 +53,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	x.result.Output = res.Output
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
 	full = full || x.stop.Is(journal.StopDisk)
-	f.Starved = res.End == loop.EndImport && !full && x.space.Starved(res.Err)
+	f.Starved = !full && (errors.Is(res.Err, sandboxes.ErrAway) || res.End == loop.EndImport && x.space.Starved(res.Err))
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
 	// A stop leaves an import little time.
 	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stopped(ctx)

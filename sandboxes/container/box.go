@@ -72,9 +72,6 @@ func (b *box) remove(ctx context.Context, disk bool) error {
 	return os.RemoveAll(b.state)
 }
 
-// errSilent ends what waits for the engine. It is not asked any more then.
-var errSilent = errors.New("the engine does not answer")
-
 // abort kills the container, because something in it is out of control, so that every Exec ends. The error is an engine that does not
 // answer: the container may have ended by itself, and Close removes it in any case.
 func (b *box) abort(why error) error {
@@ -83,7 +80,7 @@ func (b *box) abort(why error) error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("%s kill: no end within %s", b.provider.engine.Name, limit))
 	defer cancel()
 	if _, err := b.provider.call(ctx, "kill", b.name); err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", errSilent, err)
+		return fmt.Errorf("%w: %w", sandboxes.ErrAway, err)
 	}
 	return nil
 }
@@ -167,7 +164,7 @@ func (b *box) watch(client context.Context, active *atomic.Bool, stop context.Ca
 		default:
 			var err error
 			if ended, err = b.hasEnded(client); !mayPass(err) && !active.Load() {
-				stop(fmt.Errorf("%w: %w", errSilent, err))
+				stop(fmt.Errorf("%w: %w", sandboxes.ErrAway, err))
 				return
 			}
 		}

@@ -67,7 +67,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	case b.commands.Closed():
 		return sandboxes.Exit{}, sandboxes.ErrClosed
 	}
-	silent := errors.Is(err, errSilent)
+	silent := errors.Is(err, sandboxes.ErrAway)
 	if !silent {
 		err = b.diagnose(ctx, err, s)
 	}
@@ -129,7 +129,7 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 	case st.Status == statusRemoving, stateErr != nil && b.isRemoved(ctx):
 		return errors.New("its container was removed while the command ran")
 	case stateErr != nil:
-		return fmt.Errorf("its container is gone: %w", stateErr)
+		return fmt.Errorf("%w: %w", sandboxes.ErrAway, stateErr)
 	case !st.Running:
 		if words := b.provider.lastOutput(ctx, b.name); words != "" {
 			return fmt.Errorf("its container has ended: %s", words)

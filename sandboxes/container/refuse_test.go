@@ -257,13 +257,17 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	const long = time.Hour
 	for name, tt := range map[string]struct {
-		asked            bool
+		asked, down      bool // the command is asked to end; the engine's program finds no engine
 		quiet, call, end time.Duration
 		want, calls      string
 	}{
 		"asked to end": {
 			asked: true, quiet: long, call: long, end: 10 * time.Millisecond,
 			want: "the engine does not answer: docker kill: no end within 10ms", calls: "kill ",
+		},
+		"away": {
+			quiet: long, call: long, end: long, down: true,
+			want: "the engine does not answer: docker container: no daemon", calls: "container container ps kill ",
 		},
 		"waiting": {
 			quiet: 10 * time.Millisecond, call: 10 * time.Millisecond, end: 10 * time.Millisecond,
@@ -274,7 +278,11 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			away := filepath.Join(dir, "away")
-			e := shim(t, container.Docker(), `if [ -e `+away+` ]; then [ $1 = exec ] || printf '%s ' $1 >>`+away+`; exec sleep 1000; fi
+			then := "exec sleep 1000"
+			if tt.down {
+				then = "echo no daemon >&2; exit 1"
+			}
+			e := shim(t, container.Docker(), `if [ -e `+away+` ]; then [ $1 = exec ] || printf '%s ' $1 >>`+away+`; `+then+`; fi
 				case $1 in `+goodInfo+goodImage+` exec) printf 'x\0\0\0\002{}';; esac`)
 			p := container.New(e, container.Config{
 				Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
@@ -293,7 +301,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 				close(interrupt)
 			}
 			_, err = box.Exec(t.Context(), sandboxes.Command{Argv: []string{"agent"}, Interrupt: interrupt, Grace: time.Millisecond})
-			if want := "run agent in the docker sandbox: " + tt.want; err == nil || err.Error() != want {
+			if want := "run agent in the docker sandbox: " + tt.want; !errors.Is(err, sandboxes.ErrAway) || err.Error() != want {
 				t.Errorf("error is %v\nwant %s", err, want)
 			}
 			calls, err := os.ReadFile(away)
