@@ -134,6 +134,9 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 		if words := b.provider.lastOutput(ctx, b.name); words != "" {
 			return fmt.Errorf("its container has ended: %s", words)
 		}
+		if st.ExitCode == exitKilled { // nothing inside can send that signal to the first process
+			return errors.New("its container was killed, by somebody or for want of memory")
+		}
 		return fmt.Errorf("its container has ended (exit status %d)", st.ExitCode)
 	}
 	if last := engine.LastLine(s.errs.String()); last != "" {

@@ -340,7 +340,7 @@ func TestContainerThatGoes(t *testing.T) {
 		{"stopping", []string{stopping, stopping, stopping, gone}, removed},
 		{"exited before", []string{exited, exited, gone}, removed},
 		{"slow to go", []string{removing}, removed},
-		{"killed, and stays", []string{exited}, "its container has ended (exit status 137)"},
+		{"killed, and stays", []string{exited}, "its container was killed, by somebody or for want of memory"},
 		{"runs on", []string{running}, "the engine's client ended without a report"},
 		{"without memory", []string{exited, exited, noMemory}, "its container used up its memory [{memory }]"},
 	}
