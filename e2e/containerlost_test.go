@@ -124,6 +124,9 @@ func TestEngineStopsDuringARun(t *testing.T) {
 			if got := p.end(t); got != 0 {
 				t.Errorf("the next sweep ends with status %d\n%s", got, &p.out)
 			}
+			if said := p.out.String(); !strings.Contains(said, keys[0]+"  environment-unavailable  1 commit") {
+				t.Errorf("the run that the engine cut short is no outage:\n%s", said)
+			}
 			if got := strings.Join(r.lines(t, "log", "--reverse", "--format=%s", "main..ralph/"+keys[0]), ","); got != "One,Two" {
 				t.Errorf("commits %q, want One and Two", got)
 			}
