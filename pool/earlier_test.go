@@ -1,6 +1,9 @@
 package pool_test
 
 import (
+	"context"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,4 +79,37 @@ func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Work that only the sandbox of an earlier job has stays there: the next jobs do not end that sandbox, and do not begin.
+func TestJobWhereWorkIsNotImported(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	j := f.job(job.StrategyBranch)
+	j.Branch = "topic"
+	do(t, j) // makes the worktree
+	m := noting{unimporting{newBinding(nil), new(atomic.Int32)}, new([]string)}
+	j.Run.Sandboxes, j.Run.Options.Command[2] = m, commits
+	for range 3 {
+		if res, err := j.Do(t.Context()); err != nil || res.Record.Verdict.Outcome == journal.Succeeded {
+			t.Fatalf("%+v, %v", res.Record, err)
+		}
+	}
+	runs := f.runs("")
+	if slices.Contains(*m.runs, runs[1].ID) || !runs[1].Unclosed || runs[2].Unclosed || runs[3].Unclosed {
+		for _, r := range runs {
+			t.Errorf("run %s: unclosed %v, %s; reaped %q", r.ID, r.Unclosed, r.Verdict.Reason.Detail, *m.runs)
+		}
+	}
+}
+
+// noting notes whose sandboxes are removed.
+type noting struct {
+	unimporting
+	runs *[]string
+}
+
+func (n noting) Reap(_ context.Context, run string) error {
+	*n.runs = append(*n.runs, run)
+	return nil
 }

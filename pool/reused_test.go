@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +49,7 @@ func (d disks) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox
 // Reap removes the disk.
 func (d disks) Reap(_ context.Context, run string) error {
 	disk := filepath.Join(d.dir, run)
-	if _, err := os.Stat(disk); err != nil {
+	if _, err := os.Stat(disk); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, name := range []string{"files", "git"} {

@@ -240,7 +240,8 @@ func (x *execution) endEarlier(ctx context.Context, t *worktree.Tree) error {
 		if r.ID == x.run.ID || !left && !r.Ended.IsZero() {
 			continue
 		}
-		if err = x.r.spaces.End(ctx, r.ID); err == nil && left {
+		stays := t.Unsaved() && x.r.spaces.Copies() // what only the sandbox has keeps it
+		if err = x.r.spaces.End(ctx, r.ID); err == nil && left && !stays {
 			r.Unclosed = false
 			err = x.c.Store.Save(ctx, r)
 		}
