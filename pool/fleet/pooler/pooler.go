@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -47,7 +48,10 @@ func check(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	defer two.Release()
 	if _, err := two.Exec(ctx, "BEGIN"); err != nil {
-		return ErrShared // where each statement has another connection, there are no transactions
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "08P01" { // each statement has another connection
+			return ErrShared
+		}
+		return err
 	}
 	defer func() { _, _ = two.Exec(ctx, "ROLLBACK") }()
 	last, err := backend(ctx, one.Conn())
