@@ -45,26 +45,27 @@ func TestStatusOfManyIssues(t *testing.T) {
 	}
 	save("left", journal.Verdict{}, false)
 	save("asks", journal.Verdict{Outcome: journal.NeedsInfo, Final: true}, true)
+	save("nothing", journal.Verdict{Outcome: journal.NoChange, Final: true}, true)
 	save("again", journal.Verdict{Outcome: journal.GateFailed}, true)
 	for i := range 5 {
 		save(fmt.Sprint("review", i), journal.Verdict{Outcome: journal.Succeeded, Final: true}, true)
 	}
 	for i := range 30 {
-		save(fmt.Sprint("done", i), journal.Verdict{Outcome: journal.NoChange, Final: true}, true)
+		save(fmt.Sprint("done", i), journal.Verdict{Outcome: journal.Superseded, Final: true}, true)
 	}
 	lines := strings.Split(status(), "\n")
-	for i, want := range []string{"ISSUE ", "left ", "asks ", "again ", "review4 ", "review3 ", "review2 ", "review1 ", "review0 ", "done29 "} {
+	for i, want := range []string{"ISSUE ", "left ", "nothing ", "asks ", "again ", "review4 ", "review3 ", "review2 ", "review1 ", "review0 ", "done29 "} {
 		if !strings.HasPrefix(lines[i], want) {
 			t.Errorf("line %d is %q, not %q", i, lines[i], want)
 		}
 	}
-	if got := strings.Join(lines, "\n"); !strings.Contains(got, "\n18 more: 18 no-change (`ralph status --all` lists them).\n") || strings.Contains(got, "done17 ") {
+	if got := strings.Join(lines, "\n"); !strings.Contains(got, "\n19 more: 19 superseded (`ralph status --all` lists them).\n") || strings.Contains(got, "done18 ") {
 		t.Errorf("%s", got)
 	}
-	if got := status("--all"); strings.Count(got, "no-change") != 30 || strings.Contains(got, "more:") {
+	if got := status("--all"); strings.Count(got, "superseded") != 30 || strings.Contains(got, "more:") {
 		t.Errorf("%s", got)
 	}
-	if got := status("--json"); strings.Count(got, `"state": "no-change"`) != 30 {
+	if got := status("--json"); strings.Count(got, `"state": "superseded"`) != 30 {
 		t.Errorf("%s", got)
 	}
 }

@@ -20,7 +20,7 @@ func (s RunState) need() int {
 	switch {
 	case s.Ended.IsZero():
 		return 0
-	case s.State == "merged", s.State == string(journal.NoChange), s.State == string(journal.Superseded):
+	case s.State == "merged", s.State == string(journal.Superseded):
 		return 4
 	case s.State == string(journal.Succeeded):
 		return 3
