@@ -33,3 +33,24 @@ func TestAgentThatTheSandboxDoesNotShow(t *testing.T) {
 		}
 	}
 }
+
+// A link is shown by its folder, as that of a virtual environment of Python. Landlock follows it wherever it is.
+func TestInterpreterThatIsALink(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".ralph/backlog/one.md", "---\nlabels: [no-human]\n---\n# Add a file\n")
+	m.commit(t)
+	bin, script := t.TempDir(), filepath.Join(t.TempDir(), "script")
+	if err := os.Symlink("/bin/sh", filepath.Join(bin, "sh")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(script, []byte("#!"+filepath.Join(bin, "sh")+"\n"), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	for sandbox, want := range map[string]string{"native": "does not show " + bin + "\n", "landlock": ""} {
+		got := m.run(t, nil, "doctor", "--sandbox="+sandbox, "--agent-command="+script)
+		if says := strings.Contains(got.stdout, "the sandbox does not show"); says != (want != "") || !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: %+v, want %q", sandbox, got, want)
+		}
+	}
+}

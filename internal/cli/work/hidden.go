@@ -2,6 +2,7 @@ package work
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,13 +25,22 @@ func HiddenFiles(a *compose.App, p *compose.Parts, provider sandboxes.Provider, 
 	own := func(path string) bool { // of the system: inside there is the same, or one of its own
 		return slices.Contains([]string{"dev", "etc", "lib", "lib64", "proc", "sys"}, strings.Split(path, "/")[1])
 	}
+	mounted := func(path string) bool {
+		return slices.ContainsFunc(mounts, func(m sandboxes.Mount) bool { return path == m.Inside || strings.HasPrefix(path, m.Inside+"/") })
+	}
 	for _, path := range paths {
 		path = filepath.Clean(path)
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(path) || own(path) || a.Shown(p.Config, path) {
+		real, err := filepath.EvalSymlinks(path)
+		if provider.Name() == "landlock" && a.Shown(p.Config, real) { // links lead on there, wherever they are
 			continue
 		}
-		mounted := func(m sandboxes.Mount) bool { return path == m.Inside || strings.HasPrefix(path, m.Inside+"/") }
-		if !slices.ContainsFunc(mounts, mounted) && !slices.Contains(hidden, path) {
+		if info, failed := os.Stat(path); errors.Join(err, failed) != nil || !info.Mode().IsRegular() || !filepath.IsAbs(path) || own(path) || a.Shown(p.Config, path) {
+			continue
+		}
+		if link, err := os.Readlink(path); err == nil && link != "" { // its folder shows it
+			path = a.Places(path)[0]
+		}
+		if !mounted(path) && !slices.Contains(hidden, path) {
 			hidden = append(hidden, path)
 		}
 	}
