@@ -393,7 +393,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
 		x.log.Warn("old runs not pruned", "error", err)
 	}
-	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() && !(s.Facts.Starved && (x.task.Resume || s.Facts.End == loop.EndSandbox)) { // then the work is imported; what is still missing the next run meets
+	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() && !(s.Facts.Starved && (x.task.Resume || s.Facts.End == loop.EndSandbox)) { // the work is imported; where the engine is still away, the next run says so
 		x.result.Unavailable = &UnavailableError{Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Failure: s.Facts.Failure, Until: s.Verdict.RetryAt, Cause: x.notOpen}
 	}
 	return s
