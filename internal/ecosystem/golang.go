@@ -2,10 +2,13 @@ package ecosystem
 
 import (
 	"bytes"
-	"go/build/constraint"
+	"fmt"
+	"go/build"
+	"io"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
@@ -106,18 +109,11 @@ func goExcluded(file string, text []byte) bool {
 	if hidden(file) || match.Within(file, "testdata") {
 		return true
 	}
-	line, expr := buildLine(text), constraint.Expr(nil)
-	if line != "" {
-		var err error
-		if expr, err = constraint.Parse(line); err != nil {
-			expr = nil // the go program refuses the file
-		}
-	}
 	for _, system := range []string{"linux", "darwin"} {
 		for _, machine := range []string{"amd64", "arm64"} {
-			tags := []string{system, machine, "unix", "cgo", "gc"}
-			ok := func(tag string) bool { return slices.Contains(tags, tag) || strings.HasPrefix(tag, "go1.") }
-			if (expr == nil || expr.Eval(ok)) && builtOn(file, tags) {
+			gate := build.Context{GOOS: system, GOARCH: machine, Compiler: "gc", CgoEnabled: true, ReleaseTags: goReleases()}
+			gate.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+			if fits, err := gate.MatchFile(path.Dir(file), path.Base(file)); fits || err != nil { // an error: the go program refuses the file
 				return false
 			}
 		}
@@ -125,32 +121,13 @@ func goExcluded(file string, text []byte) bool {
 	return true
 }
 
-// buildLine returns the build constraint before the package clause, or "".
-func buildLine(text []byte) string {
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSpace(line)
-		if constraint.IsGoBuild(string(line)) {
-			return string(line)
-		}
-		if len(line) > 0 && !bytes.HasPrefix(line, []byte("//")) {
-			break
-		}
+// goReleases are the tags of all versions of Go: the gate's may be later than the one that ralph is built with.
+var goReleases = sync.OnceValue(func() (tags []string) {
+	for minor := range 100 {
+		tags = append(tags, fmt.Sprint("go1.", minor))
 	}
-	return ""
-}
-
-// builtOn reports whether the ending of the file's name, such as _windows_test.go, fits the tags.
-func builtOn(file string, tags []string) bool {
-	const systems = " aix android darwin dragonfly freebsd illumos ios js linux netbsd openbsd plan9 solaris wasip1 windows " +
-		"386 amd64 arm arm64 loong64 mips mips64 mips64le mipsle ppc64 ppc64le riscv64 s390x wasm "
-	parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".go"), "_test"), "_")
-	for i, part := range parts {
-		if i > 0 && i >= len(parts)-2 && strings.Contains(systems, " "+part+" ") && !slices.Contains(tags, part) {
-			return false
-		}
-	}
-	return true
-}
+	return tags
+})
 
 func goCanary(p Site) []Canary {
 	name := "main"
