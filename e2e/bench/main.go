@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	stream := flags.Int64("stream", 1<<30, "bytes one agent writes, for memory")
 	runs := flags.Int("runs", 10_000, "earlier runs of the dashboard's project")
 	waiting := flags.Int("waiting", 10_000, "issues that wait for a fleet")
-	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, setup, agents, stream, start, view, dashboard, fleet, machine); empty: all")
+	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, setup, agents, stream, start, dashboard, fleet, machine); empty: all")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -88,7 +88,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		{"agents", func(ctx context.Context) error { return b.agents(ctx, *agents) }},
 		{"stream", func(ctx context.Context) error { return b.stream(ctx, *stream) }},
 		{"start", b.start},
-		{"view", b.view},
 		{"dashboard", func(ctx context.Context) error { return b.dashboard(ctx, *runs, 200) }},
 		{"fleet", func(ctx context.Context) error {
 			return b.withDatabases(func(d *databases) error { return b.fleet(ctx, *waiting, 5**few, d) })
