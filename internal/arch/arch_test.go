@@ -151,7 +151,6 @@ var floors = map[string]int{
 	"internal/seccomp":         0,
 	"internal/servertools":     0,
 	"internal/suite":           1,
-	"internal/suite/growth":    0,
 	"internal/suite/script":    0,
 	"internal/tempdir":         0,
 	"internal/toolchain":       2,

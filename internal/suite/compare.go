@@ -8,7 +8,6 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/plural"
-	"github.com/ralph-pool/ralph/internal/suite/growth"
 )
 
 // Change is a file that commits changed. Old and New are its text before and after, empty where there is none.
@@ -180,9 +179,9 @@ func (c *compared) grown() bool {
 		return false
 	}
 	if c.ecosystem.Inline {
-		return growth.Only([]byte(c.old.inline), []byte(c.new.inline), c.old.names)
+		return onlyGrew([]byte(c.old.inline), []byte(c.new.inline), c.old.names)
 	}
-	return growth.Only(c.Old, c.New, c.old.names)
+	return onlyGrew(c.Old, c.New, c.old.names)
 }
 
 // list adds the file to those that the checks depend on.

@@ -1,5 +1,4 @@
-// Package growth says whether a file with tests was only added to, for package suite. It is pure.
-package growth
+package suite
 
 import (
 	"bytes"
@@ -17,10 +16,10 @@ var (
 	closingForm = pattern.Lazy(`^[\s})\];,]*$|^\s*end$`)
 )
 
-// Only reports that a text was only added to: each line that was there still is, in its order, with nothing but imports
+// onlyGrew reports that a text was only added to: each line that was there still is, in its order, with nothing but imports
 // between, and all that is new follows. What is new neither imports a name that was in use, nor has the name of one of
 // the tests that were there: either could take its place.
-func Only(old, now []byte, tests map[string]int) bool {
+func onlyGrew(old, now []byte, tests map[string]int) bool {
 	before, after := lines(old), lines(now)
 	end := len(before)
 	for end > 0 && closingForm().MatchString(before[end-1]) { // new tests may stand in the same suite
