@@ -14,34 +14,22 @@ import (
 // maxNames bounds the expression of the names of tests, in bytes.
 const maxNames = 16 << 10
 
-// Rerun is a command that runs the tests of one file.
-type Rerun struct {
-	Line                   string // for a shell in the top folder
-	Unbuilt, Idle, Unfound []string
-	Empty                  []int
-}
-
-// template is a template of such a command.
-type template struct{ ecosystem.Retest }
-
-// RerunOf returns the command that runs the tests of a file; false where none is known. has reports whether the repository has
-// a file, and gate are the lines of its gate.
-func RerunOf(file string, text []byte, gate []string, has func(string) bool) (Rerun, bool) {
-	for _, retest := range sourceOf(file).Retests {
-		t := template{retest}
-		root, ok := t.root(file, has)
+// RerunOf returns the template of the command that runs the tests of a file, with its line filled in for a shell in the top folder;
+// false where none is known. has reports whether the repository has a file, and gate are the lines of its gate.
+func RerunOf(file string, text []byte, gate []string, has func(string) bool) (ecosystem.Retest, bool) {
+	for _, t := range sourceOf(file).Retests {
+		root, ok := rootOf(t, file, has)
 		known := t.Gate == "" || slices.ContainsFunc(gate, func(line string) bool { return strings.Contains(line, t.Gate) })
 		if ok && known && (len(t.Files) == 0 || match.Any(t.Files, file)) {
-			return Rerun{
-				Line: t.line(file, root, text, t.program(root, has)), Unbuilt: t.Unbuilt, Idle: t.Idle, Unfound: t.Unfound, Empty: t.Empty,
-			}, true
+			t.Line = lineOf(t, file, root, text, programOf(t, root, has))
+			return t, true
 		}
 	}
-	return Rerun{}, false
+	return ecosystem.Retest{}, false
 }
 
-// root is the folder in which the command runs.
-func (t template) root(file string, has func(string) bool) (string, bool) {
+// rootOf is the folder in which the command runs.
+func rootOf(t ecosystem.Retest, file string, has func(string) bool) (string, bool) {
 	if len(t.Root) == 0 {
 		return ".", true
 	}
@@ -55,8 +43,8 @@ func (t template) root(file string, has func(string) bool) (string, bool) {
 	}
 }
 
-// program is what runs the tests, as the folder root sees it.
-func (t template) program(root string, has func(string) bool) string {
+// programOf is what runs the tests, as the folder root sees it.
+func programOf(t ecosystem.Retest, root string, has func(string) bool) string {
 	if t.Wrapper == "" {
 		return t.Program
 	}
@@ -71,8 +59,8 @@ func (t template) program(root string, has func(string) bool) string {
 	}
 }
 
-// line fills the template in.
-func (t template) line(file, root string, text []byte, program string) string {
+// lineOf fills the template's line in.
+func lineOf(t ecosystem.Retest, file, root string, text []byte, program string) string {
 	if root != "." {
 		file = strings.TrimPrefix(file, root+"/")
 	}
@@ -81,15 +69,15 @@ func (t template) line(file, root string, text []byte, program string) string {
 		dir = "./" + dir
 	}
 	line := strings.NewReplacer("{program}", program, "{file}", Quote(file), "{dir}", Quote(dir), "{stem}", Quote(strings.TrimSuffix(base, path.Ext(base))),
-		"{names}", Quote(t.names(file, text))).Replace(t.Line)
+		"{names}", Quote(namesIn(t, file, text))).Replace(t.Line)
 	if root != "." {
 		line = "cd " + Quote(root) + " && " + line
 	}
 	return line
 }
 
-// names is a regular expression of the file's tests.
-func (t template) names(file string, text []byte) string {
+// namesIn is a regular expression of the file's tests.
+func namesIn(t ecosystem.Retest, file string, text []byte) string {
 	e := sourceOf(file)
 	if len(t.Unnamed) > 0 && e.Syntax.Read(text).Has(t.Unnamed...) {
 		return "."

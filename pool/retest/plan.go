@@ -82,7 +82,7 @@ type plan struct {
 
 // command is one that runs tests.
 type command struct {
-	suite.Rerun
+	ecosystem.Retest
 	files []string
 }
 
@@ -125,7 +125,7 @@ func (c change) plan(gate []string, own string) (p plan) {
 		for _, file := range tests {
 			words = append(words, suite.Quote(file))
 		}
-		p.runs = []command{{suite.Rerun{Line: strings.ReplaceAll(own, "{files}", strings.Join(words, " "))}, tests}}
+		p.runs = []command{{ecosystem.Retest{Line: strings.ReplaceAll(own, "{files}", strings.Join(words, " "))}, tests}}
 	}
 	switch {
 	case c.large:

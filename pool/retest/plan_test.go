@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ralph-pool/ralph/internal/suite"
+	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/worktree/diff"
@@ -116,7 +116,7 @@ func TestPlan(t *testing.T) {
 
 func TestHow(t *testing.T) {
 	t.Parallel()
-	c := command{Rerun: suite.Rerun{Unbuilt: []string{"[build failed]"}, Idle: []string{"[no test files]"}, Empty: []int{5}, Unfound: []string{"No tests found"}}}
+	c := command{Retest: ecosystem.Retest{Unbuilt: []string{"[build failed]"}, Idle: []string{"[no test files]"}, Empty: []int{5}, Unfound: []string{"No tests found"}}}
 	for want, check := range map[journal.How]loop.Check{
 		journal.RanPassed: {Tail: "ok"}, journal.RanFailed: {ExitCode: 1, Tail: "FAIL"}, journal.RanUnbuilt: {ExitCode: 1, Tail: "FAIL x [build failed]"},
 		journal.RanTooLong: {TimedOut: true, ExitCode: 137}, journal.RanNone: {Tail: "? x [no test files]"}, journal.RanNot: {ExitCode: 127},
