@@ -4,24 +4,20 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+
+	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
-// Installed is what a version manager has installed.
-type Installed struct {
-	Program  string // the manager's own, which the programs that it has installed are links to
-	Variable string // by which they find Folder
-	Folder   string
-}
+// Managers are the version managers that have installed something, by the environment, each with the folder where it is.
+func Managers(getenv func(string) string) []ecosystem.Manager { return known().managers(getenv) }
 
-// Managers are the version managers that have installed something, by the environment.
-func Managers(getenv func(string) string) []Installed { return known().managers(getenv) }
-
-func (all table) managers(getenv func(string) string) (out []Installed) {
+func (all table) managers(getenv func(string) string) (out []ecosystem.Manager) {
 	for _, t := range all.tools() {
 		m := t.Manager
 		dir := cmp.Or(getenv(m.Variable), filepath.Join(getenv("HOME"), m.Folder))
 		if _, err := os.Stat(dir); m.Program != "" && filepath.IsAbs(dir) && err == nil {
-			out = append(out, Installed{m.Program, m.Variable, dir})
+			m.Folder = dir
+			out = append(out, m)
 		}
 	}
 	return out
