@@ -2,8 +2,8 @@ package look
 
 import (
 	"cmp"
+	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -141,25 +141,26 @@ func split(r journal.Record, by string) []journal.Record {
 func NewCost(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	var by, since string
+	var from time.Time
 	var asCSV bool
 	cmd := &cobra.Command{
 		Use: "cost", Short: "Add up what runs have cost", Long: costLong,
 		Example:     "  ralph cost\n  ralph cost --by issue --since 7d\n  ralph cost --by model --since 2026-11-01 --csv",
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupLook, Args: exit.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) (err error) {
 			if !slices.Contains(costGroupings(), by) {
 				return exit.Usagef("--by: %q is not one of %s", by, strings.Join(costGroupings(), ", "))
 			}
 			if a.JSON && asCSV {
 				return exit.Usagef("--json and --csv exclude each other; choose one")
 			}
-			from, err := parseSince(since, time.Now())
-			if err != nil {
-				return err
-			}
-			return runCost(cmd, a, o, by, from, asCSV)
+			from, err = parseSince(since, time.Now())
+			return err
 		},
+		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, _ []string) error {
+			return cost(ctx, a, p, o, by, from, asCSV)
+		}),
 	}
 	cmd.Flags().StringVar(&by, "by", "day", "add up by `group`: "+strings.Join(costGroupings(), ", "))
 	cmd.Flags().StringVar(&since, "since", "", "only runs that began within this `time`, such as 36h or 7d, or from a date on, such as 2026-11-01")
@@ -197,14 +198,9 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, exit.Usagef("--since: %q is neither a duration, such as 36h or 7d, nor a date, such as 2026-11-01", text)
 }
 
-func runCost(cmd *cobra.Command, a *compose.App, o fleetdb.Member, by string, since time.Time, asCSV bool) (err error) {
-	p, err := a.Open(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
+func cost(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member, by string, since time.Time, asCSV bool) error {
 	all := journal.Store(p.Journal)
-	database, name, err := fleetdb.OpenProject(cmd.Context(), a, p, o)
+	database, name, err := fleetdb.OpenProject(ctx, a, p, o)
 	if err != nil {
 		return err
 	}
@@ -212,7 +208,7 @@ func runCost(cmd *cobra.Command, a *compose.App, o fleetdb.Member, by string, si
 		defer database.Close()
 		all = database.Runs(name)
 	}
-	runs, err := all.Find(cmd.Context(), journal.Query{Since: since})
+	runs, err := all.Find(ctx, journal.Query{Since: since})
 	if err != nil {
 		return err
 	}
@@ -228,7 +224,7 @@ func runCost(cmd *cobra.Command, a *compose.App, o fleetdb.Member, by string, si
 		return nil
 	}
 	if by == "issue" {
-		name := p.Names(cmd.Context())
+		name := p.Names(ctx)
 		for i, g := range sums.Groups {
 			sums.Groups[i].Group = name(g.Group)
 		}
