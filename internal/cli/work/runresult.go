@@ -18,6 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/worktree/span"
 )
 
 // jobVerdict is the exit status of a run; unavailable is why it could not work, if nothing could.
@@ -128,28 +129,20 @@ func denied(r journal.Record) string {
 type RunData struct {
 	journal.Record
 	Signal  string          `json:"completion_signal,omitempty"`
-	Commits []commitData    `json:"commit_list"`
+	Commits []span.Commit   `json:"commit_list"`
 	Merged  string          `json:"merged,omitempty"` // the commit that the base is at now
 	Output  string          `json:"output,omitempty"` // the text between the tags
 	Result  json.RawMessage `json:"result,omitempty"` // the same as JSON, when a schema was given
 }
 
-type commitData struct {
-	SHA     string `json:"sha"`
-	Subject string `json:"subject"`
-}
-
 func jobJSON(res run.Result) RunData {
 	r := res.Record
-	d := RunData{Record: r, Commits: []commitData{}, Merged: res.Merged}
+	d := RunData{Record: r, Commits: append([]span.Commit{}, res.Commits...), Merged: res.Merged}
 	if n := len(r.Facts.Iterations); n > 0 {
 		d.Signal = r.Facts.Iterations[n-1].Signal
 	}
 	if res.Output != nil {
 		d.Output, d.Result = res.Output.Raw, res.Output.JSON
-	}
-	for _, c := range res.Commits {
-		d.Commits = append(d.Commits, commitData{c.SHA, c.Subject})
 	}
 	return d
 }
