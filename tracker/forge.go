@@ -125,10 +125,10 @@ const FindingLabels = "labels"
 
 // Finding is one result of an inspection, good or bad.
 type Finding struct {
-	What     string // what was inspected
-	Severity Severity
-	Detail   string // one line
-	Fix      string // what a person can do; may be empty
+	What     string   `json:"what"` // what was inspected
+	Severity Severity `json:"status"`
+	Detail   string   `json:"detail"`        // one line
+	Fix      string   `json:"fix,omitempty"` // what a person can do; may be empty
 }
 
 // Expectation is what ralph will do with the tracker.

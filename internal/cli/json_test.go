@@ -13,7 +13,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/clean"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
-	"github.com/ralph-pool/ralph/internal/cli/doctor"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/finish"
 	"github.com/ralph-pool/ralph/internal/cli/look"
@@ -21,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/serve"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // jsonDoc is docs/json.md: by object its keys, and by key the object that it holds.
@@ -111,7 +111,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for object, value := range map[string]any{
 		"status": look.StatusData{}, "issue-status": look.IssueStatusData{}, "cost": look.CostData{}, "verification-of-proof": finish.VerifyData{},
 		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.RunData{}, "cleaned": clean.CleanedData{}, "repaired": clean.RepairedData{},
-		"finding": doctor.FindingData{}, "setting": config.Entry{}, "provider": sandbox.ProviderData{}, "attack": sandbox.ProbeData{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ProjectData{},
+		"finding": tracker.Finding{}, "setting": config.Entry{}, "provider": sandbox.ProviderData{}, "attack": sandbox.ProbeData{}, "version": compose.Build{}, "error": exit.Problem{}, "service-project": serve.ProjectData{},
 	} {
 		check(object, reflect.TypeOf(value))
 	}

@@ -105,7 +105,7 @@ func (d *doctor) tell() error {
 		}
 	}
 	if d.app.JSON {
-		if err := ui.JSON(findingsJSON(d.findings)); err != nil {
+		if err := ui.JSON(d.findings); err != nil {
 			return err
 		}
 	} else {
@@ -255,20 +255,4 @@ func (d *doctor) gate(ctx context.Context, p *compose.Parts) {
 		return
 	}
 	d.ok("gate", strings.Join(p.Gate, "; "))
-}
-
-// FindingData is a line of `ralph doctor --json`.
-type FindingData struct {
-	What   string           `json:"what"`
-	Status tracker.Severity `json:"status"`
-	Detail string           `json:"detail"`
-	Fix    string           `json:"fix,omitempty"`
-}
-
-func findingsJSON(list []tracker.Finding) []FindingData {
-	out := []FindingData{}
-	for _, f := range list {
-		out = append(out, FindingData{f.What, f.Severity, f.Detail, f.Fix})
-	}
-	return out
 }
