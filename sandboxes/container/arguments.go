@@ -75,7 +75,7 @@ func (pl *plan) arguments() ([]string, error) {
 		args = append(args, "--runtime", c.Runtime)
 	}
 	args = append(args, "--workdir", pl.workdir, "--entrypoint", helperPath)
-	args = slices.Concat(args, c.Args, []string{c.Image}, c.Helper.Args, []string{inside.Init})
+	args = slices.Concat(args, c.Args, []string{c.Image}, helper(inside.Init)[1:])
 	if pl.warm() {
 		args = append(args, inside.Home, c.Home)
 	}

@@ -68,7 +68,7 @@ func TestCommandLines(t *testing.T) {
 			t.Parallel()
 			c := tt.config
 			c.Image, c.StateDir = "ralph:x", "/state"
-			c.Helper = Helper{Path: "/bin/ralph", Args: []string{"sandbox", "inside"}}
+			c.Helper = "/bin/ralph"
 			p := New(tt.engine, c)
 			if p.invalid != nil {
 				t.Fatal(p.invalid)
@@ -102,7 +102,7 @@ func TestCommandLines(t *testing.T) {
 
 func TestDockerCannotRelabel(t *testing.T) {
 	t.Parallel()
-	pl := &plan{provider: New(Docker(), Config{Image: "x", SELinux: "shared", Helper: Helper{Path: "/bin/ralph"}})}
+	pl := &plan{provider: New(Docker(), Config{Image: "x", SELinux: "shared", Helper: "/bin/ralph"})}
 	if _, err := pl.arguments(); !errors.Is(err, sandboxes.ErrUnsupported) {
 		t.Errorf("error is %v", err)
 	}

@@ -34,7 +34,7 @@ func BenchmarkSandbox(b *testing.B) {
 			}
 		}
 		p := r.provider(container.Config{
-			Image: image, Helper: container.Helper{Path: helper}, StateDir: b.TempDir(), Runtime: r.runtime,
+			Image: image, Helper: helper, StateDir: b.TempDir(), Runtime: r.runtime,
 		})
 		runtime := []string{}
 		if r.runtime != "" {

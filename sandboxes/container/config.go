@@ -19,8 +19,9 @@ import (
 type Config struct {
 	// Image is what containers are made from. It is never pulled.
 	Image string
-	// Helper is ralph's own program for Linux, which is shown inside.
-	Helper Helper
+	// Helper is a static program for Linux on the host, which is shown inside. It imports this package, and its main calls
+	// reexec.Main first, as ralph's does. Default: this program, on Linux.
+	Helper string
 	// StateDir is an absolute host folder for small files of open sandboxes. Default: ralph/containers in the user's cache
 	// folder.
 	StateDir string
@@ -56,14 +57,6 @@ type Config struct {
 	HostEnv []string
 }
 
-// Helper is how ralph's own program is called inside: Path Args… and then the arguments of inside.Main.
-type Helper struct {
-	// Path is a static Linux program on the host; default this program, on Linux, whose main calls reexec.Main.
-	Path string
-	// Args are the words by which the program at Path gets to inside.Main; without a Path there can be none.
-	Args []string
-}
-
 // Places inside.
 const (
 	helperPath = "/.ralph/ralph"
@@ -79,10 +72,9 @@ func (c Config) withDefaults(image sandboxes.Fix) (Config, error) {
 		dir, err := os.UserCacheDir()
 		c.StateDir, errs = filepath.Join(dir, "ralph", "containers"), append(errs, err)
 	}
-	if c.Helper.Path == "" {
-		var err error
-		c.Helper, err = c.Helper.own()
-		errs = append(errs, err)
+	if c.Helper == "" {
+		path, err := ownProgram()
+		c.Helper, errs = path, append(errs, err)
 	}
 	c.Home, c.Network = cmp.Or(c.Home, "/home/agent"), cmp.Or(c.Network, "none")
 	if c.HostEnv == nil {
@@ -91,17 +83,14 @@ func (c Config) withDefaults(image sandboxes.Fix) (Config, error) {
 	return c, errors.Join(append(errs, c.problems(image)...)...)
 }
 
-// own is this program as the helper.
-func (h Helper) own() (Helper, error) {
-	switch {
-	case h.Args != nil:
-		return h, errors.New("the helper has arguments and no path")
-	case runtime.GOOS != "linux":
-		return h, errors.New("containers need ralph's program for Linux: build it with " +
+// ownProgram is this program, as the helper.
+func ownProgram() (string, error) {
+	if runtime.GOOS != "linux" {
+		return "", errors.New("containers need ralph's program for Linux: build it with " +
 			"GOOS=linux CGO_ENABLED=0 go build ./cmd/ralph, and name it")
 	}
 	path, err := os.Executable()
-	return Helper{Path: path, Args: reexec.Args(role)}, errors.Join(reexec.Check(), err)
+	return path, errors.Join(reexec.Check(), err)
 }
 
 // unfiltered reports that Args turn the engine's filter of system calls off; then ralph's own is left out, too.

@@ -163,7 +163,7 @@ func (p *Provider) load(ctx context.Context, pl *plan) error {
 		return err
 	}
 	args = slices.Concat(args, flags, []string{"--entrypoint", helperPath, p.config.Image},
-		p.helper(inside.Own, strconv.Itoa(pl.user.uid), strconv.Itoa(pl.user.gid))[1:],
+		helper(inside.Own, strconv.Itoa(pl.user.uid), strconv.Itoa(pl.user.gid))[1:],
 		slices.Sorted(maps.Keys(pl.spec.Disk.Folders)))
 	if _, err := p.call(ctx, args...); err != nil {
 		return p.explainRun(err)
@@ -186,7 +186,7 @@ func (p *Provider) load(ctx context.Context, pl *plan) error {
 // packHelper writes the contents of the helper's volume.
 func (p *Provider) packHelper(to io.Writer) error {
 	out := tar.NewWriter(to)
-	f, err := os.Open(p.config.Helper.Path)
+	f, err := os.Open(p.config.Helper)
 	if err != nil {
 		return err
 	}

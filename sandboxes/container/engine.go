@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes/container/describe"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 // Engine is a program that runs containers, by its command line. Start from [Docker] or [Podman], and change what is
@@ -100,8 +101,8 @@ func (p *Provider) call(ctx context.Context, args ...string) (string, error) {
 }
 
 // helper is the command line of ralph's own program inside.
-func (p *Provider) helper(role ...string) []string {
-	return append(append([]string{helperPath}, p.config.Helper.Args...), role...)
+func helper(args ...string) []string {
+	return append([]string{helperPath}, reexec.Args(role, args...)...)
 }
 
 const (

@@ -54,7 +54,7 @@ func TestNothingEscapes(t *testing.T) {
 			if r.copies {
 				o.Shared = share(t, &c)
 			}
-			o.Program = c.Helper.Path // without the race detector it starts faster, and more so in gVisor
+			o.Program = c.Helper // without the race detector it starts faster, and more so in gVisor
 			p := r.provider(c)
 			escape.Run(t, slices.DeleteFunc(attacks.All(), r.same), func(escape.T) sandboxes.Provider { return p }, o)
 		})

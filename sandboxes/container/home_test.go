@@ -51,7 +51,7 @@ func TestHomeKey(t *testing.T) {
 	t.Parallel()
 	key := func(e container.Engine, c container.Config, info, image string) string {
 		t.Helper()
-		c.Image, c.Helper = "ralph:x", container.Helper{Path: "/bin/true"}
+		c.Image, c.Helper = "ralph:x", "/bin/true"
 		p := container.New(shim(t, e, `case $1 in info) echo '`+info+`';; image) echo '[{"Id":"`+image+`","Config":{}}]';; esac`), c)
 		got, err := p.HomeKey(t.Context())
 		if err != nil {

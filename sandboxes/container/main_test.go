@@ -114,7 +114,7 @@ func (r rig) config(t *testing.T) container.Config {
 		t.Fatal(err)
 	}
 	return container.Config{
-		Image: os.Getenv(containertest.ImageVar), Helper: container.Helper{Path: path}, StateDir: filepath.Join(t.TempDir(), "state"),
+		Image: os.Getenv(containertest.ImageVar), Helper: path, StateDir: filepath.Join(t.TempDir(), "state"),
 		Runtime: r.runtime, Unbounded: r.unbounded,
 	}
 }

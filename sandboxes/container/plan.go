@@ -278,7 +278,7 @@ func (pl *plan) write() error {
 func (pl *plan) shown() []sandboxes.Mount {
 	c := pl.provider.config
 	all := []sandboxes.Mount{
-		{Host: c.Helper.Path, Inside: helperPath, ReadOnly: true},
+		{Host: c.Helper, Inside: helperPath, ReadOnly: true},
 		{Host: pl.spec.Worktree, Inside: pl.spec.Worktree, ReadOnly: pl.spec.ReadOnly},
 	}
 	switch {

@@ -40,7 +40,7 @@ func (b *box) CommandPrefix() ([]string, error) {
 	if b.provider.config.unfiltered() {
 		return argv, nil
 	}
-	return append(argv, b.provider.helper(inside.Enter)...), nil
+	return append(argv, helper(inside.Enter)...), nil
 }
 
 // checkEnvLine refuses an entry that would be read from a line as another one.

@@ -9,7 +9,5 @@ import (
 const role = "container"
 
 func init() { //nolint:gochecknoinits // a registration
-	reexec.Register(role, func(p reexec.Process) int {
-		return inside.Main(p.Args, p.Stdin, p.Stdout, p.Stderr, reexec.CatchSignals)
-	})
+	reexec.Register(role, inside.Main)
 }

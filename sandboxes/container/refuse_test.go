@@ -93,7 +93,7 @@ func TestBadEngines(t *testing.T) {
 			if len(env) == 0 || !strings.HasPrefix(env[0], "PATH=") {
 				env = append(env, "PATH="+os.Getenv("PATH"))
 			}
-			c := container.Config{Image: "ralph:x", HostEnv: env, Helper: container.Helper{Path: "/bin/true"}}
+			c := container.Config{Image: "ralph:x", HostEnv: env, Helper: "/bin/true"}
 			err := container.New(tt.engine, c).Check(t.Context())
 			if got := withFixes(err); got != tt.want {
 				t.Errorf("error is\n%s\nwant\n%s", got, tt.want)
@@ -136,7 +136,6 @@ func TestRefusesToOpen(t *testing.T) {
 		"no run":            {container.Config{}, sandboxes.Spec{Worktree: dir}, "the run has no id"},
 		"relative worktree": {container.Config{}, sandboxes.Spec{Run: "r", Worktree: "x"}, `worktree "x" is not a clean absolute path`},
 		"no .git":           {container.Config{}, sandboxes.Spec{Run: "r", Worktree: dir, GitDir: dir}, "worktree " + dir + " has no .git file: it is not a linked worktree"},
-		"helper":            {container.Config{Helper: container.Helper{Args: []string{"inside"}}}, good, "the helper has arguments and no path"},
 		"image is a flag":   {container.Config{Image: "--privileged"}, good, `image "--privileged" starts with a dash`},
 		"home with colon":   {container.Config{Home: "/a:b"}, good, `home "/a:b" inside is not a clean absolute path without ':' and ','`},
 		"user by name":      {container.Config{User: "agent"}, good, `user "agent" is not UID:GID, in numbers [{user 1000:1000}]`},
@@ -181,9 +180,7 @@ func TestRefusesToOpen(t *testing.T) {
 			if c.Image == "" {
 				c.Image = "ralph:x"
 			}
-			if c.Helper.Args == nil {
-				c.Helper.Path = "/bin/true"
-			}
+			c.Helper = "/bin/true"
 			c.StateDir = filepath.Join(t.TempDir(), "state")
 			e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+` *) echo "container made" >&2; exit 1;; esac`)
 			_, err := container.New(e, c).Open(t.Context(), tt.spec)
@@ -204,7 +201,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	e := shim(t, container.Docker(), `echo "$*" >>`+log+`; case $1 in `+goodInfo+goodImage+` run) echo "no space left" >&2; exit 125;; esac`)
 	_, err := container.New(e, container.Config{
-		Image: "ralph:x", User: "0:0", StateDir: state, Helper: container.Helper{Path: "/bin/true"},
+		Image: "ralph:x", User: "0:0", StateDir: state, Helper: "/bin/true",
 	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: dir})
 	if err == nil || err.Error() != "open sandbox docker: docker run: no space left" {
 		t.Errorf("error is %v", err)
@@ -225,7 +222,7 @@ func TestEngineElsewhere(t *testing.T) {
 
 Run 'docker run --help' for more information" >&2; exit 125;; esac`)
 	_, err := container.New(e, container.Config{
-		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: "/bin/true",
 		HostEnv: []string{"PATH=" + os.Getenv("PATH"), "DOCKER_HOST=tcp://engine.invalid:2376"},
 	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
 	want := "open sandbox docker: docker run: docker: no such path; the engine may not see this host's files [{copy }]"
@@ -242,7 +239,7 @@ func TestClientThatNeverEnds(t *testing.T) {
 		container) echo '{"Running":'$([ -e `+gone+` ] && echo false || echo true)',"ExitCode":9}';;
 		exec) : >`+gone+`; exec sleep 1000;; esac`)
 	p := container.New(e, container.Config{
-		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: "/bin/true",
 	})
 	p.SetPatience(10*time.Millisecond, time.Minute, time.Minute)
 	_, err := p.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
@@ -285,7 +282,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 			e := shim(t, container.Docker(), `if [ -e `+away+` ]; then [ $1 = exec ] || printf '%s ' $1 >>`+away+`; `+then+`; fi
 				case $1 in `+goodInfo+goodImage+` exec) printf 'x\0\0\0\002{}';; esac`)
 			p := container.New(e, container.Config{
-				Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+				Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: "/bin/true",
 				HostEnv: []string{"PATH=" + os.Getenv("PATH")},
 			})
 			box, err := p.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
@@ -356,7 +353,7 @@ func TestContainerThatGoes(t *testing.T) {
 				ps) head -n 1 $f | sed 's/..*/there/';;
 				exec) exit 137;; esac`)
 			_, err := container.New(e, container.Config{
-				Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+				Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: "/bin/true",
 				HostEnv: []string{"PATH=" + os.Getenv("PATH")},
 			}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
 			if want := "open sandbox docker: run git in the docker sandbox: " + test.want; withFixes(err) != want {
@@ -372,7 +369,7 @@ func TestEngineThatIsGone(t *testing.T) {
 	e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+`
 		run) echo "no space left" >&2; exit 125;; rm) mv "$0" "$0.gone"; echo "it is stuck" >&2; exit 1;; esac`)
 	_, err := container.New(e, container.Config{
-		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: container.Helper{Path: "/bin/true"},
+		Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: "/bin/true",
 	}).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "docker rm: it is stuck") || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error is %v", err)

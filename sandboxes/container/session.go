@@ -61,7 +61,7 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	defer stop(nil)
 	watching.Go(func() { b.watch(client, &s.active, stop) })
 	p := b.provider
-	argv := append([]string{"exec", "--interactive", b.name}, p.helper(inside.Exec)...)
+	argv := append([]string{"exec", "--interactive", b.name}, helper(inside.Exec)...)
 	if p.config.unfiltered() {
 		argv = append(argv, inside.Unfiltered)
 	}

@@ -62,7 +62,7 @@ func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 		defer close(t.done)
 		var serving sync.WaitGroup
 		serving.Go(func() { inside.ServeTunnel(ctx, here, socket) })
-		argv := append([]string{"exec", "--interactive", b.name}, p.helper(inside.Tunnel)...)
+		argv := append([]string{"exec", "--interactive", b.name}, helper(inside.Tunnel)...)
 		_, err := proc.Run(ctx, proc.Spec{
 			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: there, Stdout: there, Stderr: t.output,
 		})

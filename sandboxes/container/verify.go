@@ -61,7 +61,7 @@ func (p *Provider) awaitReady(ctx context.Context, b *box) error {
 		return p.awaitTunnel(ctx, b, tunnelTimeout)
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		_, err := p.call(ctx, append([]string{"exec", b.name}, p.helper(inside.Ready)...)...)
+		_, err := p.call(ctx, append([]string{"exec", b.name}, helper(inside.Ready)...)...)
 		if err == nil {
 			return nil
 		}

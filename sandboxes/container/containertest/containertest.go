@@ -79,7 +79,7 @@ func Run(t *testing.T, test func(t *testing.T, p sandboxes.Provider)) {
 			Require(t, engine.Name)
 			t.Parallel()
 			p := container.New(engine, container.Config{
-				Image: os.Getenv(ImageVar), Helper: container.Helper{Path: program}, StateDir: Readable(t, t.TempDir()),
+				Image: os.Getenv(ImageVar), Helper: program, StateDir: Readable(t, t.TempDir()),
 			})
 			if strings.HasSuffix(name, "-copy") {
 				test(t, copying.Wrap(p))

@@ -10,13 +10,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/retry"
+	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 // Roles are the first argument of Main.
@@ -41,15 +41,13 @@ const TunnelReady = "ralph inside a container: the tunnel is ready"
 // readyFile exists when commands may start, unless there is a tunnel.
 const readyFile = "/tmp/.ralph-ready"
 
-// Main serves one role and returns the status to exit with. The arguments are those that follow the words by which the
-// program got here; the streams are the process's own. catch makes the process survive every signal that can be caught,
-// because signals belong to the program. With nil a command can end its own sandbox by a signal.
-func Main(args []string, in io.Reader, out, errs io.Writer, catch func()) int {
-	err := serve(args, in, out, errs, catch)
+// Main serves one role and returns the status to exit with.
+func Main(p reexec.Process) int {
+	err := serve(p)
 	if err == nil {
 		return 0
 	}
-	_, _ = fmt.Fprintln(errs, "ralph inside a container:", err)
+	_, _ = fmt.Fprintln(p.Stderr, "ralph inside a container:", err)
 	switch _, entry := errors.AsType[*entryError](err); {
 	case !entry:
 		return 1
@@ -59,25 +57,23 @@ func Main(args []string, in io.Reader, out, errs io.Writer, catch func()) int {
 	return 126
 }
 
-func serve(args []string, in io.Reader, out, errs io.Writer, catch func()) error {
+func serve(p reexec.Process) error {
 	ctx := context.Background()
 	role, rest := "", []string(nil)
-	if len(args) > 0 {
-		role, rest = args[0], args[1:]
+	if len(p.Args) > 0 {
+		role, rest = p.Args[0], p.Args[1:]
 	}
 	switch {
 	case role == Init && len(rest) <= 3:
-		if catch != nil {
-			catch()
-		}
+		reexec.CatchSignals()
 		return runInit(ctx, rest)
 	case role == Exec && len(rest) == 0:
 		if err := filter(); err != nil {
 			return err
 		}
-		return runCommand(in, out)
+		return runCommand(p.Stdin, p.Stdout)
 	case role == Exec && len(rest) == 1 && rest[0] == Unfiltered:
-		return runCommand(in, out)
+		return runCommand(p.Stdin, p.Stdout)
 	case role == Enter && len(rest) > 0:
 		if err := filter(); err != nil {
 			return err
@@ -86,11 +82,11 @@ func serve(args []string, in io.Reader, out, errs io.Writer, catch func()) error
 	case role == Own && len(rest) >= 2:
 		return own(rest)
 	case role == Tunnel && len(rest) == 0:
-		return tunnel(ctx, in, out, errs)
+		return tunnel(ctx, p.Stdin, p.Stdout, p.Stderr)
 	case role == Ready && len(rest) == 0:
 		return awaitReady(ctx)
 	}
-	return fmt.Errorf("these arguments are not for use by hand: %q", args)
+	return fmt.Errorf("these arguments are not for use by hand: %q", p.Args)
 }
 
 // awaitReady looks in here, because each call of an engine costs more than all these looks.

@@ -4,12 +4,12 @@ package main
 import (
 	"os"
 
-	"github.com/ralph-pool/ralph/sandboxes/container/inside"
-	_ "github.com/ralph-pool/ralph/sandboxes/escape" // the attacks' roles
+	_ "github.com/ralph-pool/ralph/sandboxes/container" // the roles inside
+	_ "github.com/ralph-pool/ralph/sandboxes/escape"    // the attacks' roles
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
 func main() {
 	reexec.Main()
-	os.Exit(inside.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, reexec.CatchSignals))
+	os.Exit(2)
 }
