@@ -26,8 +26,6 @@ type Config struct {
 	// folder.
 	StateDir string
 
-	// Env is the environment ("K=V") of every command, over the image's. A Spec's wins.
-	Env []string
 	// Home is the home inside, without the image's files at that place, and gone at the end; default /home/agent.
 	Home string
 	// Workdir is where the worktree is mounted, and commands start; default the path that it has outside.
@@ -134,11 +132,6 @@ func (c Config) problems(image sandboxes.Fix) (errs []error) {
 	if c.User != "" {
 		if _, err := parseUser(c.User); err != nil {
 			errs = append(errs, err)
-		}
-	}
-	for _, e := range c.Env {
-		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
-			say("environment entry %q is not NAME=VALUE", name)
 		}
 	}
 	return errs

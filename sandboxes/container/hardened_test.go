@@ -68,10 +68,8 @@ func inside(t *testing.T, box sandboxes.Sandbox, script string) (string, sandbox
 func TestHardened(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		dir := folder(t)
-		c := r.config(t)
-		c.Env = []string{"PROVIDER_SECRET=placeholder-1"}
-		box := enter(t, r.provider(c), sandboxes.Spec{
-			Worktree: dir, Run: "hard-" + name + filepath.Base(filepath.Dir(dir)), Env: []string{"SPEC_SECRET=placeholder-2"},
+		box := enter(t, r.provider(r.config(t)), sandboxes.Spec{
+			Worktree: dir, Run: "hard-" + name + filepath.Base(filepath.Dir(dir)), Env: []string{"SPEC_SECRET=placeholder-1"},
 			Limits: sandboxes.Limits{Memory: 256 << 20, PIDs: 64, Disk: 8 << 20, CPUs: 1},
 		})
 		for script, want := range map[string]string{

@@ -111,7 +111,7 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 	}
 	pl.env = slices.Concat(
 		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		img.Environment(pl.workdir), []string{"HOME=" + p.config.Home}, p.config.Env)
+		img.Environment(pl.workdir), []string{"HOME=" + p.config.Home})
 	if spec.Egress != "" {
 		pl.env = append(pl.env, egress.Env()...)
 	}

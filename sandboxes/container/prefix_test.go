@@ -17,10 +17,9 @@ import (
 func TestCommandPrefix(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		wt := folder(t)
-		c := r.config(t)
-		c.Env = []string{"OF_PROVIDER=1 # 'a' \"b\" $HOME \\n"}
-		box := enter(t, r.provider(c), sandboxes.Spec{
-			Worktree: wt, Run: "prefix-" + name + filepath.Base(filepath.Dir(wt)), Env: []string{"TOKEN=placeholder-3", "EMPTY="},
+		box := enter(t, r.provider(r.config(t)), sandboxes.Spec{
+			Worktree: wt, Run: "prefix-" + name + filepath.Base(filepath.Dir(wt)),
+			Env: []string{"ODD=1 # 'a' \"b\" $HOME \\n", "TOKEN=placeholder-3", "EMPTY="},
 		})
 		prefix, err := prefixer(t, box).CommandPrefix()
 		if err != nil {
@@ -29,7 +28,7 @@ func TestCommandPrefix(t *testing.T) {
 		if line := strings.Join(prefix, " "); strings.Contains(line, "placeholder-3") {
 			t.Errorf("the command line shows the environment: %s", line)
 		}
-		const script = `pwd; id -u; id -g; echo "$HOME" "$PATH" "$OF_PROVIDER" "$TOKEN" "[${EMPTY-none}]"; cat`
+		const script = `pwd; id -u; id -g; echo "$HOME" "$PATH" "$ODD" "$TOKEN" "[${EMPTY-none}]"; cat`
 		want, _ := inside(t, box, "exec </dev/null; "+script)
 		var out bytes.Buffer
 		exit, err := proc.Run(t.Context(), proc.Spec{
