@@ -41,9 +41,6 @@ type Config struct {
 	// Show are host files and folders, beyond the system's own, that each sandbox may read. Those that do not exist are
 	// left out.
 	Show []string
-	// Path is where commands look for programs before the system's own folders, as far as a sandbox may read and not write
-	// it; empty means this process's PATH.
-	Path string
 	// Scratch is the folder in which each sandbox gets its HOME and TMPDIR, and Reap finds what a crash has left. It is
 	// made where it is missing; empty means os.TempDir.
 	Scratch string

@@ -19,17 +19,13 @@ import (
 // Provider is the provider "landlock".
 type Provider struct {
 	show    []string
-	path    string
 	scratch string
 	places  func() cgroup.Places // looked for once
 }
 
 // New returns the provider. It looks at nothing and makes nothing before it is used.
 func New(c Config) *Provider {
-	p := &Provider{show: slices.Clone(c.Show), path: c.Path, scratch: c.Scratch, places: sync.OnceValue(cgroup.Find)}
-	if p.path == "" {
-		p.path = os.Getenv("PATH")
-	}
+	p := &Provider{show: slices.Clone(c.Show), scratch: c.Scratch, places: sync.OnceValue(cgroup.Find)}
 	if p.scratch == "" {
 		p.scratch = os.TempDir()
 	}
@@ -86,7 +82,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 			return nil, err
 		}
 	}
-	env := baseEnv(out.path(p.path), dirs)
+	env := baseEnv(out.path(os.Getenv("PATH")), dirs)
 	if spec.Egress != "" {
 		if box.relay, err = openRelay(spec.Egress, out.UID); err != nil {
 			return nil, fmt.Errorf("forward to the egress socket: %w", err)

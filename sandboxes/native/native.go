@@ -20,9 +20,6 @@ type Config struct {
 	// Show are host files and folders, beyond the system's own, that each sandbox sees read-only at the same path, such
 	// as /opt. Those that do not exist are left out.
 	Show []string
-	// Path is where commands look for programs before the system's own folders, as far as the sandbox shows it read-only;
-	// empty means this process's PATH.
-	Path string
 }
 
 var (

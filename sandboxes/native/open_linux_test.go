@@ -113,7 +113,6 @@ func TestMountsAndWhoOneIs(t *testing.T) {
 }
 
 func TestPathIsWhatCanBeSeen(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"worktree", "tools"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
@@ -122,7 +121,8 @@ func TestPathIsWhatCanBeSeen(t *testing.T) {
 	}
 	tools := filepath.Join(dir, "tools")
 	host := strings.Join([]string{"/usr/games", tools, "", ".", dir + "/worktree", "/home/somebody/bin", "/bin", "/usr/games"}, ":")
-	box, err := native.New(native.Config{Path: host}).Open(t.Context(), sandboxes.Spec{
+	t.Setenv("PATH", host)
+	box, err := native.New(native.Config{}).Open(t.Context(), sandboxes.Spec{
 		Run: "path-" + dir, Worktree: filepath.Join(dir, "worktree"),
 		Mounts: []sandboxes.Mount{{Host: tools, Inside: tools, ReadOnly: true}},
 	})

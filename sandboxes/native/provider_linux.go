@@ -26,7 +26,6 @@ var _ sandboxes.Starter = (*Provider)(nil)
 // Provider is the provider "native".
 type Provider struct {
 	show    []string
-	path    string
 	places  func() cgroup.Places // looked for once
 	mappers mappers
 	layers  layers
@@ -35,11 +34,7 @@ type Provider struct {
 
 // New returns the provider. It looks at nothing and makes nothing before it is used.
 func New(c Config) *Provider {
-	path := c.Path
-	if path == "" {
-		path = os.Getenv("PATH")
-	}
-	return &Provider{show: slices.Clone(c.Show), path: path, places: sync.OnceValue(cgroup.Find)}
+	return &Provider{show: slices.Clone(c.Show), places: sync.OnceValue(cgroup.Find)}
 }
 
 // Capabilities says what the provider can do on this host.
@@ -146,7 +141,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 		return nil, err
 	}
 	out.WatchMemory, out.WatchPIDs = !g.Limits("memory"), !g.Limits("pids")
-	env := baseEnv(out.path(p.path))
+	env := baseEnv(out.path(os.Getenv("PATH")))
 	if spec.Egress != "" {
 		env = append(env, egress.Env()...)
 	}
