@@ -39,8 +39,6 @@ type Endpoint struct {
 	Secret func(ctx context.Context) (string, error)
 	// Routes are the allowed requests; none means everything below Upstream.
 	Routes []Route
-	// Strip are headers of the sandbox's requests to drop, in addition to those that usually carry credentials.
-	Strip []string
 	// Admit may refuse a request, such as when a budget is spent, or let it wait. The error's text is shown to the sandbox.
 	// The Exchange, which may be nil, follows a request that was admitted. A nil Admit admits all.
 	Admit func(ctx context.Context, method, path string) (Exchange, error)
@@ -123,7 +121,7 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 	e.Routes = slices.Clone(e.Routes)
 	return &endpoint{
 		Endpoint: e, upstream: up, host: host, port: port,
-		strip: slices.Concat(credentialHeaders(), e.Strip, []string{e.Header}),
+		strip: append(credentialHeaders(), e.Header),
 		transport: &http.Transport{
 			// There is one place to go, whatever is in the request.
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -93,7 +93,7 @@ func TestEndpointPutsTheCredentialIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var seen atomic.Value
-			r, _ := api(t, func(e *egress.Endpoint) { e.Header, e.Format, e.Strip = tt.header, tt.format, []string{"X-Mine"} }, egress.Limits{},
+			r, _ := api(t, func(e *egress.Endpoint) { e.Header, e.Format = tt.header, tt.format }, egress.Limits{},
 				func(w http.ResponseWriter, q *http.Request) {
 					body, _ := io.ReadAll(q.Body)
 					var all strings.Builder
@@ -108,7 +108,6 @@ func TestEndpointPutsTheCredentialIn(t *testing.T) {
 				if tt.header != "" {
 					q.Header.Set(tt.header, placeholder)
 				}
-				q.Header.Set("X-Mine", placeholder)
 				q.Header.Set("Cookie", placeholder)
 				q.Header.Set("Anthropic-Beta", "oauth-2025-04-20")
 				q.Host = "evil.example.com"
