@@ -10,7 +10,7 @@ import (
 
 // Foreground runs a program that talks to a person, such as an editor or a pager: it stays in the session of this process,
 // and so has the terminal and its signals. It reads Stdin if that is a file. Ending ctx kills the program, and nothing that
-// it started. The fields Extra, Mark, Tied, Memory, Interrupt and Grace of the Spec have no effect.
+// it started. The fields Mark, Tied, Memory, Interrupt and Grace of the Spec have no effect.
 func Foreground(ctx context.Context, s Spec) (Exit, error) {
 	path, err := Lookup(s.Argv[0], s.Dir, s.Env)
 	if err != nil {

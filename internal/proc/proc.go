@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"syscall"
 	"time"
@@ -39,8 +38,6 @@ type Spec struct {
 	// goroutine. When a writer fails, the rest of that output is discarded. A writer that blocks holds up the process,
 	// and Run; it does not hold up the killing.
 	Stdout, Stderr io.Writer
-	// Extra are further open files, which the process gets from descriptor 3 on. They stay open here.
-	Extra []*os.File
 	// Mark, when set, is put into the environment (RALPH_MARK=<mark>) and finds the process's children again: here at
 	// the end, and by KillMarked after a crash of ralph. Without it only the process group is killed, which is enough
 	// for programs that are trusted and does not cost a look at every process of the machine.

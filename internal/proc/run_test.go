@@ -317,25 +317,3 @@ func TestLeavesNoDescriptor(t *testing.T) {
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 }
-
-// TestExtraFiles: a process gets them by number, and they stay open here.
-func TestExtraFiles(t *testing.T) {
-	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _, _ = read.Close(), write.Close() }()
-	s, _, _ := sh("printf said >&4")
-	s.Extra = []*os.File{read, write}
-	if got := run(t, s); got != (Exit{}) {
-		t.Errorf("ended with %+v", got)
-	}
-	if _, err := write.WriteString(" too"); err != nil {
-		t.Error(err)
-	}
-	_ = write.Close()
-	if got, err := io.ReadAll(read); err != nil || string(got) != "said too" {
-		t.Errorf("it is %q, %v", got, err)
-	}
-}

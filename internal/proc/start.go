@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -55,7 +53,7 @@ func start(s *Spec) (*child, error) {
 	attr := syscall.ProcAttr{
 		Dir:   s.Dir,
 		Env:   absolutePath(env),
-		Files: descriptors(slices.Concat(ends[:], s.Extra)),
+		Files: []uintptr{ends[0].Fd(), ends[1].Fd(), ends[2].Fd()},
 		// A session, not only a group: no terminal signal reaches the process, and a program that wants to ask
 		// something on /dev/tty gets an error instead of stopping forever in the background.
 		Sys: &syscall.SysProcAttr{Setsid: true},
@@ -64,7 +62,6 @@ func start(s *Spec) (*child, error) {
 		tie(attr.Sys)
 	}
 	pid, err := forkExec(path, s.Argv, &attr)
-	runtime.KeepAlive(s.Extra) // their numbers were in use until here
 	c.files.CloseEnds()
 	if err != nil {
 		c.files.Abandon()
@@ -81,13 +78,6 @@ func start(s *Spec) (*child, error) {
 	}
 	c.files.Start()
 	return c, nil
-}
-
-func descriptors(files []*os.File) (fds []uintptr) {
-	for _, f := range files {
-		fds = append(fds, f.Fd())
-	}
-	return fds
 }
 
 // forkExec starts the program. A program that was just written can be busy for a moment: a fork elsewhere in this

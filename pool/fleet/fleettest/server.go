@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -53,12 +54,10 @@ func New() (s *Server, end func(), err error) {
 	if os.Geteuid() == 0 {
 		err = s.giveAway()
 	}
-	if err == nil {
-		end, err = s.watch()
-	}
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	end = s.watch()
 	if err = s.run(context.Background(), "initdb", "-D", s.data(), "-A", "trust", "-U", "postgres", "--no-sync"); err == nil {
 		err = s.Start(context.Background())
 	}
@@ -71,23 +70,19 @@ func New() (s *Server, end func(), err error) {
 
 // watch starts a process that stops the server and removes its folder when end is called or this process dies: then the pipe that
 // it reads ends.
-func (s *Server) watch() (end func(), err error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	argv := []string{"sh", "-c", `cat <&3; "$@"; rm -rf "$PWD"`, "sh"}
+func (s *Server) watch() (end func()) {
+	r, w := io.Pipe()
+	argv := []string{"sh", "-c", `cat; "$@"; rm -rf "$PWD"`, "sh"}
 	argv = append(append(argv, s.as...), filepath.Join(s.bin, "pg_ctl"), "-D", s.data(), "-w", "-t", "60", "-m", "immediate", "stop")
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = proc.Run(context.Background(), proc.Spec{Argv: argv, Dir: s.dir, Env: []string{"PATH=/usr/bin:/bin"}, Extra: []*os.File{r}})
+		_, _ = proc.Run(context.Background(), proc.Spec{Argv: argv, Dir: s.dir, Env: []string{"PATH=/usr/bin:/bin"}, Stdin: r})
 	}()
 	return func() {
 		_ = w.Close()
 		<-over
-		_ = r.Close()
-	}, nil
+	}
 }
 
 func (s *Server) giveAway() error {
