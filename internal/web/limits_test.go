@@ -30,7 +30,7 @@ func TestDeliveryWakes(t *testing.T) {
 	s = start(t, func(c *web.Config) {
 		c.Token = "0123456789abcdef"
 		c.Hooks = webhook.New(webhook.Config{Count: c.Metrics.Webhook, Find: func(name string) (webhook.Target, error) {
-			return webhook.Target{Dir: t.TempDir(), Wake: func() { s.service.Wake(name) }, Check: func(tracker.Delivery) (tracker.Notice, error) {
+			return webhook.Target{Wake: func() { s.service.Wake(name) }, Check: func(tracker.Delivery) (tracker.Notice, error) {
 				return tracker.Notice{Wake: true}, nil
 			}}, nil
 		}})

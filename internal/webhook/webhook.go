@@ -6,10 +6,9 @@
 package webhook
 
 import (
-	"cmp"
+	"crypto/sha256"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -33,7 +32,6 @@ const (
 // Target is a project that deliveries may be for.
 type Target struct {
 	Check func(tracker.Delivery) (tracker.Notice, error) // adds secret and project
-	Dir   string                                         // where the ids of deliveries are kept
 	Wake  func()
 }
 
@@ -47,7 +45,6 @@ var (
 type Config struct {
 	Find  func(project string) (Target, error)
 	Count func(project, result string) // of requests for known projects; default: none
-	Log   *slog.Logger                 // default: none
 }
 
 // Handler answers deliveries. It is safe for concurrent use.
@@ -70,7 +67,6 @@ func New(c Config) *Handler {
 	if c.Count == nil {
 		c.Count = func(string, string) {}
 	}
-	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return &Handler{Config: c, known: map[string]*state{}}
 }
 
@@ -124,12 +120,8 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, project string
 		return http.StatusBadRequest, "refused", err
 	}
 	s := h.state(project)
-	fresh, err := s.seen.add(target.Dir, notice.ID, body)
-	if err != nil { // the ids are in memory at least
-		h.Log.Warn("deliveries not stored", "project", project, "error", err)
-	}
 	switch {
-	case !fresh:
+	case !s.seen.add(notice.ID, body):
 		return http.StatusConflict, "replayed", errSeen
 	case !notice.Wake:
 		return http.StatusAccepted, "ignored", nil
@@ -188,7 +180,7 @@ func (h *Handler) state(project string) *state {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.known[project] == nil {
-		h.known[project] = &state{}
+		h.known[project] = &state{seen: memory{known: map[[sha256.Size]byte]bool{}}}
 	}
 	return h.known[project]
 }

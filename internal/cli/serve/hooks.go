@@ -15,7 +15,7 @@ import (
 
 // hooks takes deliveries for the projects of the service.
 func (s *serving) hooks() *webhook.Handler {
-	return webhook.New(webhook.Config{Log: s.log, Count: s.metrics.Webhook, Find: func(name string) (webhook.Target, error) {
+	return webhook.New(webhook.Config{Count: s.metrics.Webhook, Find: func(name string) (webhook.Target, error) {
 		parts, err := s.service.Parts(name)
 		switch {
 		case errors.Is(err, service.ErrNotOpen):
@@ -23,7 +23,7 @@ func (s *serving) hooks() *webhook.Handler {
 		case err != nil || parts.Webhook == nil:
 			return webhook.Target{}, webhook.ErrNoTarget
 		}
-		return webhook.Target{Check: parts.Webhook, Dir: parts.Dir, Wake: func() { s.service.Wake(name) }}, nil
+		return webhook.Target{Check: parts.Webhook, Wake: func() { s.service.Wake(name) }}, nil
 	}})
 }
 
