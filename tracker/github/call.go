@@ -2,7 +2,6 @@ package github
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -26,10 +25,9 @@ func (t *Tracker) path(format string, args ...any) string {
 	return "repos/" + t.project.String() + fmt.Sprintf(format, args...)
 }
 
-// issue is go-github's with what v62 lacks. Of labels old answers have the name alone.
+// issue is go-github's with what v62 lacks.
 type issue struct {
 	gh.Issue
-	Labels       []labelName `json:"labels"`
 	Dependencies struct {
 		Total int `json:"total_blocked_by"`
 	} `json:"issue_dependencies_summary"`
@@ -38,26 +36,7 @@ type issue struct {
 	} `json:"sub_issues_summary"`
 }
 
-type labelName string
-
-// UnmarshalJSON reads an object with a name, or a name.
-func (l *labelName) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, (*string)(l))
-	}
-	var o gh.Label
-	err := json.Unmarshal(b, &o)
-	*l = labelName(o.GetName())
-	return err
-}
-
-func (i *issue) labels() []string {
-	names := make([]string, 0, len(i.Labels))
-	for _, l := range i.Labels {
-		names = append(names, string(l))
-	}
-	return names
-}
+func (i *issue) labels() []string { return namesOf(i.Labels) }
 
 // project is the OWNER/NAME that the issue belongs to.
 func (i *issue) project() string {
@@ -76,12 +55,7 @@ func completeLabel(l *gh.Label) bool { return l.GetName() != "" }
 
 // completeIssue needs the labels too: an issue without them would seem to be ralph's no more.
 func completeIssue(i *issue) bool {
-	for _, l := range i.Labels {
-		if l == "" {
-			return false
-		}
-	}
-	return i.GetNumber() > 0 && (i.GetState() == "open" || i.GetState() == "closed") && i.Labels != nil && named(i.User)
+	return i.GetNumber() > 0 && (i.GetState() == "open" || i.GetState() == "closed") && transport.Complete(i.Labels, completeLabel) && named(i.User)
 }
 
 func completeComment(c *gh.IssueComment) bool {

@@ -334,7 +334,7 @@ func TestUnreadableIssue(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
 	s.Inject(only("/issues", githubtest.Fault{Status: http.StatusOK, Body: `[
-		{"number": 7, "state": "open", "title": "Good", "user": {"id": 1, "login": "ada", "type": "User"}, "labels": ["no-human", {"name": "x"}]},
+		{"number": 7, "state": "open", "title": "Good", "user": {"id": 1, "login": "ada", "type": "User"}, "labels": [{"name": "no-human"}, {"name": "x"}]},
 		{"number": "eight", "title": 5}, {"number": 9, "title": ["x"], "state": "open"}, {"number": 10, "state": "odd"}]`}))
 	l, err := g.List(t.Context(), tracker.Query{})
 	if err != nil {

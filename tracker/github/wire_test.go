@@ -11,7 +11,7 @@ import (
 func FuzzAnswers(f *testing.F) {
 	for _, s := range []string{
 		`{"id":1,"login":"ada","type":"User"}`, `null`, `{}`, `[null]`, `[{}]`, `{"id":"twelve","number":{},"user":[]}`,
-		`{"number":1,"state":"open","labels":["x",{"name":"y"}],"user":{"id":0}}`, `{"number":1,"state":"closed","labels":[null],"user":null}`,
+		`{"number":1,"state":"open","labels":[{"name":"y"}],"user":{"id":0}}`, `{"number":1,"state":"closed","labels":[null],"user":null}`,
 		`{"id":1,"body":"x","created_at":"2026-01-01T00:00:00Z","user":{"id":2,"login":"eve"}}`,
 		`{"event":"labeled","created_at":"2026-01-01T00:00:00Z","actor":null,"label":{"name":""}}`,
 		`{"number":1,"html_url":"u","state":"open","head":{"ref":"h","sha":"s"},"base":{"ref":"b"},"labels":[]}`,
