@@ -10,10 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
-	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
 func TestOpenRequest(t *testing.T) {
@@ -291,47 +289,6 @@ func TestFollowUps(t *testing.T) {
 				t.Errorf("feedback has %d bytes", len(all[0].Feedback))
 			}
 		})
-	}
-}
-
-// TestFollowUpsInParallel: 25 open requests are looked at side by side, within a limit, in so few steps that they take at
-// most 2 s where each call takes 150 ms.
-func TestFollowUpsInParallel(t *testing.T) {
-	t.Parallel()
-	s := githubtest.New(t)
-	conflict := false
-	for n := range 25 {
-		s.AddPull(githubtest.Issue{Title: "Fix", Author: githubtest.Bot},
-			githubtest.Pull{Head: fmt.Sprint("ralph/", n), Mergeable: &conflict, Dirty: true})
-	}
-	c := configOf(s)
-	gate := &trackertest.Gate{Next: &http.Transport{}, Want: fanout.AtOnce, Holds: func(r *http.Request) bool {
-		return strings.Contains(r.URL.Path, "/pulls/")
-	}}
-	c.HTTP.Base, c.HTTP.Timeout = gate, time.Minute
-	all, err := open(t, c).FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})
-	if err != nil || len(all) != 25 {
-		t.Fatalf("%d follow-ups, %v", len(all), err)
-	}
-	for n, f := range all {
-		if f.Key != fmt.Sprint(n) {
-			t.Errorf("follow-up %d is of %s", n, f.Key)
-		}
-	}
-	if gate.Peak() != fanout.AtOnce {
-		t.Errorf("%d at once, want %d", gate.Peak(), fanout.AtOnce)
-	}
-	each, once := 0, 0
-	for _, call := range s.Calls() {
-		if strings.HasSuffix(call.Path, "/pulls") || strings.HasSuffix(call.Path, "/main") || call.Path == "/user" {
-			once++
-		} else {
-			each++
-		}
-	}
-	rounds := (25 + fanout.AtOnce - 1) / fanout.AtOnce
-	if each != 4*25 || time.Duration(once+rounds*each/25)*150*time.Millisecond > 2*time.Second {
-		t.Errorf("%d calls for all requests and %d for each of %d rounds", once, each/25, rounds)
 	}
 }
 

@@ -3,17 +3,14 @@ package gitlab
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
-	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
 func TestFollowUps(t *testing.T) {
@@ -187,43 +184,6 @@ func longReview(t *testing.T, also func(r *rig, iid int)) {
 	}
 	if len(threads) != notes {
 		t.Errorf("%d threads are answered, want %d", len(threads), notes)
-	}
-}
-
-// TestFollowUpsInParallel: 25 open requests are looked at side by side, within a limit, in so few steps that they take at
-// most 2 s where each call takes 150 ms.
-func TestFollowUpsInParallel(t *testing.T) {
-	t.Parallel()
-	gate := &trackertest.Gate{Next: &http.Transport{}, Want: fanout.AtOnce, Holds: func(r *http.Request) bool {
-		return strings.Contains(r.URL.Path, "/merge_requests/")
-	}}
-	r := newRig(t, func(c *Config) { c.HTTP.Base, c.HTTP.Timeout = gate, time.Minute })
-	for n := range 25 {
-		iid := r.project.AddMerge(gitlabtest.Merge{Title: "x", Source: fmt.Sprint("ralph/", n), Target: "main", Author: r.ralph})
-		r.project.SetMerge(iid, func(m *gitlabtest.Merge) { m.Conflicts = true })
-	}
-	r.server.Forget()
-	all, err := r.FollowUps(t.Context(), tracker.FollowUpQuery{Prefix: "ralph/"})
-	if err != nil || len(all) != 25 {
-		t.Fatalf("%d follow-ups, %v", len(all), err)
-	}
-	for n, f := range all {
-		if f.Key != fmt.Sprint(n) {
-			t.Errorf("follow-up %d is of %s", n, f.Key)
-		}
-	}
-	if gate.Peak() != fanout.AtOnce {
-		t.Errorf("%d at once, want %d", gate.Peak(), fanout.AtOnce)
-	}
-	each := 0
-	for _, call := range r.server.Calls() {
-		if strings.Contains(call.Path, "/merge_requests/") {
-			each++
-		}
-	}
-	once, rounds := len(r.server.Calls())-each, (25+fanout.AtOnce-1)/fanout.AtOnce
-	if each != 3*25 || time.Duration(once+rounds*each/25)*150*time.Millisecond > 2*time.Second {
-		t.Errorf("%d calls for all requests and %d for each of %d rounds", once, each/25, rounds)
 	}
 }
 
