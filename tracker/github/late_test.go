@@ -1,7 +1,6 @@
 package github_test
 
 import (
-	"errors"
 	"net/http"
 	"regexp"
 	"strings"
@@ -11,24 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
-
-// classOf is how the pool classifies an error.
-func classOf(err error) string {
-	var away *tracker.UnavailableError
-	var refused *tracker.RefusedError
-	switch {
-	case err == nil:
-		return "fine"
-	case errors.As(err, &refused):
-		return "stop"
-	case errors.As(err, &away):
-		return "retry"
-	case errors.Is(err, tracker.ErrNotFound):
-		return "gone"
-	}
-	return "skip"
-}
 
 // TestLateCalls is the table of docs/forges.md: the meaning of a lasting refusal, for each call at a run's end.
 func TestLateCalls(t *testing.T) {
@@ -60,18 +43,18 @@ func TestLateCalls(t *testing.T) {
 		"open a request":  {http.MethodPost, `/pulls$`, request("ralph/3")},
 		"edit a request":  {http.MethodPatch, `/pulls/2$`, request("ralph/2")},
 	} {
-		for fault, want := range map[*githubtest.Fault]string{
-			{Status: http.StatusUnauthorized, Body: `{"message":"Bad credentials"}`}:               "stop",
-			{Status: http.StatusForbidden, Body: `{"message":"Resource not accessible"}`}:          "stop",
-			{Status: http.StatusForbidden, Body: `{"message":"Unable to comment, it is locked."}`}: "skip",
-			{Status: http.StatusNotFound, Body: `{"message":"Not Found"}`}:                         "skip",
-			{Status: http.StatusGone, Body: `{"message":"Gone"}`}:                                  "skip",
-			{Status: http.StatusUnprocessableEntity, Body: `{"message":"Validation Failed"}`}:      "skip",
-			{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"86400"}}}:    "retry",
-			{Status: http.StatusBadGateway}:                                                        "retry",
-			{Status: http.StatusOK, Body: `{}`}:                                                    "retry",
-			{Status: http.StatusOK, Body: `[null]`}:                                                "retry",
-			{Cut: true}:                                                                            "retry",
+		for fault, want := range map[*githubtest.Fault]trackertest.Class{
+			{Status: http.StatusUnauthorized, Body: `{"message":"Bad credentials"}`}:               trackertest.Stop,
+			{Status: http.StatusForbidden, Body: `{"message":"Resource not accessible"}`}:          trackertest.Stop,
+			{Status: http.StatusForbidden, Body: `{"message":"Unable to comment, it is locked."}`}: trackertest.Skip,
+			{Status: http.StatusNotFound, Body: `{"message":"Not Found"}`}:                         trackertest.Skip,
+			{Status: http.StatusGone, Body: `{"message":"Gone"}`}:                                  trackertest.Skip,
+			{Status: http.StatusUnprocessableEntity, Body: `{"message":"Validation Failed"}`}:      trackertest.Skip,
+			{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"86400"}}}:    trackertest.Away,
+			{Status: http.StatusBadGateway}:                                                        trackertest.Away,
+			{Status: http.StatusOK, Body: `{}`}:                                                    trackertest.Away,
+			{Status: http.StatusOK, Body: `[null]`}:                                                trackertest.Away,
+			{Cut: true}:                                                                            trackertest.Away,
 		} {
 			s, g := start(t)
 			s.AddIssue(githubtest.Issue{Title: "One", Labels: []string{"no-human"}})
@@ -88,8 +71,8 @@ func TestLateCalls(t *testing.T) {
 				met.Store(true)
 				return fault
 			})
-			if err := c.do(g); classOf(err) != want || !met.Load() {
-				t.Errorf("%s meets (%v) %d %s: %v is %q, want %q", name, met.Load(), fault.Status, fault.Body, err, classOf(err), want)
+			if err := c.do(g); trackertest.ClassOf(err) != want || !met.Load() {
+				t.Errorf("%s meets (%v) %d %s: %v is %q, want %q", name, met.Load(), fault.Status, fault.Body, err, trackertest.ClassOf(err), want)
 			}
 		}
 	}
@@ -102,7 +85,7 @@ func TestArchived(t *testing.T) {
 	s.AddIssue(githubtest.Issue{Title: "One"})
 	s.SetRepo(false, true, false)
 	err := g.Report(t.Context(), "1", tracker.Report{Run: "r", Body: "x"})
-	if classOf(err) != "stop" || !strings.Contains(err.Error(), "the project is archived") || !strings.Contains(err.Error(), "unarchive it") {
+	if trackertest.ClassOf(err) != trackertest.Stop || !strings.Contains(err.Error(), "the project is archived") || !strings.Contains(err.Error(), "unarchive it") {
 		t.Errorf("Report = %v", err)
 	}
 }

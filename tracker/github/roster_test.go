@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// crowd has 600 accounts say 700 things on one issue, ada the first and grace the last, and returns its configuration.
+// crowd has 150 accounts say 250 things on one issue, ada the first and grace the last, and returns its configuration.
 // May is what ralph may do on the project.
 func crowd(t *testing.T, may string) (*githubtest.Server, github.Config) {
 	t.Helper()
@@ -19,12 +19,12 @@ func crowd(t *testing.T, may string) (*githubtest.Server, github.Config) {
 	s.AddUser(githubtest.User{Login: "grace", Permission: "write"})
 	s.AddUser(githubtest.User{Login: githubtest.Bot, Bot: true, Permission: may})
 	s.AddIssue(githubtest.Issue{Title: "One"})
-	for n := range 600 {
+	for n := range 150 {
 		s.AddUser(githubtest.User{Login: fmt.Sprint("eve-", n), Permission: "read"})
 	}
 	s.AddComment(1, "ada", "I am ada.")
-	for n := range 698 {
-		s.AddComment(1, fmt.Sprint("eve-", n%600), "I am somebody.")
+	for n := range 248 {
+		s.AddComment(1, fmt.Sprint("eve-", n%150), "I am somebody.")
 	}
 	s.AddComment(1, "grace", "I am grace.")
 	c := configOf(s)
@@ -63,7 +63,7 @@ func TestCrowdIsCheap(t *testing.T) {
 		g := open(t, c)
 		for n, calls := range []int{1, 0} { // the second look is in the same process
 			trusted, all, asked := judged(t, s, g)
-			if trusted != "ada grace" || all != 700 {
+			if trusted != "ada grace" || all != 250 {
 				t.Errorf("trusted: %q of %d comments", trusted, all)
 			}
 			if len(asked) != calls || calls == 1 && asked[0].Status != want {
@@ -79,8 +79,8 @@ func TestCrowdBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	s, c := crowd(t, "read")
 	trusted, all, asked := judged(t, s, open(t, c))
-	if trusted != "grace" || all != 700 {
-		t.Errorf("trusted: %q of %d comments, want grace of 700", trusted, all)
+	if trusted != "grace" || all != 250 {
+		t.Errorf("trusted: %q of %d comments, want grace of 250", trusted, all)
 	}
 	if len(asked) != 1+50 || asked[0].Status != http.StatusForbidden {
 		t.Errorf("%d requests about people, want the refused list and 50", len(asked))

@@ -1,7 +1,6 @@
 package gitlab
 
 import (
-	"errors"
 	"net/http"
 	"regexp"
 	"sync/atomic"
@@ -9,24 +8,8 @@ import (
 
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
+	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
-
-// classOf is how the pool classifies an error.
-func classOf(err error) string {
-	var away *tracker.UnavailableError
-	var refused *tracker.RefusedError
-	switch {
-	case err == nil:
-		return "fine"
-	case errors.As(err, &refused):
-		return "stop"
-	case errors.As(err, &away):
-		return "retry"
-	case errors.Is(err, tracker.ErrNotFound):
-		return "gone"
-	}
-	return "skip"
-}
 
 // TestLateCalls is the table of docs/forges.md: the meaning of a lasting refusal, for each call at a run's end.
 func TestLateCalls(t *testing.T) {
@@ -54,19 +37,19 @@ func TestLateCalls(t *testing.T) {
 	} {
 		for _, fault := range []struct {
 			gitlabtest.Fault
-			want string
+			want trackertest.Class
 		}{
-			{gitlabtest.Fault{Status: http.StatusUnauthorized, Body: `{"message":"401 Unauthorized"}`}, "stop"},
-			{gitlabtest.Fault{Status: http.StatusForbidden, Body: `{"message":"403 Forbidden"}`}, "stop"},
-			{gitlabtest.Fault{Status: http.StatusNotFound, Body: `{"message":"404 Not found"}`}, "skip"},
-			{gitlabtest.Fault{Status: http.StatusGone, Body: `{"message":"410 Gone"}`}, "skip"},
-			{gitlabtest.Fault{Status: http.StatusBadRequest, Body: `{"error":"title is empty"}`}, "skip"},
-			{gitlabtest.Fault{Status: http.StatusUnprocessableEntity, Body: `{"message":"x"}`}, "skip"},
-			{gitlabtest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"86400"}}}, "retry"},
-			{gitlabtest.Fault{Status: http.StatusBadGateway}, "retry"},
-			{gitlabtest.Fault{Status: http.StatusOK, Body: `{}`}, "retry"},
-			{gitlabtest.Fault{Status: http.StatusOK, Body: `[null]`}, "retry"},
-			{gitlabtest.Fault{Reset: true}, "retry"},
+			{gitlabtest.Fault{Status: http.StatusUnauthorized, Body: `{"message":"401 Unauthorized"}`}, trackertest.Stop},
+			{gitlabtest.Fault{Status: http.StatusForbidden, Body: `{"message":"403 Forbidden"}`}, trackertest.Stop},
+			{gitlabtest.Fault{Status: http.StatusNotFound, Body: `{"message":"404 Not found"}`}, trackertest.Skip},
+			{gitlabtest.Fault{Status: http.StatusGone, Body: `{"message":"410 Gone"}`}, trackertest.Skip},
+			{gitlabtest.Fault{Status: http.StatusBadRequest, Body: `{"error":"title is empty"}`}, trackertest.Skip},
+			{gitlabtest.Fault{Status: http.StatusUnprocessableEntity, Body: `{"message":"x"}`}, trackertest.Skip},
+			{gitlabtest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"86400"}}}, trackertest.Away},
+			{gitlabtest.Fault{Status: http.StatusBadGateway}, trackertest.Away},
+			{gitlabtest.Fault{Status: http.StatusOK, Body: `{}`}, trackertest.Away},
+			{gitlabtest.Fault{Status: http.StatusOK, Body: `[null]`}, trackertest.Away},
+			{gitlabtest.Fault{Reset: true}, trackertest.Away},
 		} {
 			r := faultRig(t, 0)
 			r.project.AddMerge(gitlabtest.Merge{Title: "Fix", Source: "ralph/2", Target: "main", Author: r.ralph})
@@ -82,8 +65,8 @@ func TestLateCalls(t *testing.T) {
 				met.Store(true)
 				return &fault.Fault
 			})
-			if err := c.do(r); classOf(err) != fault.want || !met.Load() {
-				t.Errorf("%s meets (%v) %d %s: %v is %q, want %q", name, met.Load(), fault.Status, fault.Body, err, classOf(err), fault.want)
+			if err := c.do(r); trackertest.ClassOf(err) != fault.want || !met.Load() {
+				t.Errorf("%s meets (%v) %d %s: %v is %q, want %q", name, met.Load(), fault.Status, fault.Body, err, trackertest.ClassOf(err), fault.want)
 			}
 		}
 	}

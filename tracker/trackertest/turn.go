@@ -32,38 +32,52 @@ const (
 	Demoted  Turn = "ralph's account may only read"
 )
 
-// classOf is what package pool makes of an error.
-func classOf(err error) string {
+// Class is what package pool makes of an error.
+type Class string
+
+// The classes.
+const (
+	Fine Class = "fine"
+	Gone Class = "this issue is gone"
+	Stop Class = "no issue can be used"
+	Away Class = "try again"
+	Skip Class = "not for this issue"
+)
+
+// ClassOf is the class of an error.
+func ClassOf(err error) Class {
 	var away *tracker.UnavailableError
 	var refused *tracker.RefusedError
 	switch {
 	case err == nil:
-		return "fine"
+		return Fine
 	case errors.Is(err, tracker.ErrNotFound):
-		return "this issue is gone"
+		return Gone
 	case errors.As(err, &refused):
-		return "no issue can be used"
+		return Stop
 	case errors.As(err, &away):
-		return "try again"
+		return Away
 	}
-	return "not for this issue"
+	return Skip
 }
 
 // turns: an issue counts as gone only when it alone is; what concerns the project is said of the project. Nothing is written to
 // another one.
 func turns(t *testing.T, h Harness) {
-	const fine, gone, none = "fine", "this issue is gone", "no issue can be used"
-	type wants struct{ get, list, write, other, fix string } // fix: what the refusal of a project says, in part
+	type wants struct {
+		get, list, write, other Class
+		fix                     string // what the refusal of a project says, in part
+	}
 	for turn, want := range map[Turn]wants{
-		Transferred: {gone, fine, gone, fine, ""},
-		Unseen:      {gone, fine, gone, fine, ""},
-		Deleted:     {gone, fine, gone, fine, ""},
-		Renamed:     {none, none, none, none, "git remote set-url"},
-		Hidden:      {none, none, none, none, "check the project's name and the token's access"},
-		NoIssues:    {none, none, none, none, "switch them on"},
-		Revoked:     {none, none, none, none, "use a valid one"},
-		Archived:    {fine, fine, none, none, ""}, // some forges say no more than that it is forbidden
-		Demoted:     {fine, fine, none, none, "give it write permission"},
+		Transferred: {Gone, Fine, Gone, Fine, ""},
+		Unseen:      {Gone, Fine, Gone, Fine, ""},
+		Deleted:     {Gone, Fine, Gone, Fine, ""},
+		Renamed:     {Stop, Stop, Stop, Stop, "git remote set-url"},
+		Hidden:      {Stop, Stop, Stop, Stop, "check the project's name and the token's access"},
+		NoIssues:    {Stop, Stop, Stop, Stop, "switch them on"},
+		Revoked:     {Stop, Stop, Stop, Stop, "use a valid one"},
+		Archived:    {Fine, Fine, Stop, Stop, ""}, // some forges say no more than that it is forbidden
+		Demoted:     {Fine, Fine, Stop, Stop, "give it write permission"},
 	} {
 		t.Run(string(turn), func(t *testing.T) {
 			t.Parallel()
@@ -79,13 +93,13 @@ func turns(t *testing.T, h Harness) {
 			report(t, b, reported, tracker.Report{Run: "old", Body: "Working."})
 			do(reported)
 			do(fresh)
-			check := func(what string, err error, should string) {
+			check := func(what string, err error, should Class) {
 				t.Helper()
-				got := classOf(err)
+				got := ClassOf(err)
 				if got != should {
 					t.Errorf("%s: %v\n is %q, want %q", what, err, got, should)
 				}
-				if got == none && !strings.Contains(err.Error(), want.fix) {
+				if got == Stop && !strings.Contains(err.Error(), want.fix) {
 					t.Errorf("%s: %v\n does not say: %s", what, err, want.fix)
 				}
 			}
