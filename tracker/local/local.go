@@ -32,14 +32,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/ralph-pool/ralph/internal/fanout"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -205,26 +203,19 @@ func (e entry) blocks() blockerState {
 // readAll reads the files side by side; the result has their order, without those that have gone. Of two files with one
 // key the first is the issue.
 func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q tracker.Query) ([]entry, error) {
-	all := make([]entry, len(files))
 	var known map[[sha256.Size]byte]bool
 	if last := t.tried.Load(); last != nil {
 		known = *last
 	}
-	var group errgroup.Group
-	workers := min(max(runtime.GOMAXPROCS(0), 2), 16)
-	for w := range workers {
-		group.Go(func() error {
-			for i := w; i < len(files); i += workers {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				all[i] = t.read(root, files[i])
-				all[i].tryLabels(q, known)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	all, err := fanout.Map(ctx, files, func(ctx context.Context, name string) (entry, error) {
+		if ctx.Err() != nil {
+			return entry{}, context.Cause(ctx)
+		}
+		e := t.read(root, name)
+		e.tryLabels(q, known)
+		return e, nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", t.cfg.Dir, err)
 	}
 	tried := make(map[[sha256.Size]byte]bool, len(all))
