@@ -82,13 +82,8 @@ func (d *description) object(name string) map[string]any {
 	return v.(map[string]any)
 }
 
-// exchange validates one request and its answer.
-type exchange struct {
-	in *openapi3filter.RequestValidationInput
-}
-
 // request finds the route and validates. Path is below the API's address.
-func (d *description) request(r *http.Request, path string, body []byte) (*exchange, error) {
+func (d *description) request(r *http.Request, path string, body []byte) (*openapi3filter.RequestValidationInput, error) {
 	u, err := url.Parse(described + path)
 	if err != nil {
 		return nil, err
@@ -105,27 +100,27 @@ func (d *description) request(r *http.Request, path string, body []byte) (*excha
 			params[k] = plain
 		}
 	}
-	e := &exchange{&openapi3filter.RequestValidationInput{Request: in, PathParams: params, Route: route,
-		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}}}
-	if err := openapi3filter.ValidateRequest(context.WithoutCancel(r.Context()), e.in); err != nil {
+	known := &openapi3filter.RequestValidationInput{Request: in, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}}
+	if err := openapi3filter.ValidateRequest(context.WithoutCancel(r.Context()), known); err != nil {
 		return nil, fmt.Errorf("request %s %s: %w", r.Method, r.URL.RequestURI(), err)
 	}
-	return e, nil
+	return known, nil
 }
 
-// answer validates the server's answer. Refusals that GitHub makes everywhere are not in the description of each path.
-func (e *exchange) answer(status int, h http.Header, body []byte) error {
-	if status >= 300 && e.in.Route.Operation.Responses.Status(status) == nil {
+// validate validates the server's answer to a request. Refusals that GitHub makes everywhere are not in the description of each path.
+func validate(to *openapi3filter.RequestValidationInput, status int, h http.Header, body []byte) error {
+	if status >= 300 && to.Route.Operation.Responses.Status(status) == nil {
 		return nil
 	}
 	if status == http.StatusFound || strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
 		return nil
 	}
 	err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: e.in, Status: status, Header: h, Body: io.NopCloser(bytes.NewReader(body)), Options: e.in.Options,
+		RequestValidationInput: to, Status: status, Header: h, Body: io.NopCloser(bytes.NewReader(body)), Options: to.Options,
 	})
 	if err != nil {
-		return fmt.Errorf("answer %d to %s %s: %w", status, e.in.Request.Method, e.in.Request.URL.Path, err)
+		return fmt.Errorf("answer %d to %s %s: %w", status, to.Request.Method, to.Request.URL.Path, err)
 	}
 	return nil
 }
