@@ -29,9 +29,6 @@ type Store struct {
 	db   *sql.DB
 	look *sql.DB // reads for people, so that no run waits for them, and they for no run
 	log  *slog.Logger
-	save *sql.Stmt // used at every stage of every run
-	more *sql.Stmt // used at every answer of a model
-	sums *sql.Stmt // used at every request to one, where there are caps
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -48,6 +45,12 @@ CREATE TABLE IF NOT EXISTS spend (
 	cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, cost_usd REAL NOT NULL, PRIMARY KEY (run, day)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS spend_by_day ON spend (pool, day);
+`
+
+// saveRun inserts or replaces a record.
+const saveRun = `
+INSERT INTO runs (run, pool, kind, key, started, ended, record) VALUES (?,?,?,?,?,?,?)
+ON CONFLICT (run) DO UPDATE SET ended = excluded.ended, record = excluded.record
 `
 
 // spendMore adds what a run has used more than is known to a day.
@@ -99,17 +102,6 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	s := &Store{path: path, db: db, look: look, log: log}
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal %s: %w%s", path, err, advice(path, err)), db.Close(), look.Close())
-	}
-	s.save, err = db.PrepareContext(ctx, `INSERT INTO runs (run, pool, kind, key, started, ended, record) VALUES (?,?,?,?,?,?,?)
-		ON CONFLICT (run) DO UPDATE SET ended = excluded.ended, record = excluded.record`)
-	if err == nil {
-		s.more, err = db.PrepareContext(ctx, spendMore)
-	}
-	if err == nil {
-		s.sums, err = db.PrepareContext(ctx, spendSums)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, err), db.Close(), look.Close())
 	}
 	return s, nil
 }
@@ -212,7 +204,7 @@ func (s *Store) Save(ctx context.Context, r journal.Record) error {
 	}
 	args := []any{r.ID, r.Pool, r.Kind, r.Key, r.Started.UnixNano(), ended, string(text)}
 	if r.Facts.Seen() == (agents.Usage{}) {
-		_, err = s.save.ExecContext(ctx, args...)
+		_, err = s.db.ExecContext(ctx, saveRun, args...)
 	} else {
 		err = s.saveSpent(ctx, r, args)
 	}
@@ -226,14 +218,10 @@ func (s *Store) saveSpent(ctx context.Context, r journal.Record, args []any) err
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // it does nothing after Commit
-	save := tx.StmtContext(ctx, s.save)
-	defer save.Close()
-	if _, err := save.ExecContext(ctx, args...); err != nil {
+	if _, err := tx.ExecContext(ctx, saveRun, args...); err != nil {
 		return err
 	}
-	more := tx.StmtContext(ctx, s.more)
-	defer more.Close()
-	if _, err := more.ExecContext(ctx, spending(r.Pool, r.ID, r.Facts.Seen(), time.Now())...); err != nil {
+	if _, err := tx.ExecContext(ctx, spendMore, spending(r.Pool, r.ID, r.Facts.Seen(), time.Now())...); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -249,13 +237,13 @@ func spending(pool, run string, u agents.Usage, at time.Time) []any {
 
 // Spend notes what a run has used until now.
 func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, at time.Time) error {
-	_, err := s.more.ExecContext(ctx, spending(pool, run, used, at)...)
+	_, err := s.db.ExecContext(ctx, spendMore, spending(pool, run, used, at)...)
 	return s.failed("journal run "+run, err)
 }
 
 // Spent is what the runs of the pool have used since each of two days began.
 func (s *Store) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
-	row := s.sums.QueryRowContext(ctx, sql.Named("pool", pool), sql.Named("since", journal.Day(since)), sql.Named("later", journal.Day(later)))
+	row := s.db.QueryRowContext(ctx, spendSums, sql.Named("pool", pool), sql.Named("since", journal.Day(since)), sql.Named("later", journal.Day(later)))
 	a, l := &all, &lately
 	if err := row.Scan(&a.Input, &a.Output, &a.CacheRead, &a.CacheWrite, &a.CostUSD, &l.Input, &l.Output, &l.CacheRead, &l.CacheWrite, &l.CostUSD); err != nil {
 		return agents.Usage{}, agents.Usage{}, s.failed("read journal", err)
