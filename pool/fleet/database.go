@@ -33,16 +33,13 @@ const schemaVersion = 7
 const schema = `
 CREATE TABLE IF NOT EXISTS ralph_schema (version integer NOT NULL);
 CREATE TABLE IF NOT EXISTS ralph_machine (
-	id text PRIMARY KEY, name text NOT NULL, projects jsonb NOT NULL, rows bigint[] NOT NULL, expires_at timestamptz NOT NULL
+	id text PRIMARY KEY, name text NOT NULL, projects jsonb NOT NULL, rows bigint[] NOT NULL, expires_at timestamptz NOT NULL,
+	repositories jsonb NOT NULL DEFAULT '{}', roles text[] NOT NULL DEFAULT '{}', pid integer NOT NULL DEFAULT 0, since timestamptz NOT NULL DEFAULT now()
 );
 CREATE TABLE IF NOT EXISTS ralph_lease (
-	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, scope text NOT NULL, project text NOT NULL, holder text NOT NULL,
+	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, scope text NOT NULL, project text NOT NULL, key text NOT NULL, holder text NOT NULL,
 	expires_at timestamptz NOT NULL
 );
-ALTER TABLE ralph_lease ADD COLUMN IF NOT EXISTS key text NOT NULL DEFAULT '';
-ALTER TABLE ralph_machine ADD COLUMN IF NOT EXISTS repositories jsonb NOT NULL DEFAULT '{}';
-ALTER TABLE ralph_machine ADD COLUMN IF NOT EXISTS roles text[] NOT NULL DEFAULT '{}', ADD COLUMN IF NOT EXISTS pid integer NOT NULL DEFAULT 0,
-	ADD COLUMN IF NOT EXISTS since timestamptz NOT NULL DEFAULT now();
 CREATE INDEX IF NOT EXISTS ralph_lease_by_scope ON ralph_lease (scope);
 CREATE TABLE IF NOT EXISTS ralph_pause (project text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ralph_wake (project text PRIMARY KEY);
