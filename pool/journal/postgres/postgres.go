@@ -17,11 +17,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// sane is what holds for every row of spending: one that is not would count in the sums of all runs, or keep them from being made.
-const sane = `(day BETWEEN 0 AND 100000 AND input BETWEEN 0 AND 1000000000000 AND output BETWEEN 0 AND 1000000000000
-	AND cache_read BETWEEN 0 AND 1000000000000 AND cache_write BETWEEN 0 AND 1000000000000 AND cost_usd BETWEEN 0 AND 1000000)` // see journal.Bounded
-
-// Schema makes the tables. It may be repeated.
+// Schema makes the tables. It may be repeated. A row of spending that no journal.Bounded makes would count in the sums of all runs, or
+// keep them from being made: the table refuses it.
 const Schema = `
 CREATE TABLE IF NOT EXISTS ralph_run (
 	project text NOT NULL, run text NOT NULL, pool text NOT NULL, kind text NOT NULL, key text NOT NULL, machine text NOT NULL,
@@ -31,9 +28,10 @@ CREATE INDEX IF NOT EXISTS ralph_run_by_key ON ralph_run (project, pool, key, st
 CREATE INDEX IF NOT EXISTS ralph_run_open ON ralph_run (project, pool) WHERE ended IS NULL;
 CREATE TABLE IF NOT EXISTS ralph_spend (
 	project text NOT NULL, run text NOT NULL, day bigint NOT NULL, pool text NOT NULL, input bigint NOT NULL, output bigint NOT NULL,
-	cache_read bigint NOT NULL, cache_write bigint NOT NULL, cost_usd double precision NOT NULL, PRIMARY KEY (project, run, day)
+	cache_read bigint NOT NULL, cache_write bigint NOT NULL, cost_usd double precision NOT NULL, PRIMARY KEY (project, run, day),
+	CONSTRAINT ralph_spend_is_sane CHECK (day BETWEEN 0 AND 100000 AND input BETWEEN 0 AND 1000000000000 AND output BETWEEN 0 AND 1000000000000
+		AND cache_read BETWEEN 0 AND 1000000000000 AND cache_write BETWEEN 0 AND 1000000000000 AND cost_usd BETWEEN 0 AND 1000000)
 );
-ALTER TABLE ralph_spend DROP CONSTRAINT IF EXISTS ralph_spend_is_sane, ADD CONSTRAINT ralph_spend_is_sane CHECK ` + sane + ` NOT VALID;
 CREATE INDEX IF NOT EXISTS ralph_spend_by_day ON ralph_spend (project, pool, day);
 `
 
@@ -45,7 +43,6 @@ type Store struct {
 	Log     *slog.Logger // default: none
 
 	damaged sync.Map // runs whose record was found to be damaged; by run
-	absurd  sync.Map // runs of which a row of spending does not count; by run
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -56,7 +53,7 @@ INSERT INTO ralph_spend AS s (project, run, day, pool, input, output, cache_read
 SELECT $1::text, $2::text, $3::bigint, $4::text, greatest(0, $5::bigint - coalesce(sum(input), 0)), greatest(0, $6::bigint - coalesce(sum(output), 0)),
 	greatest(0, $7::bigint - coalesce(sum(cache_read), 0)), greatest(0, $8::bigint - coalesce(sum(cache_write), 0)),
 	greatest(0, $9::double precision - coalesce(sum(cost_usd), 0))
-FROM ralph_spend WHERE project = $1 AND run = $2 AND ` + sane + `
+FROM ralph_spend WHERE project = $1 AND run = $2
 ON CONFLICT (project, run, day) DO UPDATE SET input = s.input + excluded.input, output = s.output + excluded.output,
 	cache_read = s.cache_read + excluded.cache_read, cache_write = s.cache_write + excluded.cache_write, cost_usd = s.cost_usd + excluded.cost_usd`
 
@@ -128,24 +125,20 @@ func (s *Store) Spend(ctx context.Context, pool, run string, used agents.Usage, 
 	return s.write(ctx, run, func(b *pgx.Batch) { s.spend(b, pool, run, used, at) })
 }
 
-// spendSums adds up what was used since each of two days, and says which run has a row that is not sane.
+// spendSums adds up what was used since each of two days.
 const spendSums = `
 SELECT coalesce(sum(input), 0)::bigint, coalesce(sum(output), 0)::bigint, coalesce(sum(cache_read), 0)::bigint, coalesce(sum(cache_write), 0)::bigint,
 	coalesce(sum(cost_usd), 0), coalesce(sum(input) FILTER (WHERE day >= $4), 0)::bigint, coalesce(sum(output) FILTER (WHERE day >= $4), 0)::bigint,
 	coalesce(sum(cache_read) FILTER (WHERE day >= $4), 0)::bigint, coalesce(sum(cache_write) FILTER (WHERE day >= $4), 0)::bigint,
-	coalesce(sum(cost_usd) FILTER (WHERE day >= $4), 0),
-	(SELECT coalesce(min(run), '') FROM ralph_spend WHERE project = $1 AND pool = $2 AND day >= $3 AND NOT ` + sane + `)
-FROM ralph_spend WHERE project = $1 AND pool = $2 AND day >= $3 AND ` + sane
+	coalesce(sum(cost_usd) FILTER (WHERE day >= $4), 0)
+FROM ralph_spend WHERE project = $1 AND pool = $2 AND day >= $3`
 
 // Spent is what the runs of the pool have used since each of two days began.
 func (s *Store) Spent(ctx context.Context, pool string, since, later time.Time) (all, lately agents.Usage, err error) {
 	row := s.DB.QueryRow(ctx, spendSums, s.Project, pool, journal.Day(since), journal.Day(later))
-	a, l, bad := &all, &lately, ""
-	if err := row.Scan(&a.Input, &a.Output, &a.CacheRead, &a.CacheWrite, &a.CostUSD, &l.Input, &l.Output, &l.CacheRead, &l.CacheWrite, &l.CostUSD, &bad); err != nil {
+	a, l := &all, &lately
+	if err := row.Scan(&a.Input, &a.Output, &a.CacheRead, &a.CacheWrite, &a.CostUSD, &l.Input, &l.Output, &l.CacheRead, &l.CacheWrite, &l.CostUSD); err != nil {
 		return agents.Usage{}, agents.Usage{}, fmt.Errorf("read journal: %w", err)
-	}
-	if _, known := s.absurd.LoadOrStore(bad, true); bad != "" && !known && s.Log != nil {
-		s.Log.Warn("a row of ralph_spend has absurd values, and does not count", "project", s.Project, "run", bad)
 	}
 	return all, lately, nil
 }
