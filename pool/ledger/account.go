@@ -30,16 +30,8 @@ type Account struct {
 	ended    int                     // guarded by mu; requests
 	largest  agents.Usage            // guarded by mu; of one answer
 	news     chan struct{}           // guarded by mu; closed when passing or largest has changed
-	begun    int                     // guarded by mu; looks at the store
-	latest   look                    // guarded by mu
 
-	looking sync.Mutex // held during a look
-}
-
-// look is what the store has said.
-type look struct {
-	number int // 1 is the first
-	spent  Spending
+	storing sync.Mutex // held during flush
 }
 
 // NewAccount makes the account of a pool; without caps it is nil.
@@ -63,22 +55,8 @@ func (a *Account) Left(ctx context.Context, reserved agents.Usage) (loop.Budget,
 	return a.caps.Left(spent, reserved, now)
 }
 
-// look stores what is not stored yet, and reads what all have spent. Those who ask at the same time share one look: it has to
-// begin after they asked.
+// look stores what is not stored yet, and reads what all have spent.
 func (a *Account) look(ctx context.Context, now time.Time) (spent Spending, err error) {
-	a.mu.Lock()
-	want := a.begun + 1
-	a.mu.Unlock()
-	a.looking.Lock()
-	defer a.looking.Unlock()
-	a.mu.Lock()
-	if latest := a.latest; latest.number >= want {
-		a.mu.Unlock()
-		return latest.spent, nil
-	}
-	a.begun++
-	number := a.begun
-	a.mu.Unlock()
 	if err = a.flush(ctx); err != nil {
 		return spent, err
 	}
@@ -86,17 +64,15 @@ func (a *Account) look(ctx context.Context, now time.Time) (spent Spending, err 
 	if a.caps.Month != (loop.Budget{}) {
 		since = MonthOf(now)
 	}
-	if spent.Month, spent.Day, err = a.store.Spent(ctx, a.pool, since, DayOf(now)); err != nil {
-		return spent, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.latest = look{number, spent}
-	return spent, nil
+	spent.Month, spent.Day, err = a.store.Spent(ctx, a.pool, since, DayOf(now))
+	return spent, err
 }
 
-// flush stores what answers have used: no later request passes before, and a crash finds it spent.
+// flush stores what answers have used: no later request passes before, and a crash finds it spent. Many may end at once: the first
+// stores for all.
 func (a *Account) flush(ctx context.Context) error {
+	a.storing.Lock()
+	defer a.storing.Unlock()
 	a.mu.Lock()
 	runs := maps.Clone(a.unstored)
 	a.mu.Unlock()
@@ -179,8 +155,6 @@ func (a *Account) Count(run string, used, answer agents.Usage) {
 // Store stores what answers have used. What fails is tried again by the next Admit, which tells.
 func (a *Account) Store(ctx context.Context) {
 	if a != nil {
-		a.looking.Lock() // many may end at once: the first stores for all
-		defer a.looking.Unlock()
 		_ = a.flush(ctx)
 	}
 }
