@@ -36,7 +36,6 @@ type Meter struct {
 	served   bool            // guarded by mu; since then an answer was no refusal
 	open     int             // guarded by mu; requests that are not over
 	model    string          // guarded by mu; that answered last
-	price    *ledger.Price   // guarded by mu; of that model; nil: it is not known
 	unpriced map[string]bool // guarded by mu; models whose price is not known
 }
 
@@ -235,22 +234,17 @@ func (x *exchange) count(used agents.Usage, model string, final bool) {
 	}
 }
 
-// cost is what an answer of a model costs, and notes where nobody knows. Nearly all answers are of one model: its price is looked
-// up once.
+// cost is what an answer of a model costs, and notes where nobody knows.
 func (m *Meter) cost(model string, used agents.Usage, terms ledger.Terms) (usd float64, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if model == "" {
 		return 0, false
 	}
-	if model != m.model {
-		m.model, m.price = model, nil
-		if price, known := m.prices.Of(model); known {
-			m.price = &price
-		}
-	}
-	if m.price != nil {
-		usd, known = m.price.Cost(used, terms)
+	m.model = model
+	price, known := m.prices.Of(model)
+	if known {
+		usd, known = price.Cost(used, terms)
 	}
 	if !known {
 		if !terms.Standard() {
