@@ -25,7 +25,7 @@ func (w *Worker) Plan(ctx context.Context, keys ...string) (backlog.Plan, error)
 // Preview is the Plan after the issues are closed that a sweep would close first.
 func (w *Worker) Preview(ctx context.Context, keys ...string) (backlog.Plan, error) {
 	return until(ctx, w, func(ctx context.Context) (backlog.Plan, error) {
-		base, _, err := w.newBase(ctx)
+		base, err := w.newBase(ctx)
 		var merged []tracker.Issue
 		if err == nil {
 			merged, err = w.planner.Reviewed(keys).Merged(ctx, base)

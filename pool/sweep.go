@@ -293,7 +293,7 @@ func (s *sweep) list(ctx context.Context) error {
 // plan makes a plan. The first one of a sweep pins the base, and closes what people have merged before.
 func (s *sweep) plan(ctx context.Context, q backlog.Query, first bool) (plan backlog.Plan, err error) {
 	if first {
-		s.base, _, err = s.pool.newBase(s.hard)
+		s.base, err = s.pool.newBase(s.hard)
 	}
 	q.Base = s.base
 	if err == nil {

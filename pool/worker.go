@@ -212,14 +212,13 @@ func (w *Worker) single(ctx context.Context, key string, t task) (r Result, err 
 
 // prepare finds what the task starts from. A skip says that an earlier merge was unfinished, and has ended now.
 func (w *Worker) prepare(soft, hard context.Context, t *task) (left Result, err error) {
-	branch := w.c.BranchPrefix + t.issue.Key
 	if t.merge {
 		if left, err = w.leftMerge(soft, hard, t.issue); left.Skip != nil || err != nil {
 			return left, err
 		}
-		t.base, t.tip, err = publish.MergeBase(hard, w.c.Run.Repo, w.c.Run.Base, branch)
+		t.base, t.tip, err = publish.MergeBase(hard, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+t.issue.Key)
 	} else {
-		t.base, t.there, err = w.newBase(hard, branch)
+		t.base, err = w.newBase(hard)
 	}
 	if err != nil {
 		return left, err
@@ -235,10 +234,10 @@ func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
 	return w.planner.Named(ctx, key)
 }
 
-// newBase is the base of new runs, and where other branches are on the remote; see run.Runner.BaseBeside.
-func (w *Worker) newBase(ctx context.Context, others ...string) (worktree.Base, map[string]string, error) {
-	b, there, err := w.runner.BaseBeside(ctx, others...)
-	return b, there, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
+// newBase is the base of new runs.
+func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
+	b, err := w.runner.Base(ctx)
+	return b, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
 
 // Refused is the head commit and the address of the latest request of a branch into the base, if that was closed and not merged.
@@ -262,7 +261,6 @@ type task struct {
 	merge  bool              // publish the commits on the branch; see Merge
 	tip    string            // the branch's tip, for a merge; empty: it is merged alone
 	left   bool              // end the run that has met an outage at its end
-	there  map[string]string // branches on the remote, before the claim; nil: not known
 }
 
 // work works one issue. soft ends when no new run may start, hard when all runs have to end.
@@ -331,7 +329,7 @@ func (a *attempt) do(hard context.Context) Result {
 	}
 	res := w.runner.Do(hard, run.Task{
 		Soft: a.soft, Urgent: a.urgent,
-		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base, There: a.there,
+		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base,
 		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
 	})
 	return Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}

@@ -108,10 +108,7 @@ func (r *Repo) add(ctx context.Context, s Spec) (*Tree, error) {
 // choose decides where the run starts, and how the refs have to move for that.
 func (t *Tree) choose(ctx context.Context) ([]git.Edit, error) {
 	r, s := t.repo, t.rec.Spec
-	there, err := s.There, error(nil)
-	if there == nil {
-		there, err = r.RemoteTips(ctx, s.Branch)
-	}
+	there, err := r.RemoteTips(ctx, s.Branch)
 	if err != nil {
 		return nil, err
 	}

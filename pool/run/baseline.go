@@ -39,8 +39,7 @@ func (x *execution) conditions(ctx context.Context) string {
 // baseline runs setup and gate on the base. If the gate fails there, the agent is told. If it cannot run, the run ends: it could
 // not run for any other issue either.
 func (x *execution) baseline(ctx context.Context, s journal.State) (journal.State, error) {
-	x.addSecrets()     // their output is stored
-	x.task.There = nil // it may take long
+	x.addSecrets() // their output is stored
 	took := false
 	v, err := x.r.baselines.Get(ctx, workspace.Baseline{
 		Run: x.run.ID, Key: x.run.Key, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,

@@ -179,12 +179,9 @@ func (x *execution) makeTree(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if x.task.Claim == nil || x.task.Claim.Holder().Generation != 1 { // who had the issue before may have pushed right before the claim
-			x.task.There = nil
-		}
 		tree, err = x.c.Repo.Add(ctx, worktree.Spec{
 			Run: x.run.ID, Key: x.run.Key, Branch: x.run.Branch, Base: x.base, Fresh: x.run.Scratch || x.run.Fresh, Without: x.run.Without,
-			Private: x.r.spaces.Private(), Layers: x.r.spaces.Layers(), Identity: who, There: x.task.There,
+			Private: x.r.spaces.Private(), Layers: x.r.spaces.Layers(), Identity: who,
 		})
 		if err != nil {
 			return err
@@ -287,25 +284,19 @@ func (x *execution) environment() []string {
 
 // Base is the commit from which a run starts. With a remote it is the remote's tip of the base branch: the local one may be old.
 func (r *Runner) Base(ctx context.Context) (worktree.Base, error) {
-	base, _, err := r.BaseBeside(ctx)
-	return base, err
-}
-
-// BaseBeside is Base, and where other branches are on the remote, by name; nil: it was not asked.
-func (r *Runner) BaseBeside(ctx context.Context, others ...string) (worktree.Base, map[string]string, error) {
 	base, err := r.c.Repo.Base(ctx, r.c.Base)
 	remote := r.c.Repo.Remote()
 	if err != nil || remote == "" || r.c.Publish == journal.PublishMerge || r.c.Publish == journal.PublishNone {
-		return base, nil, err
+		return base, err
 	}
 	branch := strings.TrimPrefix(base.Name, remote+"/")
-	tips, err := r.c.Repo.RemoteTips(ctx, append(others, branch)...)
+	tips, err := r.c.Repo.RemoteTips(ctx, branch)
 	tip := tips[branch]
 	if err == nil && tip == "" && r.c.Publish == journal.PublishRequest && r.c.Requests.Into(base.Name, remote) == branch {
 		err = fmt.Errorf("%w: %s has no branch %s for requests to go into; set `base` to the one that it has now, or push it", worktree.ErrRemote, remote, branch)
 	}
 	if err != nil || tip == "" {
-		return base, tips, err
+		return base, err
 	}
 	base.Remote = branch
 	newer := r.c.Publish == journal.PublishRequest
@@ -315,7 +306,7 @@ func (r *Runner) BaseBeside(ctx context.Context, others ...string) (worktree.Bas
 	if newer {
 		base.Commit = tip
 	}
-	return base, tips, err
+	return base, err
 }
 
 // faultOf classifies an error of opening: of this run, or of every run.

@@ -107,7 +107,6 @@ type Task struct {
 	Unfit       func(tracker.Issue) tracker.Unfit // why it does not qualify any more
 	Edited      func(tracker.Issue) bool          // the issue differs from the snapshot; nil: unknown
 	Base        worktree.Base                     // pinned; zero: that of the configuration
-	There       map[string]string                 // branches on the remote before the claim, as of BaseBeside; nil: it is asked
 	Failed      error                             // why the run cannot begin; it ends with this error
 
 	// For prompts and commands.

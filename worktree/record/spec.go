@@ -47,8 +47,6 @@ type Spec struct {
 	Private bool `json:"private,omitempty"`
 	// Detached: a throw-away checkout of Base.Commit. It has no branch and nothing is imported from it.
 	Detached bool `json:"detached,omitempty"`
-	// There is where branches, this one among them, are on the remote, with their commits fetched; nil: it is asked.
-	There map[string]string `json:"-"`
 	// Of is the run that a detached tree serves, if Run is a name of the tree's own.
 	Of string `json:"of,omitempty"`
 	// Layers tries whether the sandbox can show a private tree over a layer, with temporary files in a folder. Nil, or an error:
