@@ -141,7 +141,10 @@ type Result struct {
 	Warnings   []string
 }
 
-// GatePassed reports that the gate ran and every command passed (an empty gate passes).
-func (r Result) GatePassed() bool {
-	return r.GateRan && !slices.ContainsFunc(r.Gate, func(c Check) bool { return !c.Passed() })
+// AllPassed reports that every check passed; of none, too.
+func AllPassed(checks []Check) bool {
+	return !slices.ContainsFunc(checks, func(c Check) bool { return !c.Passed() })
 }
+
+// GatePassed reports that the gate ran and every command passed (an empty gate passes).
+func (r Result) GatePassed() bool { return r.GateRan && AllPassed(r.Gate) }

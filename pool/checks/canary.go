@@ -77,7 +77,7 @@ func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error)
 		return err == nil && !v.Passed(), err
 	}
 	checks, err := p.again(ctx, c.Path, c.Content)
-	return err == nil && !(journal.Verification{Checks: checks}).Passed(), err
+	return err == nil && !loop.AllPassed(checks), err
 }
 
 // noticedOnFork reports that the gate fails on the fork because of the canary. If the fork is not known to pass without it, the

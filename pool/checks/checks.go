@@ -128,7 +128,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	}
 	checkout.Touch = true
 	got, err := w.Spaces.Check(ctx, checkout)
-	if err != nil || got.Setup || !(journal.Verification{Checks: got.Checks}).Passed() {
+	if err != nil || got.Setup || !loop.AllPassed(got.Checks) {
 		return got, nil, err
 	}
 	if err := w.touched(ctx, l, fork, got.Touched, out); err != nil {

@@ -97,13 +97,4 @@ func (f *Facts) About(tip string) {
 }
 
 // GatePassed reports that the gate ran in the worktree and every command passed.
-func (f Facts) GatePassed() bool { return f.GateRan && passed(f.Gate) }
-
-func passed(checks []loop.Check) bool {
-	for _, c := range checks {
-		if !c.Passed() {
-			return false
-		}
-	}
-	return true
-}
+func (f Facts) GatePassed() bool { return f.GateRan && loop.AllPassed(f.Gate) }

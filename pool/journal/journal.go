@@ -265,7 +265,7 @@ type Verification struct {
 }
 
 // Passed reports that every check passed.
-func (v Verification) Passed() bool { return passed(v.Checks) && !v.Setup }
+func (v Verification) Passed() bool { return loop.AllPassed(v.Checks) && !v.Setup }
 
 // Watch is what commits did to the checks that they have passed.
 type Watch struct {

@@ -215,7 +215,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	switch {
 	case x.stopped(ctx):
 		return work, nil
-	case err == nil && !(journal.Verification{Checks: checks}).Passed():
+	case err == nil && !loop.AllPassed(checks):
 		err = errors.New("a command did not pass")
 	}
 	if err != nil {

@@ -180,7 +180,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 			}
 		}
 		got.Checks, err = loop.RunGate(ctx, lines)
-		got.Setup = err != nil || !(journal.Verification{Checks: got.Checks}).Passed()
+		got.Setup = err != nil || !loop.AllPassed(got.Checks)
 		return !got.Setup, err
 	}
 	if len(o.Checks.Setup) > 0 && !w.SetUp() {
@@ -212,7 +212,7 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 	if o.Each {
 		return err
 	}
-	if err == nil && o.Then != nil && (journal.Verification{Checks: got.Checks}).Passed() {
+	if err == nil && o.Then != nil && loop.AllPassed(got.Checks) {
 		config.Observe, config.Stream = nil, nil // it is no result
 		err = o.Then(ctx, again(w.Box, config))
 	}
