@@ -6,8 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
+
+	"github.com/ralph-pool/ralph/internal/disk"
 )
 
 // Copies are unpacked copies on this machine. Those that were used last are kept.
@@ -51,19 +52,8 @@ func (c Copies) Get(run string, fetch func() ([]byte, error)) (dir string, err e
 }
 
 // prune removes the folders that were used least recently, and what a crash has left.
-func (c Copies) prune() error {
-	entries, err := os.ReadDir(c.Dir)
-	if err != nil {
-		return err
-	}
-	var folders []fs.FileInfo
-	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil {
-			folders = append(folders, info)
-		}
-	}
-	slices.SortFunc(folders, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+func (c Copies) prune() (err error) {
+	folders := disk.Newest(c.Dir, func(string) bool { return true })
 	for _, f := range folders[min(c.Most, len(folders)):] {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(c.Dir, f.Name())))
 	}
