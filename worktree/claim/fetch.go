@@ -59,8 +59,7 @@ func (c remoteRefs) fetch(ctx context.Context, known map[string]string, room *in
 func (c remoteRefs) keep(ctx context.Context, dir string, claims map[string]string) error {
 	if len(claims) > fewClaims {
 		names := strings.Join(slices.Collect(maps.Keys(claims)), "\n") + "\n"
-		_, err := c.git.With("GIT_ALTERNATE_OBJECT_DIRECTORIES="+incoming.Alternate(dir)).
-			Run(ctx, names, "pack-objects", "--quiet", "--window=0", filepath.Join(c.objects.Dir, "pack", "pack"))
+		_, err := c.git.Borrowing(dir).Run(ctx, names, "pack-objects", "--quiet", "--window=0", filepath.Join(c.objects.Dir, "pack", "pack"))
 		return err
 	}
 	for _, object := range claims {

@@ -89,6 +89,19 @@ func (g Runner) Sparing(floor int64) Runner {
 // Floor is what Sparing has said.
 func (g Runner) Floor() int64 { return g.floor }
 
+// Borrowing has the runner also see the objects in a folder.
+func (g Runner) Borrowing(objects string) Runner {
+	return g.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + Alternate(objects))
+}
+
+// Alternate is an objects folder as git wants it in a list of them.
+func Alternate(dir string) string {
+	if strings.ContainsAny(dir, `:"`+"\n") {
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(dir) + `"`
+	}
+	return dir
+}
+
 // WithAuth adds variables that are made afresh for each command, such as credentials.
 func (g Runner) WithAuth(auth func(ctx context.Context) ([]string, error)) Runner {
 	g.auth = auth

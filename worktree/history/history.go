@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/filelock"
@@ -154,11 +152,7 @@ func (r Stores) Pack(ctx context.Context, objects, commit, without string, parti
 		args = append(args, "--missing=allow-promisor")
 	}
 	// git makes the pack in its own object folder first, which may be on another file system.
-	path := filepath.Join(r.Common, "objects")
-	if strings.ContainsAny(path, `:"`) {
-		path = strconv.Quote(path)
-	}
-	g := r.Git.With("GIT_OBJECT_DIRECTORY="+objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+path)
+	g := r.Git.Borrowing(filepath.Join(r.Common, "objects")).With("GIT_OBJECT_DIRECTORY=" + objects)
 	_, err := g.Run(ctx, in, append(args, filepath.Join(objects, "pack", "pack"))...)
 	return err
 }

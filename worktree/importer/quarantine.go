@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -218,10 +217,7 @@ func (q *Quarantine) store(ctx context.Context, user git.Runner, pack string) er
 func Alternates(folders []string) string {
 	var b strings.Builder
 	for _, f := range folders {
-		if strings.HasPrefix(f, `"`) || strings.Contains(f, "\n") {
-			f = strconv.Quote(f)
-		}
-		b.WriteString(f + "\n")
+		b.WriteString(git.Alternate(f) + "\n")
 	}
 	return b.String()
 }

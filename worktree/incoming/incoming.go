@@ -56,7 +56,7 @@ func Folder(objects string) (string, error) {
 
 // Apart is g with new objects in a folder of their own.
 func Apart(g git.Runner, objects, dir string) git.Runner {
-	return g.With("GIT_OBJECT_DIRECTORY="+dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+Alternate(objects),
+	return g.Borrowing(objects).With("GIT_OBJECT_DIRECTORY="+dir,
 		"GIT_CONFIG_PARAMETERS='fetch.unpackLimit=1' 'fetch.bundleURI='") // a pack is written as it comes; refs would keep bundles
 }
 
@@ -153,12 +153,4 @@ func unpack(ctx context.Context, g git.Runner, pack string) (done bool, err erro
 		return false, err
 	}
 	return true, g.Pipe(ctx, f, io.Discard, "unpack-objects", "-q")
-}
-
-// Alternate is an objects folder as git wants it in a list of them.
-func Alternate(dir string) string {
-	if strings.ContainsAny(dir, `:"`+"\n") {
-		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.Clean(dir)) + `"`
-	}
-	return dir
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,12 +34,8 @@ func (o Options) Replay(ctx context.Context, base string, commits []string, pare
 	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
 		return "", nil, err
 	}
-	path := o.Scratch
-	if strings.ContainsAny(path, `:"`) {
-		path = strconv.Quote(path)
-	}
 	r := &replay{
-		Options: o, git: o.Git.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + path),
+		Options: o, git: o.Git.Borrowing(o.Scratch),
 		scratch:   git.Store{Dir: o.Scratch, SHA256: o.Objects.SHA256},
 		committer: fmt.Sprintf("%s <%s> %d %s", clean(o.Name), clean(o.Email), o.Now.Unix(), o.Now.Format("-0700")),
 	}

@@ -1,0 +1,26 @@
+package git
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Whatever a folder is called, its objects can be borrowed.
+func TestBorrowing(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	for _, name := range []string{"plain", `a:b`, `"quoted"`, "two\nlines", "back\\slash:", "soft\u00adhyphen:"} {
+		dir := filepath.Join(t.TempDir(), name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		blob, err := Store{Dir: dir}.Write("blob", []byte(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Borrowing(dir).Out(t.Context(), "cat-file", "blob", blob); err != nil || got != name {
+			t.Errorf("%q: %q, %v", name, got, err)
+		}
+	}
+}
