@@ -122,7 +122,7 @@ func (r *Repo) history() history.Stores {
 func (r *Repo) layers() layer.Stores {
 	return layer.Stores{
 		Dir: r.path("layers"), Temp: r.temp, Lock: r.path("locks", "layers"), Most: r.opts.Layers,
-		From: r.opts.LayersFrom, Index: filepath.Join(r.at.GitDir, "index"), Log: r.log, Used: r.records.Used(func(rec record.Record) string { return rec.Layer }),
+		From: r.opts.LayersFrom, Log: r.log, Used: r.records.Used(func(rec record.Record) string { return rec.Layer }),
 	}
 }
 

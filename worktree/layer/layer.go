@@ -10,11 +10,8 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -22,8 +19,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/filelock"
@@ -37,10 +32,8 @@ type Stores struct {
 	Lock string // a file; there is another beside it
 	Most int64  // bytes that unused layers may take together with the others
 	From int    // how many files a repository has for which layers are made; 0: 2,000
-	// Index is that of the user's checkout, which has about as many files as the base. Without it the base is looked at.
-	Index string
-	Used  func() (map[string]bool, error)
-	Log   *slog.Logger
+	Used func() (map[string]bool, error)
+	Log  *slog.Logger
 }
 
 // smallest is the default of Stores.From. With fewer files a plain checkout costs no more, and it has no folder whose rename
@@ -107,36 +100,8 @@ func (s Stores) Lay(ctx context.Context, c Checkout) (ok bool, err error) {
 
 // isLarge reports a base with so many files that layers pay.
 func (s Stores) isLarge(ctx context.Context, c Checkout) (bool, error) {
-	files, enough := 0, cmp.Or(s.From, smallest)
-	if n, err := sizeOf(s.Index); err == nil {
-		return n >= enough, nil
-	}
-	err := c.Git.Read(ctx, "", func(r reader) error {
-		for ; files < enough; files++ {
-			if _, err := r.ReadSlice(0); err != nil {
-				return nil //nolint:nilerr // the end
-			}
-		}
-		return errEnough
-	}, "ls-tree", "-r", "-z", "--name-only", c.Trusted)
-	if errors.Is(err, errEnough) {
-		return true, nil
-	}
-	return false, err
-}
-
-// sizeOf is how many files an index says it has.
-func sizeOf(index string) (int, error) {
-	f, err := os.OpenFile(index, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	header := make([]byte, 12)
-	if _, err := io.ReadFull(f, header); err != nil || string(header[:4]) != "DIRC" {
-		return 0, errors.Join(fmt.Errorf("%s is no index", index), err)
-	}
-	return int(binary.BigEndian.Uint32(header[8:])), nil
+	files, err := c.Git.Files(ctx, c.Trusted)
+	return strings.Count(files, "\x00") >= cmp.Or(s.From, smallest), err
 }
 
 // beneath is a layer for a tree, and how the tree's commit differs from it.
