@@ -45,11 +45,11 @@ func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote,
 	if !ok {
 		return nil, fmt.Errorf("%w %q; add it with: git remote add %s URL", git.ErrNoRemote, o.Name, o.Name)
 	}
-	ssh, err := here.Out(ctx, "config", "--get", "core.sshCommand")
-	if err != nil && git.ExitCode(err) != 1 {
-		return nil, fmt.Errorf("read core.sshCommand: %w", err)
+	config, err := here.Config(ctx)
+	if err != nil {
+		return nil, err
 	}
-	r.Talk = here.With(git.RemoteEnv(os.Environ(), ssh)...).In(top).Repeating(&git.Tries{Sleep: o.Sleep})
+	r.Talk = here.With(git.RemoteEnv(os.Environ(), config.Get("core.sshcommand"))...).In(top).Repeating(&git.Tries{Sleep: o.Sleep})
 	if o.Credentials == nil {
 		return r, nil
 	}
