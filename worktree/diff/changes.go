@@ -236,11 +236,11 @@ func (c *changes) undone(ctx context.Context) error {
 	for _, base := range strings.Fields(out) {
 		names, err := c.list(ctx, "", slices.Concat([]string{"diff-tree", "-r", "-z", "--raw"}, rawDiff(),
 			[]string{"--end-of-options", base, c.commits.Tip, "--"})...)
-		if err == nil {
-			err = c.take(names)
-		}
 		if err != nil {
 			return fmt.Errorf("list changed paths: %w", err)
+		}
+		if _, rest := c.takeSome(names); rest != "" {
+			return fmt.Errorf("list changed paths: git: cannot read %q", git.Printable(rest[:min(len(rest), 100)]))
 		}
 	}
 	return nil
@@ -259,19 +259,7 @@ func (c *changes) list(ctx context.Context, stdin string, args ...string) (strin
 	return out.String(), err
 }
 
-// take adds paths that git has listed with --raw.
-func (c *changes) take(raw string) error {
-	for raw = strings.TrimLeft(raw, "\n\x00"); raw != ""; raw = strings.TrimLeft(raw, "\n\x00") { // which stand between commits
-		paths, rest := c.takeSome(raw)
-		if len(paths) == 0 {
-			return fmt.Errorf("git: cannot read %q", git.Printable(raw[:min(len(raw), 100)]))
-		}
-		raw = rest
-	}
-	return nil
-}
-
-// takeSome adds the paths at the beginning of such a list, and returns them and the rest.
+// takeSome adds the paths at the beginning of what git has listed with --raw, and returns them and the rest.
 func (c *changes) takeSome(raw string) (paths []string, rest string) {
 	for strings.HasPrefix(raw, ":") {
 		modes, rest, _ := strings.Cut(raw, "\x00")
