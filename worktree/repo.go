@@ -117,8 +117,10 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if o.Remote != "" {
 		claims = r.remote.Talk
 	}
-	r.claims, err = claim.New(claim.Config{Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.Claims(), Left: cmp.Or(o.HostDir, filepath.Join(o.StateDir, "left")), Now: o.Now})
-	return r, err
+	r.claims = claim.New(claim.Config{
+		Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.Claims(), Self: r.self, Left: cmp.Or(o.HostDir, filepath.Join(o.StateDir, "left")), Now: o.Now,
+	})
+	return r, nil
 }
 
 func namespaceDir(namespace string) string {

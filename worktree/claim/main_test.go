@@ -56,7 +56,12 @@ func (s *site) bare() string { return filepath.Join(filepath.Dir(s.dir), "origin
 func (s *site) open(remote bool) *Store {
 	s.Helper()
 	common := filepath.Join(s.dir, ".git")
+	me, err := Self()
+	if err != nil {
+		s.Fatal(err)
+	}
 	c := Config{
+		Self:    me,
 		Git:     git.New(s.dir).Pin(common, common, s.dir),
 		Objects: git.Store{Dir: filepath.Join(common, "objects")},
 		Prefix:  prefix,
@@ -64,11 +69,7 @@ func (s *site) open(remote bool) *Store {
 	if remote {
 		c.Remote = "origin"
 	}
-	store, err := New(c)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return store
+	return New(c)
 }
 
 // clone is another machine with the same remote.

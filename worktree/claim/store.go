@@ -19,6 +19,7 @@ type Config struct {
 	Objects git.Store        // of the repository
 	Remote  string           // name of the remote that holds the claims; empty: this repository
 	Prefix  string           // of the refs, such as "refs/ralph/claims/"
+	Self    Process          // this one
 	Left    string           // folder that all clones of this host share; empty: there is none
 	Now     func() time.Time // nil: this machine's clock; otherwise the time for which it is up goes by it, too
 }
@@ -55,12 +56,8 @@ type refs interface {
 
 // New opens the claims of a repository, and notes this boot of the machine. Where that fails, claims of this boot have to expire
 // after the next one.
-func New(c Config) (*Store, error) {
-	me, err := Self()
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{objects: c.Objects, prefix: c.Prefix, remote: c.Remote, left: c.Left, self: me, now: time.Now, up: uptime, alive: proc.Alive}
+func New(c Config) *Store {
+	s := &Store{objects: c.Objects, prefix: c.Prefix, remote: c.Remote, left: c.Left, self: c.Self, now: time.Now, up: uptime, alive: proc.Alive}
 	if c.Now != nil {
 		s.now, s.up = c.Now, func() time.Duration { return uptime() + time.Until(c.Now()) }
 	}
@@ -70,7 +67,7 @@ func New(c Config) (*Store, error) {
 	} else {
 		s.refs = remoteRefs{git: c.Git, objects: c.Objects, prefix: c.Prefix, remote: c.Remote, most: fetchMost, limit: git.RefsTime, unkept: new(sync.Map)}
 	}
-	return s, nil
+	return s
 }
 
 // Claim takes the issue: from nobody, from an expired holder, or from a holder of this host whose process is gone. It
