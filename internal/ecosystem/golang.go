@@ -2,13 +2,12 @@ package ecosystem
 
 import (
 	"bytes"
-	"fmt"
 	"go/build"
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/ralph-pool/ralph/internal/ecosystem/lex"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
@@ -109,9 +108,10 @@ func goExcluded(file string, text []byte) bool {
 	if hidden(file) || match.Within(file, "testdata") {
 		return true
 	}
+	releases := goReleases()
 	for _, system := range []string{"linux", "darwin"} {
 		for _, machine := range []string{"amd64", "arm64"} {
-			gate := build.Context{GOOS: system, GOARCH: machine, Compiler: "gc", CgoEnabled: true, ReleaseTags: goReleases()}
+			gate := build.Context{GOOS: system, GOARCH: machine, Compiler: "gc", CgoEnabled: true, ReleaseTags: releases}
 			gate.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 			if fits, err := gate.MatchFile(path.Dir(file), path.Base(file)); fits || err != nil { // an error: the go program refuses the file
 				return false
@@ -122,12 +122,13 @@ func goExcluded(file string, text []byte) bool {
 }
 
 // goReleases are the tags of all versions of Go: the gate's may be later than the one that ralph is built with.
-var goReleases = sync.OnceValue(func() (tags []string) {
-	for minor := range 100 {
-		tags = append(tags, fmt.Sprint("go1.", minor))
+func goReleases() []string {
+	tags := make([]string, 100)
+	for minor := range tags {
+		tags[minor] = "go1." + strconv.Itoa(minor)
 	}
 	return tags
-})
+}
 
 func goCanary(p Site) []Canary {
 	name := "main"
