@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,9 +14,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// losing is a binding whose first agent gets no end: the engine fails it once it has committed.
+// losing is a binding whose engine fails the first command with a mark that has run where a file is.
 type losing struct {
 	binding
+	mark string
+	file string // empty: anywhere
 	err  error
 	lost *atomic.Bool
 }
@@ -31,7 +35,8 @@ type losingBox struct {
 
 func (b losingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	exit, err := b.Sandbox.Exec(ctx, cmd)
-	if strings.Contains(strings.Join(cmd.Argv, " "), "git commit") && b.l.lost.CompareAndSwap(false, true) {
+	_, missing := os.Stat(b.l.file)
+	if strings.Contains(strings.Join(cmd.Argv, " "), b.l.mark) && (b.l.file == "" || missing == nil) && b.l.lost.CompareAndSwap(false, true) {
 		return sandboxes.Exit{}, b.l.err
 	}
 	return exit, err
@@ -53,7 +58,7 @@ func TestEngineAwayDuringARun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, commits)
-			f.Config.Run.Sandboxes = losing{newBinding(nil), tt.err, new(atomic.Bool)}
+			f.Config.Run.Sandboxes = losing{newBinding(nil), "git commit", "", tt.err, new(atomic.Bool)}
 			f.Config.Parallel = 1
 			f.issue("a")
 			f.issue("b")
@@ -72,5 +77,25 @@ func TestEngineAwayDuringARun(t *testing.T) {
 				t.Errorf("the next sweep: %+v", s.Runs)
 			}
 		})
+	}
+}
+
+// Where only the checks met it, the next run needs no agent.
+func TestEngineAwayDuringTheGate(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `echo x >>"$AGENTS"; `+commits)
+	agents := filepath.Join(t.TempDir(), "agents")
+	f.Config.Run.Env = append(os.Environ(), "AGENTS="+agents)
+	f.Config.Run.Gate = lines("true the gate")
+	f.Config.Run.Sandboxes = losing{newBinding(nil), "true the gate", agents, fmt.Errorf("run sh: %w", sandboxes.ErrAway), new(atomic.Bool)}
+	f.issue("a")
+	for i, want := range []journal.Outcome{journal.EnvironmentUnavailable, journal.Succeeded} {
+		s := f.sweep(t.Context())
+		if len(s.Runs) != 1 || s.Runs[0].Verdict.Outcome != want {
+			t.Fatalf("sweep %d: %+v", i, s.Runs)
+		}
+	}
+	if text, err := os.ReadFile(agents); err != nil || string(text) != "x\n" {
+		t.Errorf("agents began: %q, %v", text, err)
 	}
 }

@@ -40,9 +40,6 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage, f.Free = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage, journal.Free(res.Iterations)
 	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: x.earlierSpent()})
 	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
-	if res.End != loop.EndDone && res.End != loop.EndInterrupted {
-		f.Said = ""
-	}
 	if res.End == loop.EndUnavailable {
 		f.Back = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
 	}
@@ -54,6 +51,9 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
 	full = full || x.stop.Is(journal.StopDisk)
 	f.Starved = !full && (errors.Is(res.Err, sandboxes.ErrAway) || res.End == loop.EndImport && x.space.Starved(res.Err))
+	if res.End != loop.EndDone && res.End != loop.EndInterrupted && (!f.Starved || res.End != loop.EndSandbox) {
+		f.Said = ""
+	}
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
 	// A stop leaves an import little time.
 	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stopped(ctx)

@@ -126,7 +126,7 @@ func Unpublished(runs journal.History, known worktree.ClaimRecord, hash string, 
 	case last.Hash != hash, upTo.After(last.Answers):
 	case last.Verdict.Reason.Code == journal.ReasonPublish:
 		return &last
-	case last.Verdict.Outcome == journal.Interrupted && last.Verdict.Reason.Code != journal.ReasonWorktreeLost &&
+	case last.Verdict.Reason.Code != journal.ReasonWorktreeLost && (last.Verdict.Outcome == journal.Interrupted || last.Verdict.Outcome == journal.EnvironmentUnavailable) &&
 		last.Facts.Said != "" && last.Facts.Said == last.Tip && last.WIP == "":
 		f := &last.Facts
 		f.End, f.Tip, f.Gate, f.GateRan = loop.EndDone, "", nil, false // no gate has passed on it

@@ -115,6 +115,7 @@ func TestUnpublished(t *testing.T) {
 		"cut short while it worked": {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.Facts.Said = "" }), hash: "h"},
 		"cut short, and went on":    {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.Tip = "later" }), hash: "h"},
 		"cut short, with changes":   {runs: one(journal.Interrupted, journal.ReasonCrash, func(r *journal.Record) { r.WIP = "w" }), hash: "h"},
+		"without its engine":        {runs: one(journal.EnvironmentUnavailable, journal.ReasonMachine, nil), hash: "h", upTo: at, want: "t"},
 		"its gate failed":           {runs: one(journal.GateFailed, "", nil), hash: "h"},
 		"pushed elsewhere":          {known: passed, hash: "h", upTo: at, want: "pt"},
 		"pushed elsewhere, newer":   {runs: one(journal.Failed, journal.ReasonPublish, nil), known: passed, hash: "h", want: "pt"},
