@@ -175,8 +175,9 @@ func (e language) rank(p Planting, file string) int {
 
 // group is rank without a look at the other roles that the file may have.
 func (e language) group(file string) int {
-	if match.Any(e.Sources, file) && !match.Within(file, match.Foreign) && (e.Excluded == nil || !e.Excluded(file, nil)) {
-		if i := slices.IndexFunc(e.Groups, func(g ecosystem.Group) bool { return g.Role == ecosystem.Test && match.Any(g.Files, file) }); i >= 0 {
+	if match.Any(e.Sources, file) && !match.Within(file, match.Foreign) {
+		i := slices.IndexFunc(e.Groups, func(g ecosystem.Group) bool { return g.Role == ecosystem.Test && match.Any(g.Files, file) })
+		if i >= 0 && (e.Excluded == nil || !e.Excluded(file, nil)) { // it takes longest
 			return i
 		}
 	}
