@@ -95,9 +95,10 @@ func (c *Config) reapLeft(ctx context.Context, id string) error {
 	return c.Reap(ctx, id)
 }
 
-// reapUnclosed ends a sandbox that was not closed. An engine that does not answer is not waited for: Close has done that.
+// reapUnclosed ends a sandbox that was not closed, and removes the files that one with a disk has left because it broke. An engine that
+// does not answer is not waited for: Close has done that.
 func (w *Workspace) reapUnclosed(ctx context.Context) error {
-	if !w.Unclosed && !w.stale {
+	if !w.Unclosed && !w.stale && (!w.c.Copies() || w.Tree.Unsaved()) {
 		return nil
 	}
 	w.Unclosed, w.stale = true, false
@@ -112,10 +113,10 @@ func (w *Workspace) reapUnclosed(ctx context.Context) error {
 }
 
 // drop removes a checkout that has been shut, with its record last. Where processes have a namespace or machine of their own, closing
-// the sandbox has ended all of them.
+// the sandbox has ended all of them; a disk stays if it broke.
 func (w *Workspace) drop(ctx context.Context) error {
 	apart := []sandboxes.Isolation{sandboxes.Namespaces, sandboxes.Container, sandboxes.VM}
-	if w.Unclosed || w.stale || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
+	if w.Unclosed || w.stale || w.c.Copies() || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
 		if err := w.reap(ctx); err != nil {
 			return err
 		}

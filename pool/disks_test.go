@@ -147,3 +147,62 @@ func TestDeathOfAJobOnAReusedBranch(t *testing.T) {
 		})
 	}
 }
+
+// shattering is a provider with disks of whose sandboxes one breaks at a gate. The disk of a sandbox that broke stays when that is closed.
+type shattering struct {
+	disks
+	gates *atomic.Int32 // gates until then
+}
+
+func (s shattering) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	box, err := s.disks.Open(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &shatteringBox{box.(diskBox), s.gates, false}, nil
+}
+
+type shatteringBox struct {
+	diskBox
+	gates  *atomic.Int32
+	broken bool
+}
+
+func (b *shatteringBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	if slices.Contains(cmd.Argv, "exit 0 # gate") && b.gates.Add(-1) == 0 {
+		b.broken = true
+	}
+	if b.broken {
+		return sandboxes.Exit{}, errSilent
+	}
+	return b.diskBox.Exec(ctx, cmd)
+}
+
+func (b *shatteringBox) Close(ctx context.Context) error {
+	if b.broken {
+		return b.Sandbox.Close(ctx)
+	}
+	return b.diskBox.Close(ctx)
+}
+
+// No disk of a sandbox that broke at a gate is left, whichever gate it was: nothing on it is unsaved.
+func TestDiskOfASandboxThatBroke(t *testing.T) {
+	t.Parallel()
+	for at, name := range []string{"on the base", "in the worktree", "on a clean checkout"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			s := shattering{newDisks(t), new(atomic.Int32)}
+			s.gates.Store(int32(at + 1))
+			f.Config.Run.Sandboxes, f.Config.Run.Gate = s, lines("exit 0 # gate")
+			f.issue("a")
+			f.sweep(t.Context())
+			if n := s.gates.Load(); n > 0 {
+				t.Fatalf("%d gates more were to run", n)
+			}
+			if left, err := os.ReadDir(s.dir); err != nil || len(left) > 0 {
+				t.Errorf("disks are left: %v, %v", left, err)
+			}
+		})
+	}
+}
