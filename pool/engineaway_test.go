@@ -14,16 +14,19 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// losing is a binding whose engine fails the first command with a mark that has run where a file is.
+// losing is a binding whose first sandbox or command with some words fails, a command once it has done its work and a file is there.
 type losing struct {
 	binding
-	mark string
-	file string // empty: anywhere
-	err  error
-	lost *atomic.Bool
+	words string
+	file  string // empty: none has to be
+	err   error
+	lost  *atomic.Bool
 }
 
 func (l losing) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
+	if strings.Contains(spec.Run, l.words) && l.lost.CompareAndSwap(false, true) {
+		return nil, l.err
+	}
 	box, err := l.binding.Open(ctx, spec)
 	return losingBox{box, l}, err
 }
@@ -36,7 +39,7 @@ type losingBox struct {
 func (b losingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	exit, err := b.Sandbox.Exec(ctx, cmd)
 	_, missing := os.Stat(b.l.file)
-	if strings.Contains(strings.Join(cmd.Argv, " "), b.l.mark) && (b.l.file == "" || missing == nil) && b.l.lost.CompareAndSwap(false, true) {
+	if strings.Contains(strings.Join(cmd.Argv, " "), b.l.words) && (b.l.file == "" || missing == nil) && b.l.lost.CompareAndSwap(false, true) {
 		return sandboxes.Exit{}, b.l.err
 	}
 	return exit, err
@@ -97,5 +100,28 @@ func TestEngineAwayDuringTheGate(t *testing.T) {
 	}
 	if text, err := os.ReadFile(agents); err != nil || string(text) != "x\n" {
 		t.Errorf("agents began: %q, %v", text, err)
+	}
+}
+
+// An engine that goes away before or while the reviewer works is no failure of the reviewer's: the change is reviewed once it is back.
+func TestEngineAwayDuringAReview(t *testing.T) {
+	t.Parallel()
+	away := fmt.Errorf("run sh: %w: broken", sandboxes.ErrAway)
+	for name, l := range map[string]losing{
+		"before": {words: "-review", err: errors.New("no daemon runs")},
+		"while":  {words: ": review", err: away},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, listens)
+			f.reviewed(`: review; `+yes, 2)
+			l.binding, l.lost = newBinding(nil), new(atomic.Bool)
+			f.Config.Run.Sandboxes = l
+			r := f.one()
+			if v := r.Facts.Review; !l.lost.Load() || r.Verdict.Outcome != journal.Succeeded || v == nil || !v.Accepted || v.Round != 1 {
+				t.Errorf("%v, %+v, %+v", l.lost.Load(), r.Verdict, v)
+			}
+			f.clean()
+		})
 	}
 }

@@ -20,10 +20,13 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/prompt"
+	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/feedback"
+	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -52,7 +55,7 @@ type Judge struct{ Spaces *workspace.Config }
 
 // Review has the commits of a run reviewed, if that is asked for and has not been done: it notes what the reviewer says in
 // the facts. told is what the run's agent has to do, nil where it is not its turn. A reviewer that fails is a fact, too. err
-// means that the run was asked to end meanwhile, or that git failed.
+// means that the run was asked to end meanwhile, or that git or the sandbox failed.
 func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err error) {
 	f, asked := &s.Facts, w.Run.Settings.Review
 	if asked.Agent == "" || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || f.Unchanged {
@@ -71,7 +74,7 @@ func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err
 			next.Round, next.Usage, next.Unseen = last.Round+1, last.Usage, last.Unseen
 		}
 		before := next.Unseen
-		if err := j.ask(ctx, w, *f, c, &next); err != nil {
+		if err := j.ask(ctx, w, s.Tries, *f, c, &next); err != nil {
 			return nil, err
 		}
 		f.Usage = f.Usage.Add(next.Unseen.Less(before)) // no earlier than the review that tells it apart
@@ -84,8 +87,8 @@ func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err
 	return errors.New(j.Spaces.Secrets.Clean(advice(&next))), nil
 }
 
-// ask fills in what the reviewer says.
-func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *journal.Review) error {
+// ask fills in what the reviewer says. A sandbox that fails it is an error, unless that was tried often enough.
+func (j *Judge) ask(ctx context.Context, w Work, tries int, f journal.Facts, c change, r *journal.Review) error {
 	if r.Failed = j.obstacle(w, f); r.Failed != "" {
 		return nil
 	}
@@ -124,6 +127,9 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	case res.End == loop.EndInterrupted, err != nil && isClosed(w.Interrupt):
 		tell("interrupted")
 		return cmp.Or(res.Err, err)
+	case tries+1 < decide.MaxTries && (errors.Is(res.Err, sandboxes.ErrAway) || err != nil && !lacksLogin(err)): // not the reviewer's failure
+		tell("put off")
+		return cmp.Or(res.Err, err)
 	case err != nil:
 		r.Failed = oneLine(err.Error(), textLimit)
 	default:
@@ -131,6 +137,11 @@ func (j *Judge) ask(ctx context.Context, w Work, f journal.Facts, c change, r *j
 	}
 	tell(report.Review(r))
 	return nil
+}
+
+func lacksLogin(err error) bool {
+	_, ok := errors.AsType[*gateway.AgentError](err)
+	return ok
 }
 
 func isClosed(c <-chan struct{}) bool {
