@@ -65,9 +65,11 @@ func (t *Tree) Import(ctx context.Context, in Inside) (got Import, err error) {
 // importWork is Import for who has the lock. It stores how it went.
 func (t *Tree) importWork(ctx context.Context, in Inside) (Import, error) {
 	got, err := t.tryImport(ctx, in)
-	// The user may have pruned objects that no ref had yet. After other errors git is not to be started: it opens a pipe.
+	// The user may have pruned objects that no ref had yet, also those of this import. After other errors git is not to be started: it
+	// opens a pipe.
 	if git.Failed(err) && ctx.Err() == nil {
-		if dropped, errDrop := t.repo.dropBroken(ctx, t.Spec()); dropped && errDrop == nil {
+		dropped, errDrop := t.repo.dropBroken(ctx, t.Spec())
+		if errDrop == nil && (dropped || len(git.ObjectsIn(err)) > 0) {
 			got, err = t.tryImport(ctx, in)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,6 +67,33 @@ func TestPrunedObjects(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The user's git prunes what an import has stored, before a ref has it: it is fetched again.
+func TestPruneDuringAnImport(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tree := f.workIn("k", "r1", true, "echo x >done; git add done; git commit -qm work; echo y >draft")
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, pruned := t.TempDir(), filepath.Join(t.TempDir(), "pruned")
+	script := "#!/bin/sh\n'" + real + `' "$@" || exit
+case " $* " in *" unpack-objects "*) test -e '` + pruned + `' || { touch '` + pruned + `'; '` + real + `' -C '` + f.dir + `' prune --expire=now; };; esac
+`
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.repo.git = f.repo.git.With("PATH=" + bin + ":" + os.Getenv("PATH"))
+	got := f.imported(tree)
+	if _, err := os.Stat(pruned); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Commits) != 1 || got.WIP == "" || f.show(got.WIP, "draft") != "y" || f.show(got.Tip, "done") != "x" {
+		t.Errorf("%+v", got)
+	}
+	f.git("fsck", "--connectivity-only")
 }
 
 // workIn makes a tree and runs a script in it, as an agent would.
