@@ -26,7 +26,7 @@ type Summary struct {
 	// issues have been worked again since.
 	Runs     []journal.Record
 	Skipped  []backlog.Skipped // open issues that were not worked, and why
-	Problems []tracker.Problem // parts of the backlog that could not be read
+	Problems []tracker.Problem // parts of the backlog that could not be read, as of the last listing
 	Cycles   []tracker.Cycle   // open issues that wait for each other, as of the last listing
 	Broken   []backlog.Skipped // issues that could not be worked because of a fault of this host or the repository
 	// Unavailable is why the sweep could work no more issues: agent, sandbox, tracker, remote or disk; nil if it could.
@@ -278,16 +278,23 @@ func (s *sweep) list(ctx context.Context) error {
 	} else {
 		s.pause, s.short = 0, nil // nothing is in need of room
 	}
+	s.problems(plan.Problems)
 	if first {
-		s.summary.Problems = plan.Problems
-		for _, pr := range plan.Problems {
-			s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: pr.Error()})
-		}
 		found := len(s.queue) + len(plan.After)
 		s.pool.emit(journal.Event{Kind: journal.EventSweep, Idle: found == 0, Text: fmt.Sprintf("%d to work, %d not", found, len(plan.Skipped))})
 		s.pool.c.Run.Log.Info("sweep started", "work", len(s.queue), "skipped", len(plan.Skipped), "base", s.base.Name, "commit", s.base.Commit)
 	}
 	return nil
+}
+
+// problems notes what the listing could not read, and tells what the one before could.
+func (s *sweep) problems(list []tracker.Problem) {
+	for _, pr := range list {
+		if !slices.ContainsFunc(s.summary.Problems, func(old tracker.Problem) bool { return old.Error() == pr.Error() }) {
+			s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: pr.Error()})
+		}
+	}
+	s.summary.Problems = list
 }
 
 // plan makes a plan. The first one of a sweep pins the base, and closes what people have merged before.

@@ -3,7 +3,10 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,5 +63,37 @@ func TestRunningIssueThatCannotBeRead(t *testing.T) {
 	}
 	if s := f.sweep(t.Context()); s.Count(journal.Succeeded) != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A file that is spoiled while a sweep is on is reported in this sweep, once; one that is corrected meanwhile is no problem of it.
+func TestBacklogSpoiledDuringASweep(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	file := func(key string) string { return filepath.Join(".ralph", "backlog", key+".md") }
+	f.issue("a")
+	f.write(file("late"), "---\ntitle: [\n---\n")
+	f.Config.Run.Emit = func(e journal.Event) {
+		switch {
+		case e.Kind != journal.EventStarted:
+		case e.Key == "a":
+			f.write(file("spoiled"), "---\ntitle: [\n---\n")
+			f.issue("late")
+		case e.Key == "late":
+			f.issue("last")
+		}
+	}
+	s := f.sweep(t.Context())
+	if len(s.Problems) != 1 || !strings.Contains(s.Problems[0].Where, "spoiled") || s.Count(journal.Succeeded) != 3 {
+		t.Errorf("%+v of %d runs", s.Problems, len(s.Runs))
+	}
+	told := map[string]int{}
+	for _, e := range f.events {
+		if e.Kind == journal.EventProblem {
+			told[strings.TrimSuffix(filepath.Base(strings.Split(e.Text, ":")[0]), ".md")]++
+		}
+	}
+	if !maps.Equal(told, map[string]int{"late": 1, "spoiled": 1}) {
+		t.Errorf("told %v", told)
 	}
 }
