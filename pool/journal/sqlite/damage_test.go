@@ -116,3 +116,13 @@ func TestFolderAsFile(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Nor is a folder that is not there.
+func TestFolderMissing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "none")
+	_, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"), nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "; make its folder first: mkdir -p "+dir) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -149,6 +150,9 @@ func advice(path string, err error) string {
 	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN:
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			return "; it is a folder: move it away"
+		}
+		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+			return "; make its folder first: mkdir -p " + filepath.Dir(path)
 		}
 		return "; look whether its file system is full, or read-only: df " + filepath.Dir(path)
 	}
