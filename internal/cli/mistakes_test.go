@@ -69,6 +69,11 @@ func TestAddresses(t *testing.T) {
 		!strings.HasPrefix(lines[1], "ralph: or name the repository's folder: --repo FOLDER; or give a service's address: no service listens at ") {
 		t.Errorf("%+v", got)
 	}
+	nobody := filepath.Join(m.root, "none.sock")
+	want = ran{status: exit.Failed, stderr: "ralph: no service listens at unix:ROOT/none.sock\nralph: begin one with: ralph serve\n"}
+	if got := m.run(t, nil, "top", "unix:"+nobody); got != want {
+		t.Errorf("%+v", got)
+	}
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
 	defer other.Close()
 	got = m.run(t, func(h *compose.Host) { h.Dir, h.Service = m.home, other.URL }, "top")
