@@ -313,7 +313,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--listen", "nonsense", good}, `--listen: "nonsense" is neither HOST:PORT nor unix:PATH`},
 		{[]string{"--listen", "systemd", good}, "--listen: systemd has not handed over one socket"},
 		{[]string{"--listen-token-file", write("short", "abc\n"), good}, "holds fewer than 16 characters"},
-		{[]string{"--listen-token-file", filepath.Join(m.root, "none"), good}, "--listen-token-file: open"},
+		{[]string{"--listen-token-file", filepath.Join(m.root, "none"), good}, "none: no such file or directory; make one with: (umask 077; openssl rand -hex 32 >"},
 		{[]string{"--queue-ui", good}, "--queue-ui is for a fleet, which needs --database"},
 		{[]string{"--repo", m.repo, good}, "--repo and CONFIG exclude each other"},
 		{[]string{good, good}, "ralph serve takes one CONFIG, not 2"},

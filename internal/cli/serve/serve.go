@@ -202,7 +202,11 @@ func listenToken(a *compose.App, file string) (string, error) {
 	if file != "" {
 		path := a.Expand(a.Host.Dir, file)
 		var err error
-		if token, err = a.ReadSecretFile("listen-token-file", path); err != nil {
+		token, err = a.ReadSecretFile("listen-token-file", path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", exit.Usagef("--listen-token-file: %w; make one with: (umask 077; openssl rand -hex 32 >%s)", err, git.Quote(path))
+		}
+		if err != nil {
 			return "", exit.Usagef("--listen-token-file: %w", err)
 		}
 		from = "--listen-token-file: " + path
