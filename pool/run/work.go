@@ -51,7 +51,8 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
 	full = full || x.stop.Is(journal.StopDisk)
 	f.Starved = !full && (errors.Is(res.Err, sandboxes.ErrAway) || res.End == loop.EndImport && x.space.Starved(res.Err))
-	if res.End != loop.EndDone && res.End != loop.EndInterrupted && (!f.Starved || res.End != loop.EndSandbox) {
+	lost := f.Starved && res.End == loop.EndSandbox // its checks may have been cut short, as by an interruption
+	if res.End != loop.EndDone && res.End != loop.EndInterrupted && !lost {
 		f.Said = ""
 	}
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)

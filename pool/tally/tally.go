@@ -126,8 +126,8 @@ func Unpublished(runs journal.History, known worktree.ClaimRecord, hash string, 
 	case last.Hash != hash, upTo.After(last.Answers):
 	case last.Verdict.Reason.Code == journal.ReasonPublish:
 		return &last
-	case last.Verdict.Reason.Code != journal.ReasonWorktreeLost && (last.Verdict.Outcome == journal.Interrupted || last.Verdict.Outcome == journal.EnvironmentUnavailable) &&
-		last.Facts.Said != "" && last.Facts.Said == last.Tip && last.WIP == "":
+	case slices.Contains([]journal.Outcome{journal.Interrupted, journal.EnvironmentUnavailable}, last.Verdict.Outcome) &&
+		last.Verdict.Reason.Code != journal.ReasonWorktreeLost && last.Facts.Said != "" && last.Facts.Said == last.Tip && last.WIP == "":
 		f := &last.Facts
 		f.End, f.Tip, f.Gate, f.GateRan = loop.EndDone, "", nil, false // no gate has passed on it
 		return &last
