@@ -145,8 +145,8 @@ func (d *Database) hide(err error) error {
 	return &hiddenError{err, text}
 }
 
-// Migrate makes or updates the tables, River's and ralph's, and returns what it did, in lines for people. Machines that are at
-// work need not stop, and several may call it at once: one after the other does it.
+// Migrate makes the tables, River's and ralph's, updates River's, and returns what it did, in lines for people. Machines that are
+// at work need not stop, and several may call it at once: one after the other does it.
 func (d *Database) Migrate(ctx context.Context) (done []string, err error) {
 	defer func() { err = d.hide(err) }()
 	lent, err := d.pool.Acquire(ctx)
@@ -170,8 +170,11 @@ func (d *Database) Migrate(ctx context.Context) (done []string, err error) {
 	if err == nil {
 		err = d.compare(found, known)
 	}
-	if !errors.Is(err, ErrNotMigrated) {
+	switch {
+	case !errors.Is(err, ErrNotMigrated):
 		return nil, err
+	case found.tables > 0 && found.tables < schemaVersion:
+		return nil, fmt.Errorf("ralph's tables are of version %d, from which no steps lead to %d; name an empty database", found.tables, schemaVersion)
 	}
 	result, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	if err != nil {

@@ -153,8 +153,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 // reports and times to try again go by the machine's.
 const maxAhead, lifeTime = 30 * time.Second, 30 * time.Second // lifeTime is the default of Config.TTL
 
-// SetParallel changes how many issues of all projects are worked here at the same time; 0: as many as the projects allow. Runs
-// that are on go on.
+// SetParallel changes how many issues of all projects are worked here at once; 0: as many as the projects allow. Runs go on.
 func (f *Fleet) SetParallel(n int) { f.slots.Set(n) }
 
 // Now is the time by which the claims of all machines have to expire: the database's.

@@ -82,6 +82,21 @@ func TestMigrateLeavesANewerDatabase(t *testing.T) {
 	}
 }
 
+// Nothing leads from the tables of an earlier version to these: they are not called up to date.
+func TestMigrateRefusesAnOlderDatabase(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	if _, err := d.exec(t.Context(), "UPDATE ralph_schema SET version = 3"); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := d.Migrate(t.Context()); err == nil || !strings.Contains(err.Error(), "version 3") || len(done) > 0 {
+		t.Errorf("done %q, %v", done, err)
+	}
+	if err := d.Check(t.Context()); !errors.Is(err, ErrNotMigrated) {
+		t.Error(err)
+	}
+}
+
 func TestMigrateByAllAtOnce(t *testing.T) {
 	t.Parallel()
 	where := server.Database(t)
