@@ -100,11 +100,12 @@ func TestOutageThatIsRefused(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	o := outage{log: slog.New(slog.NewTextHandler(&out, nil))}
+	starting := fmt.Errorf("connect: %w", &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}) // as after a restart
 	refused := fmt.Errorf("connect: %w", &pgconn.PgError{Code: "28P01", Message: "wrong password"})
 	for _, c := range []struct {
 		err   error
 		lines int
-	}{{errors.New("gone"), 1}, {errors.New("still gone"), 1}, {refused, 2}, {refused, 2}, {errors.New("gone"), 2}, {nil, 3}, {refused, 4}, {refused, 4}} {
+	}{{errors.New("gone"), 1}, {errors.New("still gone"), 1}, {starting, 1}, {refused, 2}, {refused, 2}, {errors.New("gone"), 2}, {nil, 3}, {refused, 4}, {refused, 4}} {
 		if o.note(c.err); strings.Count(out.String(), "\n") != c.lines {
 			t.Errorf("%v: want %d lines:\n%s", c.err, c.lines, out.String())
 		}

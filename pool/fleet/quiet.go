@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/pattern"
+	"github.com/ralph-pool/ralph/pool/fleet/address"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -44,7 +45,7 @@ func (f *Fleet) away(ctx context.Context) bool {
 func (o *outage) note(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	refused := Remedy(err) != "" // such as a password that has changed
+	refused := address.Refuses(err) // such as a password that has changed
 	switch {
 	case err != nil && (!o.is || refused && !o.no):
 		o.is, o.no = true, refused

@@ -2,6 +2,7 @@ package address
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -22,4 +23,11 @@ func Remedy(err error) string {
 		"57014": "it has cancelled what ralph asked, for its statement_timeout or a person; try again",
 		"57P03": "it takes no connections yet: it starts, stops or recovers; try again in a moment",
 	}[e.Code]
+}
+
+// Refuses reports that the server is there and will not do what was asked until a person changes something. One that starts, stops
+// or has cancelled a statement does not.
+func Refuses(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && Remedy(err) != "" && !strings.HasPrefix(e.Code, "57")
 }
