@@ -227,6 +227,9 @@ func SkipReason(key string, s journal.Skip) string {
 	if s.Unfit.Code == tracker.UnfitClosed {
 		return report.Skip(s) + "; `ralph reopen " + key + "` opens it"
 	}
+	if s.Unfit.Code == tracker.UnfitLacks {
+		return report.Skip(s) + "; `ralph retry " + key + "` puts it on"
+	}
 	return report.Skip(s)
 }
 
