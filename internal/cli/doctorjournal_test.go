@@ -32,10 +32,21 @@ func TestDoctorFindsADamagedJournal(t *testing.T) {
 	if _, err := f.WriteAt(make([]byte, 4096), 4096); err != nil {
 		t.Fatal(err)
 	}
-	got := doctor()
-	for _, want := range []string{"fail  journal", "/state.db.damaged", "ok    disk"} {
-		if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
-			t.Errorf("it does not say %q:\n%s", want, got)
+	finds := func(wants ...string) {
+		t.Helper()
+		got := doctor()
+		for _, want := range wants {
+			if !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
+				t.Errorf("it does not say %q:\n%s", want, got)
+			}
 		}
 	}
+	finds("fail journal", "/state.db.damaged", "ok disk")
+	if err := f.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte(strings.Repeat("no database ", 1000)), 0); err != nil {
+		t.Fatal(err)
+	}
+	finds("fail journal open journal", "fix: mv ", "/state.db.damaged")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/work"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
@@ -53,9 +54,12 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 		d.fail("trust", u.What()+"; the rest is checked without", u.Command)
 	}
 	if err != nil {
-		fix := hint.For(err)
+		what, fix := "repository", hint.For(err)
+		if _, damaged := errors.AsType[*sqlite.DamagedError](err); damaged {
+			what = "journal"
+		}
 		for line := range strings.Lines(err.Error()) { // one for each wrong key
-			d.fail("repository", strings.TrimSpace(line), fix)
+			d.fail(what, strings.TrimSpace(line), fix)
 		}
 		d.status = exit.ProblemOf(cmd.Context(), cmd.Root(), err).Status // as of other commands
 		return d.tell()

@@ -15,7 +15,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
@@ -23,7 +22,7 @@ import (
 func (d *doctor) journal(ctx context.Context, p *compose.Parts) {
 	path := p.JournalFile()
 	if err := p.Journal.Check(ctx); err != nil {
-		d.fail("journal", err.Error(), "mv "+git.Quote(path)+" "+git.Quote(path+".damaged"))
+		d.fail("journal", err.Error(), hint.For(err))
 		return
 	}
 	d.ok("journal", path)

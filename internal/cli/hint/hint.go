@@ -15,6 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/internal/reach"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/journal/sqlite"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -25,6 +26,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/token"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/base"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // Init is for a repository without a backlog.
@@ -105,6 +107,9 @@ func For(err error) string {
 		return "git switch BRANCH, or name the base: --base BRANCH"
 	case errors.Is(err, worktree.ErrNoBase):
 		return "check a branch out with: git switch BRANCH"
+	}
+	if damaged, ok := errors.AsType[*sqlite.DamagedError](err); ok {
+		return "mv " + git.Quote(damaged.Path) + " " + git.Quote(damaged.Path+".damaged")
 	}
 	if _, short := errors.AsType[*disk.ShortError](err); short {
 		return "free some space there, or lower min-free-mb; state-dir chooses another disk for the state folder"

@@ -102,7 +102,7 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	look.SetMaxOpenConns(2) // none is opened before it is needed
 	s := &Store{path: path, db: db, look: look, log: log}
 	if err := s.migrate(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open journal %s: %w%s", path, err, advice(path, err)), db.Close(), look.Close())
+		return nil, errors.Join(fmt.Errorf("open journal %s: %w", path, advised(path, err)), db.Close(), look.Close())
 	}
 	return s, nil
 }
@@ -112,14 +112,24 @@ func (s *Store) failed(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if advice := advice(s.path, err); advice != "" {
-		if failed, ok := errors.AsType[*sqlite.Error](err); ok && failed.Code() == lib.SQLITE_FULL {
-			err = &fullError{err}
-		}
-		return fmt.Errorf("%s: %s: %w%s", what, s.path, err, advice)
+	if advised := advised(s.path, err); advised != err { //nolint:errorlint // whether it is the same one
+		return fmt.Errorf("%s: %s: %w", what, s.path, advised)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
+
+// DamagedError is about a journal whose file is damaged. It holds history only: a new one takes its place once it is moved away.
+type DamagedError struct {
+	Path string
+	err  error
+}
+
+func (e *DamagedError) Error() string {
+	return e.err.Error() + "; it is damaged: move it away, it holds history only"
+}
+
+// Unwrap gives what was found.
+func (e *DamagedError) Unwrap() error { return e.err }
 
 // fullError is SQLite's error of a file system without room, which is ENOSPC, too.
 type fullError struct{ error }
@@ -131,32 +141,36 @@ func (s *Store) Check(ctx context.Context) error {
 	var found string
 	err := s.look.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found)
 	if err == nil && found != "ok" {
-		return fmt.Errorf("read journal: %s: %s%s", s.path, strings.ReplaceAll(found, "\n", "; "), damaged)
+		return fmt.Errorf("read journal: %s: %w", s.path, &DamagedError{s.path, errors.New(strings.ReplaceAll(found, "\n", "; "))})
 	}
 	return s.failed("read journal", err)
 }
 
-const damaged = "; it is damaged: move it away, it holds history only"
-
-// advice is what to do about a file that cannot be used, where SQLite's code tells; else empty.
-func advice(path string, err error) string {
+// advised is an error of SQLite with what to do about the file, where the code tells; else the error itself.
+func advised(path string, err error) error {
 	failed, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
-		return ""
+		return err
 	}
 	switch failed.Code() & 0xff { // the rest says more exactly where
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return damaged
-	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN:
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return "; it is a folder: move it away"
-		}
-		if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
-			return "; make its folder first: mkdir -p " + filepath.Dir(path)
-		}
-		return "; look whether its file system is full, or read-only: df " + filepath.Dir(path)
+		return &DamagedError{path, err}
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("%w%s", &fullError{err}, placeAdvice(path))
+	case lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN:
+		return fmt.Errorf("%w%s", err, placeAdvice(path))
 	}
-	return ""
+	return err
+}
+
+func placeAdvice(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "; it is a folder: move it away"
+	}
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		return "; make its folder first: mkdir -p " + filepath.Dir(path)
+	}
+	return "; look whether its file system is full, or read-only: df " + filepath.Dir(path)
 }
 
 func (s *Store) migrate(ctx context.Context) error {
