@@ -21,7 +21,7 @@ import (
 func TestInit(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	got := m.run(t, nil, "init", "--agent", "claude-code", "--sandbox", "none", "--model", "some: model", "--gate", "go test ./... # all")
+	got := m.run(t, nil, "init", "--agent", "claude-code", "--sandbox", "none", "--model", "*some:model", "--gate", "go test ./... # all")
 	if got.status != 0 || got.stderr != "" || !strings.HasPrefix(got.stdout, "Wrote ROOT/repo/.ralph:\n") || !strings.Contains(got.stdout, "Next:\n") || !strings.Contains(got.stdout, ". Commit .ralph, ") {
 		t.Errorf("got %+v", got)
 	}
@@ -43,7 +43,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("left beside .git and .ralph: %v", entries)
 	}
 	for key, want := range map[string]string{
-		"agent": "claude-code", "sandbox": "none", "model": "some: model", "gate": "go test ./... # all", "labels": "no-human",
+		"agent": "claude-code", "sandbox": "none", "model": "*some:model", "gate": "go test ./... # all", "labels": "no-human",
 	} {
 		if got := m.run(t, nil, "config", key); got.stdout != want+"\n" {
 			t.Errorf("%s: got %+v, want %q", key, got, want)

@@ -68,6 +68,14 @@ func checkChoice(s string) error {
 	return nil
 }
 
+// checkModel holds the name of a model. Whether there is such a model only its service knows.
+func checkModel(s string) error {
+	if _, err := agents.ParseChoice("agent:" + s); err != nil {
+		return errors.New("is no name of a model, which has no leading dash, no blanks and at most 256 characters")
+	}
+	return nil
+}
+
 // checkBranchPrefix holds what must be true of the beginning of a branch name; the whole name is checked where it is made.
 func checkBranchPrefix(s string) error {
 	switch {
@@ -215,6 +223,16 @@ func (l *Loaded) conflicts() []Problem {
 		add("agent-command", "agent-command needs agent %s, not %q (%s)", quoteAll(l.commanded), c.Agent, l.origins["agent"])
 	case commanded && len(c.AgentCommand) == 0:
 		add("agent", "agent %s needs its program: agent-command: PROGRAM ARG…", quoteAll(l.commanded))
+	}
+	for _, set := range []struct {
+		key     string
+		choices []string
+	}{{"model", []string{c.Agent + ":" + c.Model}}, {"fallback", c.Fallback}, {"attempts", c.Attempts}, {"review", []string{c.Review}}} {
+		for _, choice := range set.choices {
+			if _, model, _ := strings.Cut(choice, ":"); model != "" && commands(choice) {
+				add(set.key, "model %q cannot be passed to your own program; put it into the program's command", model)
+			}
+		}
 	}
 	reviewer, _, _ := strings.Cut(c.Review, ":")
 	switch commanded := slices.Contains(l.commanded, reviewer); {

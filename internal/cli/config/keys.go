@@ -79,7 +79,7 @@ func groups() []group {
 		}},
 		{"Agent", []Key{
 			{Name: "agent", Short: "a", Default: agents.Builtin()[0].Name(), Registered: true, Guard: Ordinary, Use: toWork | toRun | toExec, Help: "coding agent that does the work"},
-			{Name: "model", Guard: Ordinary, Use: toWork | toRun, Help: "model the agent uses; empty: its own default"},
+			{Name: "model", Check: checkModel, Guard: Ordinary, Use: toWork | toRun, Help: "model the agent uses; empty: its own default"},
 			{Name: "fallback", Kind: Names, Check: checkChoice, Guard: Ordinary, Beside: byAgent, Use: toWork | toRun,
 				Help: "AGENT or AGENT:MODEL, which go on in this order when the agent is unavailable, with their own defaults"},
 			{Name: "attempts", Kind: Names, Check: checkChoice, Guard: Ordinary, Beside: byAgent, Use: toWork,
