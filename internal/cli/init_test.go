@@ -299,6 +299,10 @@ func TestInitProposes(t *testing.T) {
 			if got.status != 0 {
 				t.Fatalf("got %+v", got)
 			}
+			text, err := os.ReadFile(filepath.Join(m.repo, ".ralph", "config.yaml"))
+			if file := string(text); err != nil || strings.Contains(file, "\n# container/ring is ") != strings.Contains(file, "./... container/ring") {
+				t.Errorf("setup is explained where it is proposed, and nowhere else: %v\n%s", err, file)
+			}
 			for key, want := range c.want {
 				now := m.run(t, path, "config", key)
 				if now.status != 0 || strings.TrimSpace(strings.ReplaceAll(now.stdout, bin+"/", "")) != want {

@@ -16,6 +16,8 @@ type Tool struct {
 	// Setup are shell lines that fetch what a project depends on, and Gate those that test it: the first that fits is proposed. They
 	// leave nothing in the worktree that git would see, so that they do the same in an agent's worktree and on a clean checkout.
 	Setup, Gate []Line
+	// Note explains what a reader of the proposed setup would ask; empty: nothing.
+	Note string
 	// Hosts are how it is asked where it fetches from. For a tool that cannot say, a refused connection names them.
 	Hosts []Ask
 	// Caches are folders below a home in which it keeps what it fetches and compiles, by its content or version: what is there too

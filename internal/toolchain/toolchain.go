@@ -23,6 +23,7 @@ type Proposal struct {
 	Tool  string   // "go", "npm"
 	Dir   string   // the folder, with slashes from the top; ".": the top
 	Setup []string // shell lines that fetch what it depends on; none: it depends on nothing
+	Note  string   // what a reader of Setup would ask; empty: nothing
 	Gate  []string // shell lines that test it; none: there is no telling
 
 	// Named are hosts that files of the project name, which nobody has to trust.
@@ -96,7 +97,7 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 		}
 		t := found.Tools[i]
 		out = append(out, Proposal{
-			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Gate: within(dir, choose(here, t.Gate)),
+			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Note: t.Note, Gate: within(dir, choose(here, t.Gate)),
 			asks: t.Hosts, asked: found.Asked, bare: found.Bare, Named: named(here, dir, found.Registries),
 		})
 	}

@@ -53,6 +53,7 @@ type Choices struct {
 	Command               []string           // for an agent without a program of its own
 	SkipPermissions       bool
 	Setup, Gate           []string
+	Notes                 []string // on Setup, for its readers
 	Allow, AllowPrivate   []string // hosts that setup and gate need
 	Env                   []string // NAME=VALUE that they need
 	Provable              bool     // each file of tests can be run by itself

@@ -208,9 +208,12 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 	if err := propose(ctx, a, top, said, c); err != nil {
 		return false, err
 	}
-	if len(c.Setup) > 0 && !said("setup") {
-		if c.Setup, err = ask.shellLine(ctx, "Which command fetches and builds what the project depends on?", c.Setup); err != nil {
+	if proposed := c.Setup; len(proposed) > 0 && !said("setup") {
+		if c.Setup, err = ask.shellLine(ctx, "Which command fetches and builds what the project depends on?", proposed); err != nil {
 			return false, err
+		}
+		if !slices.Equal(c.Setup, proposed) {
+			c.Notes = nil
 		}
 	}
 	if !said("gate") {

@@ -42,6 +42,9 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 	for _, p := range proposals {
 		if !said("setup") {
 			c.Setup = append(c.Setup, p.Setup...)
+			if p.Note != "" && !slices.Contains(c.Notes, p.Note) {
+				c.Notes = append(c.Notes, p.Note)
+			}
 		}
 		if !said("gate") {
 			c.Gate = append(c.Gate, p.Gate...)
