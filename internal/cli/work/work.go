@@ -314,7 +314,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s not published or reported yet", unfinished, screen.Plural(len(s.Runs), "issue")),
 			Hint: "the next `ralph work` goes on from there"}
 	case bad > 0:
-		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d issues did not succeed", bad, len(s.Runs)),
+		return &exit.Error{Status: exit.Incomplete, Err: errors.New(badText(failed, len(s.Runs))),
 			Hint: "`ralph show " + onlyKey(failed) + "` says why and what to type next"}
 	case s.Unavailable != nil:
 		return &exit.Error{Status: exit.Incomplete, Err: errors.New(unavailableText(s.Unavailable)), Hint: hint.For(s.Unavailable)}
@@ -331,6 +331,19 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		return &exit.Error{Status: exit.Incomplete, Err: errors.New(brokenText(s))}
 	}
 	return nil
+}
+
+// badText counts the runs that ended with nothing to merge. Where no change was needed, nothing has failed.
+func badText(failed []journal.Record, all int) string {
+	unchanged := countIf(failed, func(r journal.Record) bool { return r.Verdict.Outcome == journal.NoChange })
+	var parts []string
+	if n := len(failed) - unchanged; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d issues did not succeed", n, all))
+	}
+	if unchanged > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d issues ended without a change", unchanged, all))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // unavailableText says what keeps the rest of the backlog from being worked.
