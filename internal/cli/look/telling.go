@@ -34,8 +34,12 @@ func Attempt(n int) string {
 	return fmt.Sprintf("(attempt %d) ", n)
 }
 
-// OutcomeOf is the outcome in words; a run whose commits are still to be verified has none.
+// OutcomeOf is the outcome in words. A run has none while its commits are still to be verified, or to be imported because the machine
+// or its engine failed.
 func OutcomeOf(r journal.Record) string {
+	if r.Verdict.Outcome == "" && r.Facts.Starved {
+		return string(journal.EnvironmentUnavailable) + ", not imported"
+	}
 	return cmp.Or(string(r.Verdict.Outcome), "not verified yet")
 }
 
