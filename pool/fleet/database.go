@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,10 +22,12 @@ import (
 // ErrAddress says that the database's address cannot be read.
 var ErrAddress = errors.New("the database's address cannot be read")
 
-// ErrNotMigrated is returned when the tables are missing or older, and ErrNewer when they are newer.
+// ErrNotMigrated is returned when there are no tables or older ones, ErrNewer when they are newer, and ErrIncomplete when some of
+// them are missing.
 var (
 	ErrNotMigrated = errors.New("the database is not prepared for this ralph")
 	ErrNewer       = errors.New("the database is prepared for a newer ralph")
+	ErrIncomplete  = errors.New("the database is prepared, but these tables are missing")
 )
 
 // schemaVersion is raised with every change of schema.
@@ -123,27 +126,7 @@ func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, erro
 // Close ends all connections.
 func (d *Database) Close() { d.pool.Close() }
 
-// hiddenError is an error on one line, without the password.
-type hiddenError struct {
-	error
-	text string
-}
-
-func (e *hiddenError) Error() string { return e.text }
-
-// Unwrap is the error with all of its text.
-func (e *hiddenError) Unwrap() error { return e.error }
-
-func (d *Database) hide(err error) error {
-	if err == nil {
-		return nil
-	}
-	text := d.known.Hide(err.Error())
-	if text == err.Error() {
-		return err
-	}
-	return &hiddenError{err, text}
-}
+func (d *Database) hide(err error) error { return d.known.Without(err) }
 
 // Migrate makes the tables, River's and ralph's, updates River's, and returns what it did, in lines for people. Machines that are
 // at work need not stop, and several may call it at once: one after the other does it.
@@ -200,7 +183,7 @@ func (d *Database) migrator() (*rivermigrate.Migrator[pgx.Tx], error) {
 	return rivermigrate.New(riverpgxv5.New(d.pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// Check fails with ErrNotMigrated or ErrNewer unless Migrate has been called for these versions of River and ralph.
+// Check fails with ErrNotMigrated, ErrNewer or ErrIncomplete unless Migrate has been called for these versions of River and ralph.
 func (d *Database) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -232,7 +215,24 @@ func (d *Database) versions(ctx context.Context, m *rivermigrate.Migrator[pgx.Tx
 			return found, known, fmt.Errorf("read the version of its tables: %w", err)
 		}
 	}
-	return found, known, nil
+	if found == known {
+		err = d.complete(ctx)
+	}
+	return found, known, err
+}
+
+// complete fails if tables are missing although the database has their version: Migrate would not make them again.
+func (d *Database) complete(ctx context.Context) error {
+	tables := []string{"river_job", "river_leader", "river_queue"}
+	for _, m := range regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+)`).FindAllStringSubmatch(schema+postgres.Schema, -1) {
+		tables = append(tables, m[1])
+	}
+	var gone string
+	err := d.pool.QueryRow(ctx, "SELECT coalesce(string_agg(t, ', '), '') FROM unnest($1::text[]) t WHERE to_regclass(t) IS NULL", tables).Scan(&gone)
+	if err == nil && gone != "" {
+		err = fmt.Errorf("%w: %s", ErrIncomplete, gone)
+	}
+	return err
 }
 
 // compare is nil for a database that this ralph can work with.

@@ -97,6 +97,23 @@ func TestMigrateRefusesAnOlderDatabase(t *testing.T) {
 	}
 }
 
+// A table that somebody has dropped is not made again without its rows.
+func TestMigrateNamesMissingTables(t *testing.T) {
+	t.Parallel()
+	for _, table := range []string{"ralph_lease", "ralph_run", "river_leader"} {
+		d := migrated(t)
+		if _, err := d.exec(t.Context(), "DROP TABLE "+table); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Check(t.Context()); !errors.Is(err, ErrIncomplete) || !strings.HasSuffix(err.Error(), ": "+table) {
+			t.Errorf("%s: %v", table, err)
+		}
+		if done, err := d.Migrate(t.Context()); !errors.Is(err, ErrIncomplete) || len(done) > 0 {
+			t.Errorf("%s: done %q, %v", table, done, err)
+		}
+	}
+}
+
 func TestMigrateByAllAtOnce(t *testing.T) {
 	t.Parallel()
 	where := server.Database(t)

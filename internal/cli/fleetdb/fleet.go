@@ -263,6 +263,8 @@ func (o Options) Hint(err error) error {
 		hint = "put the newer ralph in place; `ralph version` says which this is"
 	case errors.Is(err, fleet.ErrNotMigrated):
 		hint = "prepare it with: " + o.prepare()
+	case errors.Is(err, fleet.ErrIncomplete):
+		hint = "restore the database from a backup, or name an empty one"
 	}
 	if hint != "" {
 		return &exit.Error{Status: exit.Usage, Err: err, Hint: hint}

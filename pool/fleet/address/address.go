@@ -68,3 +68,25 @@ func (p *Passwords) Hide(text string) string {
 	}
 	return text
 }
+
+// hiddenError is an error on one line, without a password.
+type hiddenError struct {
+	error
+	text string
+}
+
+func (e *hiddenError) Error() string { return e.text }
+
+// Unwrap is the error with all of its text.
+func (e *hiddenError) Unwrap() error { return e.error }
+
+// Without is an error whose text is as Hide leaves it; a nil error stays one.
+func (p *Passwords) Without(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := p.Hide(err.Error()); text != err.Error() {
+		return &hiddenError{err, text}
+	}
+	return err
+}
