@@ -3,6 +3,8 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -188,6 +190,36 @@ func TestRemedy(t *testing.T) {
 			t.Errorf("%s: %v; %s", sql, err, Remedy(err))
 		}
 		_ = one.Close(t.Context())
+	}
+}
+
+// A server without TLS whose address asks for it.
+func TestRemedyWithoutTLS(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, 8)) // whether it has TLS
+			_, _ = c.Write([]byte("N"))
+			_ = c.Close()
+		}
+	}()
+	if got := Remedy(nil); got != "" {
+		t.Errorf("without an error: %q", got)
+	}
+	for mode, want := range map[string]bool{"require": true, "verify-full": true, "prefer": false} {
+		_, err := Open(t.Context(), "postgres://ralph@"+l.Addr().String()+"/ralph?sslmode="+mode)
+		if err == nil || strings.Contains(Remedy(err), "sslmode=disable") != want {
+			t.Errorf("%s: %v; %s", mode, err, Remedy(err))
+		}
 	}
 }
 

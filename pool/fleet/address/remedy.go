@@ -10,7 +10,11 @@ import (
 // Remedy says what a person can do about what PostgreSQL refuses; empty: the error has to say it.
 func Remedy(err error) string {
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
+	switch {
+	case ok:
+	case err != nil && strings.HasSuffix(strings.TrimSpace(err.Error()), noTLS): // else it went on without
+		return "its address asks for TLS, which the server does not have: turn it on there (ssl = on), or set sslmode=disable in the address where nobody else reads the network"
+	default:
 		return ""
 	}
 	return map[string]string{
