@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -15,9 +16,10 @@ import (
 func TestFaultOfTheMachine(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]journal.FaultKind{
-		fmt.Errorf("git status: %w", unix.EAGAIN):  journal.FaultSandbox,
-		fmt.Errorf("write: %w", unix.ENOSPC):       journal.FaultSandbox,
-		errors.New("a branch of this name exists"): journal.FaultOther,
+		fmt.Errorf("git status: %w", unix.EAGAIN):   journal.FaultSandbox,
+		fmt.Errorf("write: %w", unix.ENOSPC):        journal.FaultSandbox,
+		fmt.Errorf("fetch: %w", &disk.ShortError{}): journal.FaultSandbox,
+		errors.New("a branch of this name exists"):  journal.FaultOther,
 		// What git says, and how it ended, may be the doing of commits that an agent has made.
 		&git.Error{ExitCode: 128, Stderr: "fatal: unable to create file cannot fork: File name too long"}: journal.FaultOther,
 		&git.Error{ExitCode: -1}: journal.FaultOther,

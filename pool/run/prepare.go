@@ -318,7 +318,7 @@ func faultOf(err error, fresh bool) *journal.Fault {
 		f.Kind = journal.FaultDirty
 	} else if publish.Unreachable(err) {
 		f.Kind = journal.FaultAway
-	} else if fresh || importer.Starved(err) { // what the machine lacks, every run lacks
+	} else if _, short := errors.AsType[*disk.ShortError](err); short || fresh || importer.Starved(err) { // what the machine lacks, every run lacks
 		f.Kind = journal.FaultSandbox
 	}
 	return f
