@@ -110,13 +110,15 @@ func TestServe(t *testing.T) {
 		defer res.Body.Close()
 		var got struct {
 			Problem  string
-			Projects []struct{ Name, State, Problem string }
+			Projects []struct{ Name, Repo, State, Problem string }
 		}
 		if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range got.Projects {
-			names = append(names, p.Name)
+			if names = append(names, p.Name); p.Name == "nowhere" && p.Repo != filepath.Join(m.root, "nowhere") {
+				t.Errorf("the repository of the broken project: %q", p.Repo)
+			}
 		}
 		return got.Problem, names
 	}

@@ -45,6 +45,9 @@ func (p *project) configure(ctx context.Context) {
 		if line != p.wrong {
 			p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "still_open", open)
 		}
+		if p.setup.Repo == "" { // nothing is open
+			p.setup.Repo = setup.Repo
+		}
 		p.wrong = line
 		p.parts.tell(line)
 		return

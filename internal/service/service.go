@@ -30,7 +30,7 @@ type Project struct {
 
 // Setup is one reading of a project's configuration.
 type Setup struct {
-	Repo     string            // the repository, for people
+	Repo     string            // the repository, for people; also where the configuration cannot be read
 	Values   map[string]string // every setting as text; by them a change is noticed
 	Live     []string          // those of them that take effect without opening the project anew
 	Parallel int               // issues of this project worked at the same time

@@ -297,6 +297,7 @@ func (s *serving) loader(p config.Project, total int) func(context.Context) (ser
 		a := *s.App // a project's .env changes the environment
 		a.Repo, a.Project = p.Repo, &p
 		setup, err := s.read(ctx, &a, p.Name, total)
+		setup.Repo = cmp.Or(setup.Repo, p.Repo) // people find the project by it, also where that is what is wrong
 		return setup, s.explained(err)
 	}
 }
