@@ -111,6 +111,19 @@ func TestBoardRetry(t *testing.T) {
 	}
 }
 
+// Who has something worked again sees on the board, where that leads to, for which agent it waits.
+func TestBoardNamesParkedAgents(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	if body := wholeBoard(t, f, live); strings.Contains(body, "parked") {
+		t.Errorf("nothing is parked:\n%s", body)
+	}
+	f.parked = []journal.Parked{{Agent: "codex", Class: agents.RateLimit, Until: time.Now().Add(time.Hour)}}
+	if body := wholeBoard(t, f, live); !strings.Contains(body, "Agent codex is parked until ") || !strings.Contains(body, "wait for it") {
+		t.Errorf("the parked agent is not named:\n%s", body)
+	}
+}
+
 // What another machine works is shown with what is running.
 func TestBoardElsewhere(t *testing.T) {
 	t.Parallel()

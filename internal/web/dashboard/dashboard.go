@@ -32,6 +32,7 @@ type Service interface {
 	Projects() []service.Status
 	Status(name string) (service.Status, error)
 	Board(ctx context.Context, name string) (service.Board, error)
+	Waits(ctx context.Context, name string) ([]journal.Parked, error)
 	Refused() string
 	Draining() bool
 	// What it has done.

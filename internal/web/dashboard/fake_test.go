@@ -32,7 +32,8 @@ type fake struct {
 	patch   string
 	events  []journal.Event // that a run which is on has next
 	fail    error           // of every action
-	unread  chan struct{}   // closed once the backlog may be read; nil: at once
+	parked  []journal.Parked
+	unread  chan struct{} // closed once the backlog may be read; nil: at once
 
 	mu     sync.Mutex
 	status service.Status // guarded by mu
@@ -64,6 +65,8 @@ func (f *fake) Board(_ context.Context, name string) (service.Board, error) {
 	defer f.mu.Unlock()
 	return f.board, err
 }
+
+func (f *fake) Waits(context.Context, string) ([]journal.Parked, error) { return f.parked, nil }
 
 func (f *fake) Refused() string { return f.refused }
 func (f *fake) Draining() bool  { return false }
