@@ -29,6 +29,7 @@ type Reviewed struct {
 	tracker.Issue
 	Run   string // the latest; empty: this host does not know it
 	Where string // its request, or its branch; empty: not known
+	Merge string // the command that merges it; empty: none, such as where it has a request
 	// Again is the label that has it done anew, where its request was closed without a merge.
 	Again string
 	// Gone: ralph has no open request for it any more, and people have not closed one without a merge. It may be merged, deleted, or
@@ -103,6 +104,8 @@ func (p *project) inReview(ctx context.Context, parts *Parts) (out []Reviewed, e
 			out[n].Run, out[n].Where = r.ID, cmp.Or(r.Request.URL, r.Branch)
 			if r.Request.URL != "" {
 				requests = append(requests, r)
+			} else if r.Branch != "" {
+				out[n].Merge = strings.ReplaceAll(parts.Merge, "KEY", r.Key)
 			}
 		}
 	}

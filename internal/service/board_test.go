@@ -39,7 +39,7 @@ func TestBoardInReview(t *testing.T) {
 	ended := w.Until(t, "p", journal.EventEnded, 1)
 	until(t, s, "p", in(service.Waiting))
 	i := only(t, s, "p")
-	if i.State != service.IssueNeedsHuman || i.Code != service.CodeInReview || i.Run != ended.Run || i.Reason != "is finished and waits to be merged: ralph/task-1" || i.Title != "Task 1" {
+	if i.State != service.IssueNeedsHuman || i.Code != service.CodeInReview || i.Run != ended.Run || i.Reason != "is finished and waits to be merged: ralph/task-1; `merge task-1` merges it" || i.Title != "Task 1" {
 		t.Errorf("%+v", i)
 	}
 	p.Wait()

@@ -107,10 +107,14 @@ func (r Reviewed) reason() string {
 	if r.Gone {
 		return "ralph has no open request for it any more: " + r.Where + "; close the issue if that was merged, unless the next sweep does: it does when the base has every change of the branch"
 	}
-	if r.Where == "" {
-		return "is finished and waits to be merged"
+	reason := "is finished and waits to be merged"
+	if r.Where != "" {
+		reason += ": " + r.Where
 	}
-	return "is finished and waits to be merged: " + r.Where
+	if r.Merge != "" {
+		reason += "; `" + r.Merge + "` merges it"
+	}
+	return reason
 }
 
 // Wrong lists what could not be read, in one line each.

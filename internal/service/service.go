@@ -47,6 +47,7 @@ type Parts struct {
 	PickUp   string                                         // a label without which no sweep takes an issue
 	InReview string                                         // the label of issues whose work waits to be merged; default: they are not shown as such
 	Dir      string                                         // the project's state folder
+	Merge    string                                         // the command that merges a branch, with KEY in place of an issue's key; empty: none
 	Problem  func(line string)                              // is told why the project is not worked, empty when it is again; it may wait for the disk only. Default: none
 	Fix      func(error) string                             // says of what is wrong what to do, if more than the error has; nil: nothing
 	Webhook  func(tracker.Delivery) (tracker.Notice, error) // checks deliveries; nil: the project takes none

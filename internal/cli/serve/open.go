@@ -91,7 +91,7 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 		return nil, err
 	}
 	parts := &service.Parts{
-		Pool: workers, Store: c.Run.Store, Claims: p.Repo, Tracker: p.Backlog, PickUp: p.Labels[0], InReview: p.ReviewLabel, Dir: p.State, Webhook: hook, Problem: people.Problem, Fix: hint.Login,
+		Pool: workers, Store: c.Run.Store, Claims: p.Repo, Tracker: p.Backlog, PickUp: p.Labels[0], InReview: p.ReviewLabel, Merge: hint.Commands().Merge, Dir: p.State, Webhook: hook, Problem: people.Problem, Fix: hint.Login,
 		Close: func() error {
 			s.closing.Go(people.Close) // these may take a while, and the project goes on with other parts
 			s.closing.Go(traces.Close)

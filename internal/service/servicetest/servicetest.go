@@ -191,7 +191,7 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		return nil, err
 	}
 	p.opened++
-	return &service.Parts{Pool: workers, Store: cmp.Or[journal.Store](p.History, &p.Store), Tracker: issues, PickUp: "no-human", InReview: "in-review", Dir: p.state, Pause: p.Pause, Elsewhere: p.Elsewhere, Folder: p.Folder, Fetch: p.Fetch, Held: p.Held, Problem: func(line string) {
+	return &service.Parts{Pool: workers, Store: cmp.Or[journal.Store](p.History, &p.Store), Tracker: issues, PickUp: "no-human", InReview: "in-review", Merge: "merge KEY", Dir: p.state, Pause: p.Pause, Elsewhere: p.Elsewhere, Folder: p.Folder, Fetch: p.Fetch, Held: p.Held, Problem: func(line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.problems = append(p.problems, line)
