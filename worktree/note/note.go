@@ -351,10 +351,13 @@ func lines(text string) []string {
 
 // union is a and what else b has.
 func union(a, b []string) []string {
-	all := slices.Clone(a)
+	all, has := slices.Clone(a), map[string]bool{}
+	for _, line := range a {
+		has[line] = true
+	}
 	for _, line := range b {
-		if !slices.Contains(all, line) {
-			all = append(all, line)
+		if !has[line] {
+			all, has[line] = append(all, line), true
 		}
 	}
 	return all

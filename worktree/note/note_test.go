@@ -290,3 +290,23 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("reading: %v", err)
 	}
 }
+
+// Whoever may push can write a note of short lines, each of which ralph has to compare with the others.
+func TestManyLines(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	tip := s.commit()
+	var text strings.Builder
+	lines := 0
+	for ; text.Len() < MaxSize-8; lines++ {
+		fmt.Fprintf(&text, "%x\n", lines)
+	}
+	file := filepath.Join(s.dir, "many")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.git("notes", "--ref=ralph", "add", "-F", file, tip)
+	if got := s.here(tip); len(got) != lines {
+		t.Errorf("%d of %d lines", len(got), lines)
+	}
+}
