@@ -228,7 +228,7 @@ const overloaded = 529
 func learning(service agents.Service, secrets *redact.Secrets) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		value, err := service.Secret(ctx)
-		secrets.Add(value)
+		secrets.AddShortLived(value)
 		return value, err
 	}
 }

@@ -21,14 +21,15 @@ const (
 	Value = "[redacted]"
 )
 
-// maxValues bounds the values. A service obtains new tokens for as long as it runs, and the old ones expire.
-const maxValues = 512
+// maxShortLived bounds the values that expire. A service obtains new ones for as long as it runs.
+const maxShortLived = 512
 
 // Secrets is a growing set of secret values.
 type Secrets struct {
-	mu     sync.Mutex
-	values []string     // guarded by mu; oldest first
-	finder *leak.Finder // guarded by mu; nil when values have changed
+	mu         sync.Mutex
+	values     []string     // guarded by mu
+	shortLived []string     // guarded by mu; the latest, oldest first
+	finder     *leak.Finder // guarded by mu; nil when values have changed
 }
 
 // New returns Secrets with the values.
@@ -38,19 +39,30 @@ func New(values ...string) *Secrets {
 	return s
 }
 
-// Add adds values. Known values cost nothing. Values shorter than 8 bytes are left out, because ordinary text has them
-// by chance.
+// Add adds values for good. Known values cost nothing. Values shorter than 8 bytes are left out, because ordinary text has
+// them by chance.
 func (s *Secrets) Add(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range values {
-		if v = strings.TrimSpace(v); len(v) < leak.Shortest || slices.Contains(s.values, v) {
+		if v = strings.TrimSpace(v); len(v) >= leak.Shortest && !slices.Contains(s.values, v) {
+			s.values, s.finder = append(s.values, v), nil
+		}
+	}
+}
+
+// AddShortLived is Add for values that expire and are replaced, such as tokens: the latest 512 of them are kept.
+func (s *Secrets) AddShortLived(values ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range values {
+		if v = strings.TrimSpace(v); len(v) < leak.Shortest || slices.Contains(s.values, v) || slices.Contains(s.shortLived, v) {
 			continue
 		}
-		if len(s.values) == maxValues {
-			s.values = slices.Delete(s.values, 0, 1)
+		if len(s.shortLived) == maxShortLived {
+			s.shortLived = slices.Delete(s.shortLived, 0, 1)
 		}
-		s.values, s.finder = append(s.values, v), nil
+		s.shortLived, s.finder = append(s.shortLived, v), nil
 	}
 }
 
@@ -59,7 +71,7 @@ func (s *Secrets) Finder() *leak.Finder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.finder == nil {
-		s.finder = leak.New(s.values)
+		s.finder = leak.New(slices.Concat(s.values, s.shortLived))
 	}
 	return s.finder
 }

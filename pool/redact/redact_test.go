@@ -113,10 +113,16 @@ func TestSecretsGrow(t *testing.T) {
 	if len(s.values) != 82 || !s.In("the-first-value") || s.In("short") {
 		t.Errorf("%d values", len(s.values))
 	}
-	for n := range maxValues {
-		s.Add(fmt.Sprintf("later-value-%d", n))
+}
+
+// A service obtains new tokens for as long as it runs. They take nothing from the values that it began with.
+func TestTokensTakeNothingFromOtherValues(t *testing.T) {
+	t.Parallel()
+	s := New("the-first-value")
+	for n := range maxShortLived + 1 {
+		s.AddShortLived(fmt.Sprintf("token-%d-of-many", n), "the-first-value")
 	}
-	if len(s.values) != maxValues || s.In("the-first-value") || !s.In("later-value-0") {
-		t.Errorf("%d values", len(s.values))
+	if len(s.shortLived) != maxShortLived || !s.In("the-first-value") || s.In("token-0-of-many") || !s.In("token-1-of-many") {
+		t.Errorf("%d tokens", len(s.shortLived))
 	}
 }

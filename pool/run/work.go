@@ -279,7 +279,7 @@ func (x *execution) addSecrets() {
 	for _, l := range x.c.Agents() {
 		all = append(all, l.Agent)
 	}
-	x.c.Secrets.Add(agents.Secrets(x.c.Network.User, all...)...)
+	x.c.Secrets.AddShortLived(agents.Secrets(x.c.Network.User, all...)...)
 }
 
 // budget is what the run may use: the rest of the budget, within the run's own and its grant.

@@ -44,7 +44,7 @@ func (a *App) Tracker(ctx context.Context, p *Parts) (tracker.Tracker, error) {
 	settings := tracker.Settings{
 		BaseURL: p.ForgeURL, Folder: p.LocalDir, StateDir: p.State, CAFile: p.CAFile,
 		Assignee: p.Assignee, Milestone: p.Milestone, Authors: p.Authors, BranchPrefix: p.BranchPrefix,
-		Priorities: priorities, WriteSpacing: max(p.WriteSpacing, time.Nanosecond), OnSecret: p.redact, Log: p.Log,
+		Priorities: priorities, WriteSpacing: max(p.WriteSpacing, time.Nanosecond), OnSecret: p.redactToken, Log: p.Log,
 	}
 	for _, id := range p.TrustedBots {
 		n, _ := strconv.ParseInt(id, 10, 64) // the configuration has checked it
@@ -142,7 +142,7 @@ func (a *App) login(p *Parts, kind tracker.Descriptor) (source tracker.TokenSour
 			return nil, nil, p.Wrong("github-app-key", err)
 		}
 		a.warnOfOpen("github-app-key", p.GitHubAppKey)
-		p.redact(string(pem))
+		p.Secrets.Add(string(pem))
 		return nil, &tracker.App{ID: p.GitHubAppID, Installation: p.GitHubAppInstallation, PrivateKey: pem}, nil
 	case len(p.TokenCommand) > 0:
 		source = &token.Cached{Source: token.Command{Argv: p.TokenCommand, Dir: p.Top, Env: a.Host.Env}}
@@ -155,7 +155,7 @@ func (a *App) login(p *Parts, kind tracker.Descriptor) (source tracker.TokenSour
 			return v, v != ""
 		}}
 	}
-	return token.Observed{Source: source, OnSecret: p.redact}, nil, nil
+	return token.Observed{Source: source, OnSecret: p.redactToken}, nil, nil
 }
 
 // warnOfOpen names a file with a secret that every user of this host may read.
@@ -178,8 +178,8 @@ func (a *App) ReadSecretFile(key, path string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// redact keeps a secret out of what ralph prints and posts.
-func (p *Parts) redact(secret string) { p.Secrets.Add(secret) }
+// redactToken keeps a token out of what ralph prints and posts.
+func (p *Parts) redactToken(token string) { p.Secrets.AddShortLived(token) }
 
 // markerKey is a secret of this host by which ralph recognises its own reports. It is made once.
 func (p *Parts) markerKey() ([]byte, error) {
@@ -187,14 +187,14 @@ func (p *Parts) markerKey() ([]byte, error) {
 	path := filepath.Join(folder, "marker.key")
 	key, err := os.ReadFile(path)
 	if err == nil && len(key) >= 32 {
-		p.redact(string(key))
+		p.Secrets.Add(string(key))
 		return key, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	key = []byte(rand.Text() + rand.Text())
-	p.redact(string(key))
+	p.Secrets.Add(string(key))
 	temp, err := os.CreateTemp(folder, "marker-")
 	if err != nil {
 		return nil, err
