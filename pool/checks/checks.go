@@ -174,8 +174,12 @@ func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []stri
 			w.mu.Unlock()
 		}
 	}
+	also := map[string]bool{}
+	for _, path := range honest {
+		also[path] = true
+	}
 	for _, path := range paths {
-		if !slices.Contains(honest, path) && len(out.Findings) < listed {
+		if !also[path] && len(out.Findings) < listed {
 			out.Findings = append(out.Findings, path+": the checks have changed it before they judged it")
 		}
 	}

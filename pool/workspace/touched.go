@@ -186,14 +186,17 @@ func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
 	if err != nil || len(after) == 0 {
 		return nil, err
 	}
-	var before []string // as on a checkout in which nothing has run
+	before := map[string]bool{} // as on a checkout in which nothing has run
 	o.Name, o.FillHome, o.Checks.Setup = "new-"+o.Name, false, nil
-	_, err = w.c.inCheckout(ctx, o, func(ctx context.Context, fresh *Workspace) (err error) {
-		before, err = fresh.differ(ctx, o.Base.Commit, files, nil)
+	_, err = w.c.inCheckout(ctx, o, func(ctx context.Context, fresh *Workspace) error {
+		paths, err := fresh.differ(ctx, o.Base.Commit, files, nil)
+		for _, path := range paths {
+			before[path] = true
+		}
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	return slices.DeleteFunc(after, func(path string) bool { return slices.Contains(before, path) }), nil
+	return slices.DeleteFunc(after, func(path string) bool { return before[path] }), nil
 }

@@ -1,0 +1,25 @@
+package checks
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Commits can have as many files as names are read, each of which the checks change on the base, too.
+func TestManyTouchedFiles(t *testing.T) {
+	t.Parallel()
+	var base []string
+	for n := range 150_000 {
+		base = append(base, strconv.Itoa(n))
+	}
+	w, out := &Watcher{touches: map[string][]string{"fork": base}}, &journal.Watch{}
+	if err := w.touched(t.Context(), Look{}, "fork", append(slices.Clone(base), "other"), out); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"other: the checks have changed it before they judged it"}; !slices.Equal(out.Findings, want) {
+		t.Errorf("%q", out.Findings)
+	}
+}
