@@ -38,12 +38,13 @@ func stillParked(s pool.Summary) bool {
 }
 
 // plan prints what a sweep would do.
-func plan(ctx context.Context, a *compose.App, p *compose.Parts, workers *pool.Pool, c run.Config, view *progress.View, keys []string) error {
-	plan, err := workers.Preview(ctx, keys...)
+func (s *sweep) plan(ctx context.Context) error {
+	a, view, c := s.App, s.view, s.config.Run
+	plan, err := s.workers.Preview(ctx, s.keys...)
 	if err != nil {
-		return exit.Classified(p.Nearest(ctx, err))
+		return exit.Classified(s.parts.Nearest(ctx, err))
 	}
-	parked, err := workers.Parked(ctx)
+	parked, err := s.workers.Parked(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func plan(ctx context.Context, a *compose.App, p *compose.Parts, workers *pool.P
 	}
 	const work = "Would work, in this order:\n"
 	order := work
-	if back := backAt(c.Agents().Choices(), parked); !back.IsZero() && len(keys) == 0 {
+	if back := backAt(c.Agents().Choices(), parked); !back.IsZero() && len(s.keys) == 0 {
 		a.UI.Printf("Nothing would be worked until %s.\n", back.Local().Format(time.DateTime))
 		look.PrintParked(a, parked)
 		a.UI.Printf("`ralph work KEY` tries an issue at once.\n\n")

@@ -3,7 +3,6 @@
 package work
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,18 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
-	"github.com/ralph-pool/ralph/internal/cli/channels"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
-	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/internal/reach"
-	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/pool"
-	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/parking"
@@ -52,130 +47,21 @@ const workExample = `  ralph work --dry-run
 
 // NewCommand makes `ralph work`.
 func NewCommand(a *compose.App) *cobra.Command {
-	var dry, plain bool
+	s := &sweep{App: a}
 	cmd := &cobra.Command{
 		Use: "work [KEY...]", Short: "Empty the backlog", Long: workLong, Example: workExample,
 		Annotations: compose.Marks(compose.Sweeps),
 		GroupID:     compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error {
-			return runWork(ctx, a, p, args, dry, plain)
+			s.parts, s.keys = p, args
+			return s.run(ctx)
 		}),
 	}
-	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be worked, and why the rest would not; change nothing")
-	cmd.Flags().BoolVar(&plain, "plain", false, "print lines only, also on a terminal")
+	cmd.Flags().BoolVarP(&s.dry, "dry-run", "n", false, "say what would be worked, and why the rest would not; change nothing")
+	cmd.Flags().BoolVar(&s.plain, "plain", false, "print lines only, also on a terminal")
 	a.AddJSON(cmd)
 	a.Bind(cmd, config.ForWork)
 	return cmd
-}
-
-func runWork(ctx context.Context, a *compose.App, p *compose.Parts, args []string, dry, plain bool) error {
-	if dry {
-		p.PreferNone() // nothing is run
-	}
-	c, err := a.PoolConfig(ctx, p)
-	if err != nil {
-		return err
-	}
-	if both := p.IgnoredTracker(); both != "" {
-		a.UI.Note("%s; %s", screen.CleanLine(both), p.IgnoredTrackerFix())
-	}
-	if err := Sweepable(ctx, p, c.Run.Publish); err != nil {
-		return err
-	}
-	view := &progress.View{UI: a.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State, Lack: LackOnBase(ctx, p)}
-	outbox := channels.Outbox(p)
-	if dry {
-		outbox = "" // nothing is sent
-	}
-	people, err := channels.New(a, p, projectName(a, p), outbox)
-	if err != nil {
-		return err
-	}
-	defer people.Close()
-	traces, err := progress.Tracer(a, p, projectName(a, p))
-	if err != nil {
-		return err
-	}
-	defer traces.Close()
-	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { view.Event(progress.InNames(view.Name, e)); traces.Observe(e) }, a.Host.Observe, people.Ended
-	workers, err := pool.New(c)
-	if err != nil {
-		return &exit.Error{Status: exit.Usage, Err: err}
-	}
-	for i, key := range args {
-		args[i] = p.Key(ctx, key)
-	}
-	for _, text := range hint.Estimated(c.Run) {
-		a.UI.Note("%s", text)
-	}
-	unable := cmp.Or(NoAgent(a, p, c.Run), Enough(c.Parallel))
-	if dry {
-		if unable != nil {
-			a.UI.Warn(unable.Error())
-		}
-		return plan(ctx, a, p, workers, c.Run, view, args)
-	}
-	if unable != nil {
-		return unable
-	}
-	if err := checkSandbox(ctx, p, c.Run.Sandboxes); err != nil {
-		return NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
-	}
-	noteUncommitted(ctx, a, p)
-	shown, hide := progress.StartView(a, plain || a.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", progress.ViewActions(a, p, view.Name))
-	defer hide()
-	view.Screen = shown
-	stop := context.AfterFunc(a.Hard, workers.Kill)
-	defer stop()
-	defer a.NoteStopping(ctx, c.Run.StopGrace)()
-	summary, err := workers.Sweep(ctx, args...)
-	checkAgain(p, c.Run.Sandboxes, summary.Runs)
-	people.Problem(problemOf(summary, err))
-	hide()
-	err = workEnded(ctx, a, summary, view, p.Repo.Remote(), len(args) > 0, onFullDisk(p, p.Nearest(ctx, err)))
-	if c.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
-		NoteUnpushed(ctx, a, p)
-	}
-	if text := brokenText(summary); text != "" && !a.JSON && (err == nil || err.Error() != text) {
-		a.UI.Warn(text)
-	}
-	return err
-}
-
-// workEnded says how a sweep has ended, failed if it did.
-func workEnded(ctx context.Context, a *compose.App, s pool.Summary, view *progress.View, remote string, named bool, failed error) error {
-	if failed != nil && len(s.Runs) == 0 {
-		return exit.Classified(failed)
-	}
-	if err := summary(a, s, view, remote, named); err != nil {
-		return err
-	}
-	if failed != nil {
-		return exit.Classified(failed)
-	}
-	err := verdict(ctx, s)
-	_, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable)
-	if why, ok := errors.AsType[*exit.Error](err); ok && setUp && !a.JSON && view.Told(why.Error()) != "" { // it is long, and said once
-		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", view.Told(why.Error()))
-	}
-	if u, ok := errors.AsType[*run.UnavailableError](s.Unavailable); ok && u.Cause == nil && err != nil && !a.JSON {
-		sayOnce(err, report.Reason(u.Reason), report.Unavailable(u.Agents), view)
-	}
-	if why, ok := errors.AsType[*exit.Error](err); ok && view.Full != "" && why.Hint == view.Full {
-		why.Hint = "once there is room, the next `ralph work` goes on from there"
-	}
-	if err != nil || !named {
-		return err
-	}
-	return leftOut(s)
-}
-
-// sayOnce leaves the reason why agents are unavailable out of the last line where the line of a run has it.
-func sayOnce(err error, reason, what string, view *progress.View) {
-	why, ok := errors.AsType[*exit.Error](err)
-	if ok && view.Told(reason) != "" && strings.HasSuffix(why.Error(), reason) {
-		why.Err = errors.New(what + ", as said above")
-	}
 }
 
 // brokenText says how many issues could not be read; empty: none.
@@ -226,28 +112,6 @@ func PrefixFree(ctx context.Context, p *compose.Parts) error {
 		}
 	}
 	return err
-}
-
-// problemOf says why a sweep could not work the backlog; empty: it could.
-func problemOf(s pool.Summary, err error) string {
-	switch {
-	case s.Interrupted:
-		return ""
-	case err != nil:
-		return service.OneLine(err)
-	case s.Unavailable != nil:
-		return unavailableText(s.Unavailable)
-	}
-	return ""
-}
-
-// leftOut is the error of issues that were asked for by their keys, and were not worked.
-func leftOut(s pool.Summary) error {
-	n := countIf(s.Skipped, func(left backlog.Skipped) bool { return left.Skip.Code != journal.SkipRecovered })
-	if n == 0 {
-		return nil
-	}
-	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s not worked", screen.Plural(n, "named issue"))}
 }
 
 // Enough refuses a number of workers that would run out of open files, or of processes.

@@ -1,0 +1,190 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ralph-pool/ralph/internal/cli/channels"
+	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
+	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/progress"
+	"github.com/ralph-pool/ralph/internal/cli/screen"
+	"github.com/ralph-pool/ralph/internal/notify"
+	"github.com/ralph-pool/ralph/internal/service"
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/backlog"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/pool/workspace"
+)
+
+// sweep is one `ralph work`.
+type sweep struct {
+	*compose.App
+	parts      *compose.Parts
+	keys       []string // of the issues that somebody has named; empty: all
+	dry, plain bool     // flags
+
+	config  pool.Config
+	workers *pool.Pool
+	view    *progress.View
+	people  *notify.Notifier
+}
+
+func (s *sweep) run(ctx context.Context) (err error) {
+	p := s.parts
+	if s.dry {
+		p.PreferNone() // nothing is run
+	}
+	if s.config, err = s.PoolConfig(ctx, p); err != nil {
+		return err
+	}
+	if both := p.IgnoredTracker(); both != "" {
+		s.UI.Note("%s; %s", screen.CleanLine(both), p.IgnoredTrackerFix())
+	}
+	if err := Sweepable(ctx, p, s.config.Run.Publish); err != nil {
+		return err
+	}
+	end, err := s.observe(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if s.workers, err = pool.New(s.config); err != nil {
+		return &exit.Error{Status: exit.Usage, Err: err}
+	}
+	for i, key := range s.keys {
+		s.keys[i] = p.Key(ctx, key)
+	}
+	for _, text := range hint.Estimated(s.config.Run) {
+		s.UI.Note("%s", text)
+	}
+	unable := cmp.Or(NoAgent(s.App, p, s.config.Run), Enough(s.config.Parallel))
+	switch {
+	case unable == nil && !s.dry:
+		return s.work(ctx)
+	case !s.dry:
+		return unable
+	case unable != nil:
+		s.UI.Warn(unable.Error())
+	}
+	return s.plan(ctx)
+}
+
+// observe has the events of runs shown, told to people and traced, until end is called.
+func (s *sweep) observe(ctx context.Context) (end func(), err error) {
+	p := s.parts
+	s.view = &progress.View{UI: s.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State, Lack: LackOnBase(ctx, p)}
+	outbox := channels.Outbox(p)
+	if s.dry {
+		outbox = "" // nothing is sent
+	}
+	if s.people, err = channels.New(s.App, p, projectName(s.App, p), outbox); err != nil {
+		return nil, err
+	}
+	traces, err := progress.Tracer(s.App, p, projectName(s.App, p))
+	if err != nil {
+		s.people.Close()
+		return nil, err
+	}
+	s.config.Observe = func(e journal.Event) {
+		s.view.Event(progress.InNames(s.view.Name, e))
+		traces.Observe(e)
+	}
+	s.config.Run.Emit, s.config.Run.Ending = s.Host.Observe, s.people.Ended
+	return func() {
+		traces.Close()
+		s.people.Close()
+	}, nil
+}
+
+// work sweeps, and says how that has ended.
+func (s *sweep) work(ctx context.Context) error {
+	p, provider := s.parts, s.config.Run.Sandboxes
+	if err := checkSandbox(ctx, p, provider); err != nil {
+		return NoSandbox(ctx, provider.Name(), err)
+	}
+	noteUncommitted(ctx, s.App, p)
+	shown, hide := progress.StartView(s.App, s.plain || s.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", progress.ViewActions(s.App, p, s.view.Name))
+	defer hide()
+	s.view.Screen = shown
+	stop := context.AfterFunc(s.Hard, s.workers.Kill)
+	defer stop()
+	defer s.NoteStopping(ctx, s.config.Run.StopGrace)()
+	summary, err := s.workers.Sweep(ctx, s.keys...)
+	checkAgain(p, provider, summary.Runs)
+	s.people.Problem(problemOf(summary, err))
+	hide()
+	err = s.ended(ctx, summary, onFullDisk(p, p.Nearest(ctx, err)))
+	if s.config.Run.Publish == journal.PublishMerge && summary.Count(journal.Succeeded) > 0 {
+		NoteUnpushed(ctx, s.App, p)
+	}
+	if text := brokenText(summary); text != "" && !s.JSON && (err == nil || err.Error() != text) {
+		s.UI.Warn(text)
+	}
+	return err
+}
+
+// ended says how a sweep has ended, failed if it did.
+func (s *sweep) ended(ctx context.Context, done pool.Summary, failed error) error {
+	if failed != nil && len(done.Runs) == 0 {
+		return exit.Classified(failed)
+	}
+	if err := summary(s.App, done, s.view, s.parts.Repo.Remote(), len(s.keys) > 0); err != nil {
+		return err
+	}
+	if failed != nil {
+		return exit.Classified(failed)
+	}
+	err := verdict(ctx, done)
+	_, setUp := errors.AsType[*workspace.BaselineError](done.Unavailable)
+	if why, ok := errors.AsType[*exit.Error](err); ok && setUp && !s.JSON && s.view.Told(why.Error()) != "" { // it is long, and said once
+		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", s.view.Told(why.Error()))
+	}
+	if u, ok := errors.AsType[*run.UnavailableError](done.Unavailable); ok && u.Cause == nil && err != nil && !s.JSON {
+		sayOnce(err, report.Reason(u.Reason), report.Unavailable(u.Agents), s.view)
+	}
+	if why, ok := errors.AsType[*exit.Error](err); ok && s.view.Full != "" && why.Hint == s.view.Full {
+		why.Hint = "once there is room, the next `ralph work` goes on from there"
+	}
+	if err != nil || len(s.keys) == 0 {
+		return err
+	}
+	return leftOut(done)
+}
+
+// sayOnce leaves the reason why agents are unavailable out of the last line where the line of a run has it.
+func sayOnce(err error, reason, what string, view *progress.View) {
+	why, ok := errors.AsType[*exit.Error](err)
+	if ok && view.Told(reason) != "" && strings.HasSuffix(why.Error(), reason) {
+		why.Err = errors.New(what + ", as said above")
+	}
+}
+
+// problemOf says why a sweep could not work the backlog; empty: it could.
+func problemOf(s pool.Summary, err error) string {
+	switch {
+	case s.Interrupted:
+		return ""
+	case err != nil:
+		return service.OneLine(err)
+	case s.Unavailable != nil:
+		return unavailableText(s.Unavailable)
+	}
+	return ""
+}
+
+// leftOut is the error of issues that were asked for by their keys, and were not worked.
+func leftOut(s pool.Summary) error {
+	n := countIf(s.Skipped, func(left backlog.Skipped) bool { return left.Skip.Code != journal.SkipRecovered })
+	if n == 0 {
+		return nil
+	}
+	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s not worked", screen.Plural(n, "named issue"))}
+}
