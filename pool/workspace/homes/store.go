@@ -59,9 +59,16 @@ type homeName struct {
 	name  string
 	alone bool // it depends on nothing else
 	cache bool // the home is no more than a cache
-	// Inputs that the commit does not have, perhaps by mistake, and the links and submodules in them: it may depend on anything.
+	// Inputs that the commit does not have, perhaps by mistake, and the links and submodules in them: it may depend on anything. Some
+	// of them are named here.
 	unknown []string
 }
+
+// A service looks at ever more commits, and agents choose what is in theirs.
+const (
+	mostNames   = 1000 // that are remembered
+	mostUnknown = 20   // that are named of one commit
+)
 
 // Names of what is in the folder of a home.
 const (
@@ -101,7 +108,7 @@ func (h *Store) name(ctx context.Context, commit, from string) (n homeName, err 
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.names == nil {
+	if h.names == nil || len(h.names) >= mostNames {
 		h.names = map[string]homeName{}
 	}
 	h.names[at] = n
@@ -176,6 +183,7 @@ func (h *Store) digest(ctx context.Context, commit, key string) (n homeName, err
 		return n, err
 	}
 	unknown := append(missing, links...)
+	unknown = slices.Clone(unknown[:min(mostUnknown, len(unknown))])
 	sure := known || len(h.Inputs) > 0
 	n = homeName{hex.EncodeToString(sum.Sum(nil)[:16]), !h.HomeOnly && sure && len(unknown) == 0, known && !h.Reads.Code && len(unknown) == 0, unknown}
 	texts, err := diff.Texts(ctx, h.Repo.Git(), entries, diff.Limit{Each: textLimit, All: textLimit})
