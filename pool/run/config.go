@@ -1,8 +1,11 @@
 package run
 
 import (
+	"github.com/ralph-pool/ralph/pool/admission"
+	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run/config"
+	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
 // The types of a runner's configuration.
@@ -26,3 +29,12 @@ const GateOnCheckout, GateOnWorktree = config.GateOnCheckout, config.GateOnWorkt
 
 // Config is the configuration with its defaults filled in.
 func (r *Runner) Config() Config { return r.c }
+
+// Admission decides which runs may begin under the project's caps.
+func (r *Runner) Admission() *admission.Desk { return r.admission }
+
+// Spaces opens and closes workspaces.
+func (r *Runner) Spaces() *workspace.Config { return r.spaces }
+
+// Lot knows which agents are unavailable, for all runs of the runner.
+func (r *Runner) Lot() *parking.Lot { return r.lot }

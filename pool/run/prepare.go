@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -335,6 +337,32 @@ func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
 		return r.c.Repo.CheckIdentity(ctx, who, nil)
 	}
 	return r.c.Repo.CheckIdentity(ctx, who, r.spaces.Environ())
+}
+
+// resume returns the stage at which the run continues. A run that died at work is cut there, and its work is imported.
+func (x *execution) resume(ctx context.Context, s journal.State) (journal.State, journal.Stage) {
+	if !x.task.Resume {
+		s.Facts.Kind, s.Facts.Attempt, s.Facts.Limits, s.Facts.Optional = x.run.Kind, x.run.Attempt, x.run.Settings.Limits, x.task.SignalOptional
+		s.Facts.Files = x.run.Settings.Checks.Files
+		if x.needsBaseline(ctx) {
+			return s, journal.StageBaseline
+		}
+		return s, journal.StagePrepare
+	}
+	s.PID, s.Process = os.Getpid(), x.r.process
+	if err := x.reattach(ctx); err != nil {
+		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: err.Error()})
+	}
+	switch {
+	case s.Stage.Before(journal.StageVerify):
+		s.Facts.Stop, s.Facts.Cut = journal.StopCrash, s.Stage
+		return s, journal.StageVerify
+	case s.Stage == journal.StagePublish && s.Published == "" && x.pushed(s):
+		s.Published, s.Facts.Done = publish.Pushed(x.c.Repo.Remote()), true
+	case s.Stage == journal.StagePublish && s.Published == "":
+		return s, journal.StageVerify // the base may have moved; the merge lock is not held any more
+	}
+	return s, s.Stage
 }
 
 // reattach finds the run's tree.

@@ -29,7 +29,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/retest"
 	"github.com/ralph-pool/ralph/pool/run/hold"
 	"github.com/ralph-pool/ralph/pool/workspace"
-	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -71,22 +70,30 @@ func New(c Config) (*Runner, error) {
 		return nil, err
 	}
 	c.Network.Account = ledger.NewAccount(c.Caps, c.Store, c.Name)
+	state := c.Repo.StateDir()
 	spaces := &workspace.Config{
-		Repo: c.Repo, Agents: c.Agents(), Guest: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, Had: c.Had, Env: c.Env, Network: c.Network, Limits: c.Limits,
-		Homes: c.KeptHomes(), Mounts: c.Mounts, Before: c.Before, Timers: c.Timers, StopGrace: c.StopGrace, Secrets: c.Secrets, Log: c.Log, Disk: &disk.Guard{Place: c.Repo.StateDir(), Also: c.Repo.Git().Common(), Floor: c.MinFree, Freeing: c.Repo.Freeing},
+		Repo: c.Repo, Agents: c.Agents(), Guest: agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}, Sandboxes: c.Sandboxes, Had: c.Had,
+		Env: c.Env, Network: c.Network, Limits: c.Limits, Homes: c.KeptHomes(), Mounts: c.Mounts, Before: c.Before,
+		Timers: c.Timers, StopGrace: c.StopGrace, Secrets: c.Secrets, Log: c.Log,
+		Disk: &disk.Guard{Place: state, Also: c.Repo.Git().Common(), Floor: c.MinFree, Freeing: c.Repo.Freeing},
 	}
 	lot := &parking.Lot{Slowed: func(s parking.Slow) {
 		s.PID, s.Process = os.Getpid(), process
-		if err := s.Write(filepath.Join(c.Repo.StateDir(), "slow")); err != nil {
+		if err := s.Write(filepath.Join(state, "slow")); err != nil {
 			c.Log.Warn("not shown in status that fewer runs begin", "error", err)
 		}
 	}}
 	spaces.Limited = func(agent string) { lot.Limited(agent, time.Now()) }
 	r := &Runner{
-		lot: lot, c: c, host: host, process: process, spaces: spaces, baselines: workspace.NewBaselines(spaces, filepath.Join(c.Repo.StateDir(), "baselines")),
-		watcher: &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces}, policy: publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
+		c: c, host: host, process: process, lot: lot, spaces: spaces,
+		policy:    publish.Policy{Repo: c.Repo, Protected: c.Protected, Secrets: c.Secrets},
+		baselines: workspace.NewBaselines(spaces, filepath.Join(state, "baselines")),
+		watcher:   &checks.Watcher{Spaces: spaces}, retest: &retest.Tester{Spaces: spaces}, judge: &judge.Judge{Spaces: spaces},
 	}
-	r.admission = &admission.Desk{Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.LargestEstimate(), Dead: r.Dead, Lock: filepath.Join(c.Repo.StateDir(), "locks", "admission")}
+	r.admission = &admission.Desk{
+		Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.LargestEstimate(),
+		Dead: r.Dead, Lock: filepath.Join(state, "locks", "admission"),
+	}
 	r.c.Store = &journal.Unsaved{Store: c.Store}
 	r.look.Store(new(make(chan struct{})))
 	return r, nil
@@ -141,10 +148,9 @@ type Result struct {
 	Unavailable error
 	// Deferred is why the next sweep has to end the run; nil if it has ended.
 	Deferred error
-
-	Commits []worktree.Commit // the agent's, oldest first
-	Merged  string            // the base's new tip
-	Output  *loop.OutputValue
+	Commits  []worktree.Commit // the agent's, oldest first
+	Merged   string            // the base's new tip
+	Output   *loop.OutputValue
 }
 
 // NewRecord makes the record of a new run.
@@ -154,8 +160,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 	rec := journal.Record{
 		Run: journal.Run{
 			ID: id, Kind: kind, Pool: r.c.Name, Key: key, Attempt: 1, Host: r.host,
-			Sandbox: r.c.Sandboxes.Name(), Started: now,
-			Dir: r.Folder(key, id),
+			Sandbox: r.c.Sandboxes.Name(), Started: now, Dir: r.Folder(key, id),
 			Settings: journal.Settings{
 				Publish: r.c.Publish, Weaker: r.c.Sandboxes.Capabilities().Weakness(), Limits: r.c.Retry,
 				Checks: r.checks(), Review: r.c.Review.Settings(),
@@ -174,12 +179,6 @@ func (r *Runner) checks() journal.Checks {
 		Proof: r.c.Proving, Prove: r.c.Prove,
 	}
 }
-
-// Admission decides which runs may begin under the project's caps.
-func (r *Runner) Admission() *admission.Desk { return r.admission }
-
-// Spaces opens and closes workspaces.
-func (r *Runner) Spaces() *workspace.Config { return r.spaces }
 
 // Do takes the run from its record's stage to its end. When ctx ends, everything is killed, and commits are still imported. When
 // task.Soft ends, the agent is asked to end. Errors become facts of the record.
@@ -320,32 +319,6 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 	return x.end(ctx, s)
 }
 
-// resume returns the stage at which the run continues. A run that died at work is cut there, and its work is imported.
-func (x *execution) resume(ctx context.Context, s journal.State) (journal.State, journal.Stage) {
-	if !x.task.Resume {
-		s.Facts.Kind, s.Facts.Attempt, s.Facts.Limits, s.Facts.Optional = x.run.Kind, x.run.Attempt, x.run.Settings.Limits, x.task.SignalOptional
-		s.Facts.Files = x.run.Settings.Checks.Files
-		if x.needsBaseline(ctx) {
-			return s, journal.StageBaseline
-		}
-		return s, journal.StagePrepare
-	}
-	s.PID, s.Process = os.Getpid(), x.r.process
-	if err := x.reattach(ctx); err != nil {
-		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: err.Error()})
-	}
-	switch {
-	case s.Stage.Before(journal.StageVerify):
-		s.Facts.Stop, s.Facts.Cut = journal.StopCrash, s.Stage
-		return s, journal.StageVerify
-	case s.Stage == journal.StagePublish && s.Published == "" && x.pushed(s):
-		s.Published, s.Facts.Done = publish.Pushed(x.c.Repo.Remote()), true
-	case s.Stage == journal.StagePublish && s.Published == "":
-		return s, journal.StageVerify // the base may have moved; the merge lock is not held any more
-	}
-	return s, s.Stage
-}
-
 // save stores the state, redacted. If that fails a run works on, but does nothing outward: a later process would not know of it.
 func (x *execution) save(ctx context.Context, s journal.State) error {
 	s.Shown, s.Facts.Edited = s.Shown || x.shown.Load(), s.Facts.Edited || x.edited.Load()
@@ -392,8 +365,11 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
 		x.log.Warn("old runs not pruned", "error", err)
 	}
-	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() && !(s.Facts.Starved && (x.task.Resume || s.Facts.End == loop.EndSandbox)) { // the work is imported; where the engine is still away, the next run says so
-		x.result.Unavailable = &UnavailableError{Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Failure: s.Facts.Failure, Until: s.Verdict.RetryAt, Cause: x.notOpen}
+	imported := s.Facts.Starved && (x.task.Resume || s.Facts.End == loop.EndSandbox) // where the engine is still away, the next run says so
+	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() && !imported {
+		x.result.Unavailable = &UnavailableError{
+			Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Failure: s.Facts.Failure, Until: s.Verdict.RetryAt, Cause: x.notOpen,
+		}
 	}
 	return s
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/judge"
+	"github.com/ralph-pool/ralph/pool/parking"
+	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -137,6 +139,22 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 			x.observe(e, journal.PlaceWorktree)
 		},
 	})
+}
+
+// turns chooses the run's next agent.
+func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns, error) {
+	for _, err := range x.space.Gateway.Missing {
+		*s = x.warn(*s, err)
+	}
+	chain := x.space.Gateway.Agents.Only(x.c.Chain(x.run.Attempt).Choices())
+	if !x.r.spaces.Private() { // its git is the user's own
+		who, err := publish.Author(ctx, x.c.Identity, x.c.Tracker)
+		if err != nil {
+			return nil, err
+		}
+		chain = chain.WithEnv(who.Env())
+	}
+	return x.r.lot.Turns(chain), nil
 }
 
 // after runs the commands of `after`. At a shutdown they have the same grace period as an agent.
