@@ -78,6 +78,26 @@ func TestDoctorOnDetachedHead(t *testing.T) {
 	}
 }
 
+// During a rebase nothing is checked out either, and git refuses to switch: the command that ends it is what helps.
+func TestNoBaseDuringRebase(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.commit(t)
+	m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
+	shell := exec.CommandContext(t.Context(), "sh", "-c", "git checkout -q --detach && mkdir .git/rebase-merge")
+	shell.Dir = m.repo
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	const want = "no base branch: rebase has not ended in ROOT/repo; end it with: git rebase --continue, or git rebase --abort"
+	if got := m.run(t, nil, "work", "--dry-run"); got.status != exit.Usage || got.stderr != "ralph: "+want+"\n" {
+		t.Errorf("%+v", got)
+	}
+	if got := m.run(t, nil, "doctor"); !strings.Contains(got.stdout, want) || strings.Contains(got.stdout, "git switch") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What was typed for a new issue on a forge stands in the address, and without an editor a title is another way.
 func TestNewKeepsTheTitle(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/worktree/git"
+	"github.com/ralph-pool/ralph/worktree/operation"
 	"github.com/ralph-pool/ralph/worktree/record"
 	"github.com/ralph-pool/ralph/worktree/refname"
 )
@@ -74,6 +75,9 @@ func Find(ctx context.Context, g git.Runner, at git.Location, ref string) (recor
 func head(ctx context.Context, g git.Runner, at git.Location) (record.Base, error) {
 	ref, err := g.Head(ctx, at.GitDir)
 	if git.ExitCode(err) == 1 {
+		if err := operation.Settled(ctx, g, at.GitDir, at.Top); err != nil { // git switches to no branch before its end
+			return record.Base{}, fmt.Errorf("%w: %w", ErrNone, err)
+		}
 		return record.Base{}, fmt.Errorf("%w: no branch is checked out in %s", ErrNone, at.Top)
 	}
 	if err != nil {
