@@ -121,12 +121,12 @@ func testOutline(t *testing.T, browser browsertest.Browser) {
 	f, live := shop(t)
 	url := site(t, f, live)
 	for _, path := range []string{"/", "/p/shop", "/p/shop?state=left-out", "/p/shop/runs", "/p/shop/runs/r-396", "/p/shop/runs/r-396/log", "/p/shop/runs/r-396/log?q=test", "/p/shop/runs/r-396/diff?at=f1-a25", "/p/shop/charts", "/p/none"} {
-		p := browser.Page(t, browsertest.Look{Width: 360, Height: 740})
+		p := browser.Page(t, browsertest.Look{Width: 320, Height: 740})
 		p.Go(url + path)
 		if wrong := browsertest.Eval[string](p, outline); wrong != "" {
 			t.Errorf("%s:\n%s", path, wrong)
 		}
-		if wide := browsertest.Eval[int64](p, "document.documentElement.scrollWidth"); wide > 360 {
+		if wide := browsertest.Eval[int64](p, "document.documentElement.scrollWidth"); wide > 320 {
 			t.Errorf("%s is %d wide on a phone", path, wide)
 		}
 	}
