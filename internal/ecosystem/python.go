@@ -94,6 +94,8 @@ func python() Ecosystem {
 				`. modules . get ( "pytest"`, `. modules . get ( "unittest"`}, Detail: "asks whether it runs under test"},
 		},
 		Retests: []Retest{
+			{Gate: ".venv/bin/python -m unittest", Line: ".venv/bin/python -B -m unittest {file}", Unbuilt: pythonUnbuilt(), Empty: []int{5}},
+			{Gate: ".venv/bin/", Line: ".venv/bin/python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
 			{Gate: "unittest", Line: "python3 -B -m unittest {file}", Unbuilt: pythonUnbuilt(), Empty: []int{5}},
 			{Gate: "uv run", Line: "uv run python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
 			{Gate: "poetry run", Line: "poetry run python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
