@@ -119,6 +119,8 @@ type Retest struct {
 	Gate string
 	// Root are files of which one is in the folder where the command runs: the nearest above the tests. None: the top folder.
 	Root []string
+	// Fits reports whether such a file, by its text, has what the command runs; nil: any has.
+	Fits func(text []byte) bool
 	// Files are patterns of the test files that it can run; none: all.
 	Files []string
 	// Program is what runs them, and Wrapper a script that takes its place where the folder or one above has it.

@@ -1,6 +1,7 @@
 package ecosystem
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -94,10 +95,16 @@ func javascript() Ecosystem {
 		},
 		Retests: []Retest{
 			{Gate: "node --test", Line: "node --test {file}", Unbuilt: jsUnbuilt()},
-			{Root: []string{"package.json"}, Line: "npm test -- {file}", Unbuilt: jsUnbuilt()},
+			{Root: []string{"package.json"}, Fits: jsTested, Line: "npm test -- {file}", Unbuilt: jsUnbuilt()},
 		},
 		Canary: jsCanary,
 	}
+}
+
+// jsTested reports that a package.json has a script for its tests: in a monorepo that of the top folder may be the only one.
+func jsTested(text []byte) bool {
+	var project struct{ Scripts map[string]any }
+	return json.Unmarshal(text, &project) == nil && project.Scripts["test"] != nil
 }
 
 func jsTools() []Tool {

@@ -15,41 +15,66 @@ import (
 const maxNames = 16 << 10
 
 // RerunOf returns the template of the command that runs the tests of a file, with its line filled in for a shell in the top folder;
-// false where none is known. has reports whether the repository has a file, and gate are the lines of its gate.
-func RerunOf(file string, text []byte, gate []string, has func(string) bool) (ecosystem.Retest, bool) {
+// false where none is known. read reports whether the repository has a file, with its text at least for those of RootsAbove, and
+// gate are the lines of its gate.
+func RerunOf(file string, text []byte, gate []string, read func(string) ([]byte, bool)) (ecosystem.Retest, bool) {
 	for _, t := range sourceOf(file).Retests {
-		root, ok := rootOf(t, file, has)
+		root, ok := rootOf(t, file, read)
 		known := t.Gate == "" || slices.ContainsFunc(gate, func(line string) bool { return strings.Contains(line, t.Gate) })
 		if ok && known && (len(t.Files) == 0 || match.Any(t.Files, file)) {
-			t.Line = lineOf(t, file, root, text, programOf(t, root, has))
+			t.Line = lineOf(t, file, root, text, programOf(t, root, read))
 			return t, true
 		}
 	}
 	return ecosystem.Retest{}, false
 }
 
-// rootOf is the folder in which the command runs.
-func rootOf(t ecosystem.Retest, file string, has func(string) bool) (string, bool) {
-	if len(t.Root) == 0 {
-		return ".", true
-	}
-	for dir := path.Dir(file); ; dir = path.Dir(dir) {
-		if slices.ContainsFunc(t.Root, func(name string) bool { return has(path.Join(dir, name)) }) {
-			return dir, true
+// RootsAbove are the files whose text RerunOf asks for, where the repository has them.
+func RootsAbove(file string) (list []string) {
+	for _, t := range sourceOf(file).Retests {
+		for _, dir := range above(file) {
+			for _, name := range t.Root {
+				if t.Fits != nil {
+					list = append(list, path.Join(dir, name))
+				}
+			}
 		}
-		if dir == "." || dir == "/" {
-			return "", false
+	}
+	return list
+}
+
+// above are the folders that hold a file, the nearest first.
+func above(file string) (list []string) {
+	for dir := path.Dir(file); ; dir = path.Dir(dir) {
+		if list = append(list, dir); dir == "." || dir == "/" {
+			return list
 		}
 	}
 }
 
+// rootOf is the folder in which the command runs.
+func rootOf(t ecosystem.Retest, file string, read func(string) ([]byte, bool)) (string, bool) {
+	if len(t.Root) == 0 {
+		return ".", true
+	}
+	for _, dir := range above(file) {
+		if slices.ContainsFunc(t.Root, func(name string) bool {
+			text, ok := read(path.Join(dir, name))
+			return ok && (t.Fits == nil || t.Fits(text))
+		}) {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
 // programOf is what runs the tests, as the folder root sees it.
-func programOf(t ecosystem.Retest, root string, has func(string) bool) string {
+func programOf(t ecosystem.Retest, root string, read func(string) ([]byte, bool)) string {
 	if t.Wrapper == "" {
 		return t.Program
 	}
 	for dir, up := root, "./"; ; dir = path.Dir(dir) {
-		if has(path.Join(dir, t.Wrapper)) {
+		if _, ok := read(path.Join(dir, t.Wrapper)); ok {
 			return up + t.Wrapper
 		}
 		if dir == "." || dir == "/" {

@@ -24,7 +24,7 @@ func TestRerunOf(t *testing.T) {
 	)
 	for _, c := range []struct {
 		file, text, gate string
-		has              string // names of files
+		has              string // names of files; after bare:, without a script
 		want             string // empty: no command is known
 	}{
 		{"a_test.go", goTest, "go test ./...", "go.mod", "go test -count=1 -run '^(TestA|TestB)$' ."},
@@ -35,6 +35,8 @@ func TestRerunOf(t *testing.T) {
 		{"a_test.go", method, "go test ./...", "go.mod", "go test -count=1 -run . ."},
 		{"a_test.go", goTest, "go test ./...", "", ""},
 		{"sum.test.js", `test("a", () => { throw 1 });`, "npm test", "package.json", "npm test -- sum.test.js"},
+		{"packages/core/sum.test.js", `test("a", () => { throw 1 });`, "npm test", "package.json bare:packages/core/package.json", "npm test -- packages/core/sum.test.js"},
+		{"packages/core/sum.test.js", `test("a", () => { throw 1 });`, "npx vitest run", "bare:packages/core/package.json", ""},
 		{"web/x;y.test.ts", `it("a", () => { throw 1 });`, "make", "package.json web/package.json", "cd web && npm test -- 'x;y.test.ts'"},
 		{"sum.test.js", `test("a", () => { throw 1 });`, "node --test", "", "node --test sum.test.js"},
 		{"tests/test_a.py", python, "pytest", "", "python3 -m pytest -q tests/test_a.py"},
@@ -58,8 +60,13 @@ func TestRerunOf(t *testing.T) {
 		{"src/test/java/x/SumTest.java", java, "make", "build.xml", ""},
 		{"spec/a_spec.rb", "it 'a' do\n  fail\nend\n", "rspec", "Gemfile", ""},
 	} {
-		has := func(file string) bool { return strings.Contains(" "+c.has+" ", " "+file+" ") }
-		got, ok := suite.RerunOf(c.file, []byte(c.text), []string{c.gate}, has)
+		read := func(file string) ([]byte, bool) {
+			if strings.Contains(" "+c.has+" ", " bare:"+file+" ") {
+				return []byte(`{"keywords": ["test"]}`), true
+			}
+			return []byte(`{"scripts": {"test": "node --test"}}`), strings.Contains(" "+c.has+" ", " "+file+" ")
+		}
+		got, ok := suite.RerunOf(c.file, []byte(c.text), []string{c.gate}, read)
 		if got.Line != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q, want %q", c.file, got.Line, c.want)
 		}
@@ -164,7 +171,7 @@ dependencies { testImplementation files('/usr/share/java/junit4.jar', '/usr/shar
 				}
 				t.Skipf("the tools of %s are not here", name)
 			}
-			run, ok := suite.RerunOf(c.test, []byte(c.files[c.test]), []string{c.gate}, func(file string) bool { return c.files[file] != "" })
+			run, ok := suite.RerunOf(c.test, []byte(c.files[c.test]), []string{c.gate}, func(file string) ([]byte, bool) { return []byte(c.files[file]), c.files[file] != "" })
 			if !ok {
 				t.Fatal("no command is known")
 			}

@@ -19,9 +19,13 @@ var errFound = errors.New("found")
 // Provable reports that the project has tests of which each file can be run by itself, where these shell lines are its gate.
 func Provable(top string, gate []string) bool {
 	files := os.DirFS(top)
-	has := func(name string) bool {
+	read := func(name string) ([]byte, bool) {
 		info, err := fs.Stat(files, name)
-		return err == nil && info.Mode().IsRegular()
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+			return nil, false
+		}
+		text, err := fs.ReadFile(files, name)
+		return text, err == nil
 	}
 	looks := 0
 	err := fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
@@ -39,7 +43,7 @@ func Provable(top string, gate []string) bool {
 		case !e.Type().IsRegular():
 			return nil
 		}
-		if provable(files, name, gate, has) {
+		if provable(name, gate, read) {
 			return errFound
 		}
 		return nil
@@ -47,18 +51,14 @@ func Provable(top string, gate []string) bool {
 	return errors.Is(err, errFound)
 }
 
-func provable(files fs.FS, name string, gate []string, has func(string) bool) bool {
+func provable(name string, gate []string, read func(string) ([]byte, bool)) bool {
 	if role, _ := suite.RoleOf(name, nil); role != ecosystem.Test {
 		return false
 	}
-	info, err := fs.Stat(files, name)
-	if err != nil || info.Size() > 1<<20 {
+	text, ok := read(name)
+	if !ok || !suite.HoldsTests(name, text) {
 		return false
 	}
-	text, err := fs.ReadFile(files, name)
-	if err != nil || !suite.HoldsTests(name, text) {
-		return false
-	}
-	_, ok := suite.RerunOf(name, text, gate, has)
+	_, ok = suite.RerunOf(name, text, gate, read)
 	return ok
 }

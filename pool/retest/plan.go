@@ -24,9 +24,9 @@ func textLimit() diff.Limit { return diff.Limit{Each: 1 << 20, All: 64 << 20} }
 // change is what a plan is made from.
 type change struct {
 	files []diff.File
-	texts map[string][]byte // of the test files of the tip, by object
-	has   func(string) bool // whether the tip has a file
-	large bool              // texts are not complete
+	texts map[string][]byte // of the test files of the tip and of suite.RootsAbove, by object
+	tip   map[string]diff.Entry
+	large bool // texts are not complete
 	// helpers are helpers of tests that their names do not show. They go with the tests.
 	helpers map[string]bool
 }
@@ -36,22 +36,29 @@ func read(ctx context.Context, g git.Runner, base, tip string) (c change, err er
 	if c.files, err = diff.Files(ctx, g, base, tip); err != nil {
 		return c, err
 	}
+	if c.tip, err = diff.List(ctx, g, tip); err != nil {
+		return c, err
+	}
 	var entries []diff.Entry
 	for _, f := range c.files {
 		if isTest(f.Path) {
 			entries = append(entries, f.New)
+			for _, root := range suite.RootsAbove(f.Path) {
+				entries = append(entries, c.tip[root])
+			}
 		}
 	}
 	c.texts, err = diff.Texts(ctx, g, entries, textLimit())
 	if errors.Is(err, diff.ErrTooMuch) {
 		c.large, err = true, nil
 	}
-	if err != nil {
-		return c, err
-	}
-	all, err := diff.List(ctx, g, tip)
-	c.has = func(file string) bool { _, there := all[file]; return there }
 	return c, err
+}
+
+// file is the text of a file of the tip, as far as it was read, and whether the tip has the file.
+func (c change) file(name string) ([]byte, bool) {
+	e, there := c.tip[name]
+	return c.texts[e.ID], there
 }
 
 func isTest(file string) bool {
@@ -113,7 +120,7 @@ func (c change) plan(gate []string, own string) (p plan) {
 		case own != "":
 			tests = append(tests, f.Path)
 		case suite.HoldsTests(f.Path, text):
-			if run, ok := suite.RerunOf(f.Path, text, gate, c.has); ok {
+			if run, ok := suite.RerunOf(f.Path, text, gate, c.file); ok {
 				p.runs = append(p.runs, command{run, []string{f.Path}})
 			} else {
 				unknown = append(unknown, f.Path)

@@ -80,7 +80,7 @@ func TestPlan(t *testing.T) {
 			for _, f := range c.files {
 				texts[f.New.ID] = []byte(f.New.ID)
 			}
-			p := change{files: c.files, texts: texts, has: func(file string) bool { return file == "go.mod" },
+			p := change{files: c.files, texts: texts, tip: map[string]diff.Entry{"go.mod": {}},
 				helpers: helpers(&journal.Watch{Files: []journal.Watched{{Path: "help.go", Helper: true}, {Path: "a.go"}}})}.plan([]string{"go test ./..."}, c.own)
 			var runs, edits []string
 			for _, r := range p.runs {
