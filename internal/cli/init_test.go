@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -176,6 +177,38 @@ func TestInitWizard(t *testing.T) {
 	} {
 		if got := m.run(t, nil, "config", key); got.stdout != want+"\n" {
 			t.Errorf("%s: got %+v, want %q", key, got, want)
+		}
+	}
+}
+
+// The agent that is proposed is one that is installed, best with a login.
+func TestInitProposesAnAgentThatCanWork(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		programs, key string
+		want          string
+	}{
+		"the only one":        {"codex", "", "codex"},
+		"the only with a key": {"claude codex", "OPENAI_API_KEY=x", "codex"},
+		"the first":           {"claude codex", "", "claude-code"},
+		"none":                {"", "OPENAI_API_KEY=x", "claude-code"},
+	} {
+		m := newMachine(t)
+		bin := m.program(t, "other", "")
+		for _, program := range strings.Fields(c.programs) {
+			m.program(t, program, "echo 1.0\n")
+		}
+		git, err := exec.LookPath("git")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.program(t, "git", "exec "+git+" \"$@\"\n")
+		got := m.run(t, func(h *compose.Host) {
+			h.Env = append(h.Env, "PATH="+bin, c.key)
+			h.Interactive, h.Stdin = true, strings.NewReader("\n\nnone\nyes\ntrue\n")
+		}, "init")
+		if agent := m.run(t, nil, "config", "agent"); got.status != 0 || agent.stdout != c.want+"\n" || !strings.Contains(got.stderr, "name ["+c.want+"]") {
+			t.Errorf("%s: %q, want %q: %+v", name, agent.stdout, c.want, got)
 		}
 	}
 }

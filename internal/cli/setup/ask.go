@@ -20,7 +20,10 @@ type asker struct {
 }
 
 // option is one possible answer.
-type option struct{ name, note string }
+type option struct {
+	name, note string
+	proposed   bool // in the place of the first
+}
 
 // newAsker starts reading lines. The reader ends with the input, or when ctx does and a line comes: a read from a
 // terminal cannot be called off, so after Ctrl-C it ends with the process.
@@ -59,9 +62,11 @@ func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 // choose asks for one of several, by number or name. Nothing typed is the first.
 func (a *asker) choose(ctx context.Context, question string, options []option) (string, error) {
 	a.ui.Prompt(a.ui.PaintErr(screen.Bold, question) + "\n")
-	names := make([]string, len(options))
+	names, proposed := make([]string, len(options)), options[0].name
 	for i, o := range options {
-		names[i] = o.name
+		if names[i] = o.name; o.proposed {
+			proposed = o.name
+		}
 		text := "  " + strconv.Itoa(i+1) + "  " + o.name
 		if o.note != "" {
 			text += a.ui.PaintErr(screen.Dim, "  "+o.note)
@@ -69,12 +74,12 @@ func (a *asker) choose(ctx context.Context, question string, options []option) (
 		a.ui.Prompt(text + "\n")
 	}
 	for {
-		answer, err := a.line(ctx, "  number or name ["+options[0].name+"]: ")
+		answer, err := a.line(ctx, "  number or name ["+proposed+"]: ")
 		if err != nil {
 			return "", err
 		}
 		if answer == "" {
-			return options[0].name, nil
+			return proposed, nil
 		}
 		for i, name := range names {
 			if answer == name || answer == strconv.Itoa(i+1) {

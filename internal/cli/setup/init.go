@@ -252,7 +252,7 @@ func missing(a *compose.App, c scaffold.Choices, yes bool) error {
 func agentOptions(a *compose.App) []option {
 	var out []option
 	for _, name := range a.Choices()["agent"] {
-		out = append(out, option{name: name})
+		out = append(out, option{name: name, proposed: name == proposedAgent(a)})
 	}
 	return out
 }

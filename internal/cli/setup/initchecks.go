@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,19 +17,24 @@ import (
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
-// assume chooses what --yes leaves open: the first agent that is installed, and the default sandbox.
+// assume chooses what --yes leaves open: the agent, and the default sandbox.
 func assume(a *compose.App, c *scaffold.Choices) {
-	if c.Agent == "" {
-		for _, agent := range a.Agents().All() {
-			if program := agent.Describe().Program; program != "" && a.LookPath(program) != "" {
-				c.Agent = agent.Name()
-				break
-			}
+	c.Agent, c.Sandbox = cmp.Or(c.Agent, proposedAgent(a)), cmp.Or(c.Sandbox, "auto")
+}
+
+// proposedAgent is the first that is installed and has a login, or else the first that is installed; empty where none is.
+func proposedAgent(a *compose.App) string {
+	var installed string
+	for _, agent := range a.Agents().All() {
+		if program := agent.Describe().Program; program == "" || a.LookPath(program) == "" {
+			continue
 		}
+		if _, trouble := a.AgentLogin(agent); trouble == "" {
+			return agent.Name()
+		}
+		installed = cmp.Or(installed, agent.Name())
 	}
-	if c.Sandbox == "" {
-		c.Sandbox = "auto"
-	}
+	return installed
 }
 
 // propose fills in what the project's checks need, as far as the flags leave it open.
