@@ -46,7 +46,7 @@ func (e *issueError) Unwrap() error { return e.error }
 // freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue does not qualify any more.
 func (a *attempt) freeze(soft, ctx context.Context) (*journal.Skip, error) {
 	w := a.w
-	over, unsettled := a.settleEarlier(soft, ctx)
+	over, unsettled := a.settleEarlier(a.soft, ctx)
 	runs, err := w.count(ctx, &a.rec, a.claim.Record())
 	if over || unsettled != nil || err != nil {
 		return &journal.Skip{Code: journal.SkipRecovered}, errors.Join(unsettled, err)
@@ -57,7 +57,7 @@ func (a *attempt) freeze(soft, ctx context.Context) (*journal.Skip, error) {
 	if d := a.claim.Record(); d.Pending != nil {
 		return &journal.Skip{Code: journal.SkipUnreported, Run: d.Run}, nil
 	}
-	issue, err := w.c.Run.Tracker.Get(ctx, a.rec.Key)
+	issue, err := w.c.Run.Tracker.Get(soft, a.rec.Key)
 	if errors.Is(err, tracker.ErrNotFound) {
 		return &journal.Skip{Code: journal.SkipGone}, nil
 	}
@@ -83,17 +83,17 @@ func (a *attempt) freeze(soft, ctx context.Context) (*journal.Skip, error) {
 		}
 		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, a.base.Name)+asked)
 	}
-	if skip, err := w.planner.WhyNot(ctx, issue, past, a.keys); skip != nil || err != nil {
+	if skip, err := w.planner.WhyNot(soft, issue, past, a.keys); skip != nil || err != nil {
 		return skip, err
 	}
-	skip, err := w.planner.Unapproved(ctx, issue, past)
+	skip, err := w.planner.Unapproved(soft, issue, past)
 	if skip != nil && skip.Code == journal.SkipEdited {
 		err = a.unlabel(ctx)
 	}
 	if skip != nil || err != nil {
 		return skip, err
 	}
-	if err := a.anew(ctx, before); err != nil {
+	if err := a.anew(soft, before); err != nil {
 		return nil, err
 	}
 	told := feedback.Earlier(begun)
@@ -175,7 +175,7 @@ func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.Hi
 }
 
 // refused ends an attempt that was not admitted or got no claim. all: it would be so with every issue.
-func (a *attempt) refused(ctx context.Context, err error, all bool) Result {
+func (a *attempt) refused(soft, ctx context.Context, err error, all bool) Result {
 	if capped := admission.Skip(err); capped != nil {
 		return a.skipped(*capped)
 	}
@@ -186,7 +186,7 @@ func (a *attempt) refused(ctx context.Context, err error, all bool) Result {
 	switch {
 	case ok && forgotten == nil:
 		return a.skipped(journal.Skip{Code: journal.SkipClaimed, Run: taken.Holder.Run, Host: taken.Holder.Host})
-	case ctx.Err() != nil && forgotten == nil:
+	case soft.Err() != nil && forgotten == nil:
 		return a.skipped(journal.Skip{Code: journal.SkipStopped})
 	}
 	r := a.broken(errors.Join(err, forgotten))
@@ -199,7 +199,7 @@ func (a *attempt) refused(ctx context.Context, err error, all bool) Result {
 // givenUp ends an attempt that has a claim but starts no run.
 func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Result {
 	defer a.end()
-	after, cancel := workspace.Outlasting(ctx)
+	after, cancel := workspace.Leaving(a.soft, ctx)
 	defer cancel()
 	err = errors.Join(err, a.claim.Release(after), a.w.c.Run.Store.Forget(after, a.rec.ID))
 	if err != nil {

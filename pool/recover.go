@@ -54,21 +54,25 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		if soft.Err() != nil {
 			return r, nil //nolint:nilerr // the rest is left to the next call
 		}
-		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(ctx, rec)) {
+		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(soft, rec)) {
 			continue
 		}
 		err := w.recoverRun(soft, ctx, rec, &r)
 		if publish.Unreachable(err) {
 			r.Unavailable = err
 		}
-		if ctx.Err() == nil { // otherwise every call fails
+		if soft.Err() == nil { // otherwise every call may fail
 			note(rec.Key, err)
 		}
 	}
 	if key != "" || soft.Err() != nil {
 		return r, nil //nolint:nilerr // as above
 	}
-	return r, w.taker.RemoveStrays(ctx, open, note)
+	err = w.taker.RemoveStrays(soft, ctx, open, note)
+	if soft.Err() != nil {
+		return r, nil //nolint:nilerr // as above
+	}
+	return r, err
 }
 
 // abandoned reports that the claim of another host's run is free. The journal is on this machine, so its host name has changed.
@@ -80,7 +84,7 @@ func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
 
 // recoverRun claims the issue of a dead run and settles the run.
 func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record, r *Recovered) error {
-	claim, err := w.taker.Take(ctx, rec)
+	claim, err := w.taker.Take(soft, rec)
 	taken, isTaken := errors.AsType[*worktree.TakenError](err)
 	switch {
 	case isTaken:
@@ -90,6 +94,8 @@ func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record, r *Re
 		if known, err := w.taker.Find(ctx, taken.Holder.Run); known != nil || err != nil {
 			return err // another process with this journal holds the claim, and settles the run itself
 		}
+	case err != nil && soft.Err() != nil:
+		return nil // it is left to the next call
 	case errors.Is(err, worktree.ErrRemote):
 		w.emit(journal.Event{Kind: journal.EventWarning, Run: rec.ID, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
 		r.Unavailable = err
@@ -97,7 +103,7 @@ func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record, r *Re
 	case err != nil:
 		return err
 	}
-	after, cancel := workspace.Outlasting(ctx)
+	after, cancel := workspace.Leaving(soft, ctx)
 	defer cancel()
 	now, err := w.taker.Find(ctx, rec.ID)
 	if err != nil {
@@ -145,7 +151,7 @@ func (a *attempt) settleEarlier(soft, ctx context.Context) (over bool, err error
 // claim another process has the issue, and nothing is reported. shared means that another run uses the claim afterwards. over
 // reports that the issue needs no new run now.
 func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *worktree.Claim, shared bool, r *Recovered) (over bool, err error) {
-	after, cancel := workspace.Outlasting(ctx)
+	after, cancel := workspace.Leaving(soft, ctx)
 	defer cancel()
 	giveUp := func(err error) (bool, error) {
 		if !shared {
@@ -174,8 +180,8 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		rec.Earlier = tally.Onto(rec, claim.Record())
 	}
 	rec.Elsewhere = claim == nil && rec.Stage.Before(journal.StageRelease)
-	issue, err := w.c.Run.Tracker.Get(ctx, rec.Key)
-	if publish.Unreachable(err) { // try again later
+	issue, err := w.c.Run.Tracker.Get(soft, rec.Key)
+	if publish.Unreachable(err) || err != nil && soft.Err() != nil { // try again later
 		rec.PID = 0
 		return false, errors.Join(err, w.leave(after, claim, rec), w.c.Run.Store.Save(after, rec))
 	}

@@ -300,7 +300,7 @@ func (s *sweep) problems(list []tracker.Problem) {
 // plan makes a plan. The first one of a sweep pins the base, and closes what people have merged before.
 func (s *sweep) plan(ctx context.Context, q backlog.Query, first bool) (plan backlog.Plan, err error) {
 	if first {
-		s.base, err = s.pool.newBase(s.hard)
+		s.base, err = s.pool.newBase(ctx)
 	}
 	q.Base = s.base
 	if err == nil {
@@ -310,7 +310,7 @@ func (s *sweep) plan(ctx context.Context, q backlog.Query, first bool) (plan bac
 		plan, err = s.pool.planner.Plan(ctx, q)
 	}
 	if err == nil && first && len(plan.Work)+len(plan.FollowUp) > 0 {
-		err = s.pool.runner.CheckIdentity(s.hard, true)
+		err = s.pool.runner.CheckIdentity(ctx, true)
 	}
 	return plan, err
 }

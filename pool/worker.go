@@ -216,14 +216,17 @@ func (w *Worker) prepare(soft, hard context.Context, t *task) (left Result, err 
 		if left, err = w.leftMerge(soft, hard, t.issue); left.Skip != nil || err != nil {
 			return left, err
 		}
-		t.base, t.tip, err = publish.MergeBase(hard, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+t.issue.Key)
+		t.base, t.tip, err = publish.MergeBase(soft, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+t.issue.Key)
 	} else {
-		t.base, err = w.newBase(hard)
+		t.base, err = w.newBase(soft)
 	}
-	if err != nil {
-		return left, err
+	if err == nil {
+		err = w.runner.CheckIdentity(soft, true)
 	}
-	return left, w.runner.CheckIdentity(hard, true)
+	if err != nil && soft.Err() != nil && hard.Err() == nil {
+		return Result{Issue: t.issue, Skip: &journal.Skip{Code: journal.SkipStopped}}, nil
+	}
+	return left, err
 }
 
 // named reads the issue with a key from the caller. After Kill it fails with ErrEnded.
@@ -289,7 +292,7 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 		a.rec.Agent, a.rec.Model = "", ""
 	}
 	a.soft, a.urgent, a.end = w.note(soft, a.rec)
-	not, begun := a.begin(hard)
+	not, begun := a.begin(soft, hard)
 	if !begun {
 		a.end()
 		return nil, not
@@ -297,16 +300,17 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 	return a, Result{}
 }
 
-// begin claims the issue and freezes it. Where it has not begun, the result says why not.
-func (a *attempt) begin(hard context.Context) (not Result, begun bool) {
+// begin claims the issue and freezes it. Where it has not begun, the result says why not. After the end of soft, the caller's, it
+// waits for no answer of a remote or tracker.
+func (a *attempt) begin(soft, hard context.Context) (not Result, begun bool) {
 	err := a.w.runner.Admission().Admit(hard, &a.rec)
 	if err != nil {
-		return a.refused(hard, err, true), false
+		return a.refused(soft, hard, err, true), false
 	}
-	if a.claim, err = a.w.taker.Take(hard, a.rec); err != nil {
-		return a.refused(hard, err, false), false
+	if a.claim, err = a.w.taker.Take(soft, a.rec); err != nil {
+		return a.refused(soft, hard, err, false), false
 	}
-	skip, err := a.freeze(a.soft, hard)
+	skip, err := a.freeze(soft, hard)
 	if err != nil && a.soft.Err() != nil {
 		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// RemoveStrays removes worktrees and claims of runs that the journal does not know: their records were lost.
-func (t *Taker) RemoveStrays(ctx context.Context, open []journal.Record, note func(key string, err error)) error {
+// RemoveStrays removes worktrees and claims of runs that the journal does not know: their records were lost. It waits for no remote
+// after the end of soft.
+func (t *Taker) RemoveStrays(soft, ctx context.Context, open []journal.Record, note func(key string, err error)) error {
 	trees, broken := t.Run.Repo.Trees(ctx) // before the claims: a run claims first, then makes its worktree
-	claims, err := t.Claims(ctx)
+	claims, err := t.Claims(soft)
 	if errors.Is(err, worktree.ErrRemote) {
 		return nil // the next listing reports it
 	}
@@ -47,7 +48,7 @@ func (t *Taker) RemoveStrays(ctx context.Context, open []journal.Record, note fu
 	}
 	released := 0
 	for key, c := range claims {
-		if released == releasedAtOnce {
+		if released == releasedAtOnce || soft.Err() != nil {
 			break
 		}
 		id, forget := "", false
@@ -68,9 +69,9 @@ func (t *Taker) RemoveStrays(ctx context.Context, open []journal.Record, note fu
 			continue
 		}
 		released++
-		note(key, t.releaseStray(ctx, key, id, forget))
+		note(key, t.releaseStray(soft, key, id, forget))
 	}
-	return nil
+	return nil //nolint:nilerr // the rest is left to the next call
 }
 
 // tidy removes what killed processes and a lost state folder have left.

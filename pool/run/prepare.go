@@ -58,11 +58,13 @@ type openError struct{ error }
 func (e *openError) Unwrap() error { return e.error }
 
 func (x *execution) open(ctx context.Context) error {
+	waiting, enough := workspace.Within(ctx, x.stop.Done, 0) // for a remote: nothing has begun
+	defer enough()
 	var err error
 	x.base = x.task.Base
 	switch {
 	case x.base.Commit == "":
-		x.base, err = x.r.Base(ctx)
+		x.base, err = x.r.Base(waiting)
 	case x.run.Settings.Publish == journal.PublishMerge && x.run.Kind == journal.KindIssue:
 		x.base, err = x.c.Repo.Base(ctx, x.base.Ref) // includes what was merged since the sweep began
 	}
@@ -73,7 +75,7 @@ func (x *execution) open(ctx context.Context) error {
 	if !x.run.Settings.Attended { // else nothing runs here
 		defer x.r.spaces.Begin(x.run.ID)()
 	}
-	if err := x.makeTree(ctx); err != nil {
+	if err := x.makeTree(ctx, waiting); err != nil {
 		return err
 	}
 	x.space.WatchDisk(ctx, func(err *disk.UsageError) {
@@ -158,7 +160,7 @@ func (x *execution) dropHostFiles(ctx context.Context) {
 }
 
 // makeTree makes the worktree, or reuses the one of an earlier run on the branch.
-func (x *execution) makeTree(ctx context.Context) error {
+func (x *execution) makeTree(ctx, waiting context.Context) error {
 	if x.task.Head {
 		x.space = x.newSpace(nil)
 		x.space.Start = x.base.Commit
@@ -181,7 +183,7 @@ func (x *execution) makeTree(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		tree, err = x.c.Repo.Add(ctx, worktree.Spec{
+		tree, err = x.c.Repo.Add(waiting, worktree.Spec{
 			Run: x.run.ID, Key: x.run.Key, Branch: x.run.Branch, Base: x.base, Fresh: x.run.Scratch || x.run.Fresh, Without: x.run.Without,
 			Private: x.r.spaces.Private(), Layers: x.r.spaces.Layers(), Identity: who,
 		})

@@ -199,7 +199,9 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 		}
 		s = moved
 	}
-	if s, err = x.rewriteCommits(ctx, s); err != nil {
+	there, cancel := x.ending.Remote(ctx)
+	defer cancel()
+	if s, err = x.rewriteCommits(there, s); err != nil {
 		return s, err
 	}
 	who := x.space.Tree.Spec().Identity
@@ -209,7 +211,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: text})
 	}
 	x.addSecrets()
-	if s.Facts.Policy, err = x.r.policy.Check(ctx, x.space.Tree, x.base.Commit, s.Tip); err != nil || len(s.Facts.Policy) > 0 {
+	if s.Facts.Policy, err = x.r.policy.Check(there, x.space.Tree, x.base.Commit, s.Tip); err != nil || len(s.Facts.Policy) > 0 {
 		return s, err
 	}
 	if outcome(s) != journal.Succeeded {

@@ -98,6 +98,11 @@ func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return Within(context.WithoutCancel(ctx), ctx.Done(), moment)
 }
 
+// Leaving is Outlasting for a call that nobody waits for any more, either, a moment after the end of soft.
+func Leaving(soft, ctx context.Context) (context.Context, context.CancelFunc) {
+	return Ending{Soon: soft.Done(), Now: ctx.Done()}.Leaving(ctx)
+}
+
 // total is for everything that is left when everything is to end at once, together.
 const total = 30 * time.Second
 

@@ -1,0 +1,138 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// A sweep that waits for a remote which hangs ends when it is stopped, whatever it waits for, as long as no agent has begun. The next
+// sweep works the issue.
+func TestStopBeforeAnAgentWhileTheRemoteHangs(t *testing.T) {
+	t.Parallel()
+	for setting, program := range map[string]string{"uploadpack": "upload-pack", "receivepack": "receive-pack"} {
+		for n := range 8 { // there are fewer to each before the agent
+			t.Run(fmt.Sprint(program, " ", n+1), func(t *testing.T) {
+				t.Parallel()
+				if !stopBeforeAgent(t, setting, program, n+1) && n == 0 {
+					t.Error("no connection has hung")
+				}
+			})
+		}
+	}
+}
+
+// stopBeforeAgent stops a sweep whose n-th connection to the remote hangs. It reports whether there was one before the agent.
+func stopBeforeAgent(t *testing.T, setting, program string, n int) (hung bool) {
+	t.Helper()
+	f := newFixture(t, commits)
+	f.withRemote()
+	f.Config.Run.Publish = journal.PublishRequest
+	f.Config.Run.Tracker = &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}
+	if setting == "uploadpack" { // a claim that cannot be given back stays with this process until it expires
+		f.issue("left")
+		f.one()
+		f.pretend("left", journal.StageRelease, nil)
+	}
+	f.issue("a")
+	pipe := newPipe(t)
+	early := f.hangs(setting, program, n, pipe)
+	if err := os.WriteFile(early, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.onStage(journal.StageWork, func(journal.Record) { _ = os.Remove(early) })
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	pipe.then(func() { hung = true; stop(nil) })
+	p, swept := f.pool(), make(chan pool.Summary, 1)
+	go func() {
+		s, err := p.Sweep(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		swept <- s
+	}()
+	var s pool.Summary
+	select {
+	case s = <-swept:
+	case <-time.After(time.Minute):
+		t.Errorf("connection %d to %s: the sweep goes on after it was stopped", n, program)
+		p.Kill()
+		s = <-swept
+	}
+	if s.Interrupted != hung || len(s.Broken) > 0 || hung && f.ended("a") == journal.Succeeded {
+		t.Errorf("connection %d to %s: %+v", n, program, s)
+	}
+	_ = os.Remove(early)
+	again := f.sweep(t.Context())
+	if len(again.Broken) > 0 || f.ended("a") != journal.Succeeded || setting == "uploadpack" && f.ended("left") != journal.Succeeded {
+		t.Errorf("connection %d to %s: then %+v", n, program, again)
+	}
+	f.clean()
+	return hung
+}
+
+// ended is the outcome of the issue's last run.
+func (f *fixture) ended(key string) journal.Outcome {
+	f.t.Helper()
+	if runs := f.runs(key); len(runs) > 0 {
+		return runs[len(runs)-1].Verdict.Outcome
+	}
+	return ""
+}
+
+// hangs makes the n-th connection to a program of the remote hang, and the later ones, while there is the file.
+func (f *fixture) hangs(setting, program string, n int, pipe pipe) (file string) {
+	f.t.Helper()
+	dir := f.t.TempDir()
+	file = filepath.Join(dir, "hangs")
+	script := filepath.Join(dir, program)
+	text := fmt.Sprintf("#!/bin/sh\nif test -e '%s'; then echo >>'%[1]s'\nif test $(wc -l <'%[1]s') -ge %d; then echo >'%s'; exec sleep 1000; fi; fi\nexec git-%s \"$@\"\n",
+		file, n, pipe.path, program)
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	f.git(f.repo, "config", "remote.origin."+setting, script)
+	return file
+}
+
+// A stop ends the wait for the remote before the commits are checked, too: they are kept, and the next sweep checks them.
+func TestStopWhileTheBaseIsFetchedForTheChecks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, strings.Replace(commits, "git commit", "git commit -m 'Fixes #1'", 1))
+	f.withRemote()
+	f.Config.Run.Publish = journal.PublishRequest
+	f.Config.Run.Tracker = &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}
+	f.issue("a")
+	pipe := newPipe(t)
+	file := f.hangs("uploadpack", "upload-pack", 1, pipe)
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	pipe.then(func() { stop(nil) })
+	p := f.pool()
+	late := time.AfterFunc(time.Minute, func() { t.Error("the sweep goes on after it was stopped"); p.Kill() })
+	s, err := p.Sweep(ctx)
+	late.Stop()
+	if r := f.only(s); err != nil || !s.Interrupted || r.Stage != journal.StageVerify || !r.Ended.IsZero() || r.Commits == 0 {
+		t.Errorf("stage %s, ended %v, %d commits, interrupted %v: %v", r.Stage, r.Ended, r.Commits, s.Interrupted, err)
+	}
+	_ = os.Remove(file)
+	f.onStage(journal.StageVerify, nil)
+	f.sweep(t.Context())
+	if len(f.runs("a")) != 1 || f.ended("a") != journal.Succeeded {
+		t.Errorf("%+v", f.runs("a"))
+	}
+	f.clean()
+}
