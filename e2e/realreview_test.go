@@ -83,11 +83,12 @@ func TestRealReviewers(t *testing.T) {
 					t.Errorf("the reviewer is told what the first agent said:\n%s", body)
 				}
 			}
-			if most := int64(reviews * tokensOfAnswer); reviews < 4 || v.Usage.Tokens() < 4*tokensOfAnswer || v.Usage.Tokens() > most || v.Unseen.Tokens() != 0 {
-				t.Errorf("%d requests of the reviewer; the review used %+v, unseen %+v", reviews, v.Usage, v.Unseen)
+			spent := run.Facts.ReviewSpend
+			if most := int64(reviews * tokensOfAnswer); reviews < 4 || spent.Usage.Tokens() < 4*tokensOfAnswer || spent.Usage.Tokens() > most || spent.Unseen.Tokens() != 0 {
+				t.Errorf("%d requests of the reviewer; the review used %+v, unseen %+v", reviews, spent.Usage, spent.Unseen)
 			}
-			if run.Facts.Usage.Tokens() <= v.Usage.Tokens() {
-				t.Errorf("the run used %+v, its reviews %+v", run.Facts.Usage, v.Usage)
+			if run.Facts.Usage.Tokens() <= spent.Usage.Tokens() {
+				t.Errorf("the run used %+v, its reviews %+v", run.Facts.Usage, spent.Usage)
 			}
 			s.clean(t, r)
 		})

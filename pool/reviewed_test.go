@@ -341,12 +341,60 @@ func TestReviewCosts(t *testing.T) {
 			f.Config.Run.Agent, f.Config.Run.Review.Agent = telling{used: agents.Usage{Input: 100}}, telling{used: agents.Usage{Input: 7}}
 			f.Config.Run.Budget.Tokens = test.budget
 			r := f.one()
-			if r.Verdict.Outcome != test.outcome || r.Verdict.Reason.Code != test.code || r.Facts.Usage.Input != test.total || r.Facts.Review.Usage.Input != test.review {
+			if r.Verdict.Outcome != test.outcome || r.Verdict.Reason.Code != test.code || r.Facts.Usage.Input != test.total || r.Facts.ReviewSpend.Usage.Input != test.review {
 				t.Errorf("%+v, usage %+v, %+v", r.Verdict, r.Facts.Usage, r.Facts.Review)
 			}
 			if text := f.text("a"); strings.Contains(text, fmt.Sprintf("Of this for the review: cost unknown; %d tokens in", test.review)) != (test.review > 0) {
 				t.Errorf("report:\n%s", text)
 			}
 		})
+	}
+}
+
+// What a review has used that was cut short is the run's, too.
+func TestCostOfAReviewThatIsCutShort(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, listens)
+	began := newPipe(t)
+	f.reviewed(`if [ $n = 1 ]; then echo x >"`+began.path+`"; exec sleep 1000; fi; `+yes, 2)
+	f.Config.Run.Agent, f.Config.Run.Review.Agent = telling{used: agents.Usage{Input: 100}}, telling{used: agents.Usage{Input: 7}}
+	f.Config.Run.StopGrace = time.Second
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	began.then(func() { stop(nil) })
+	r := f.only(f.sweep(ctx))
+	if r.Verdict.Outcome != journal.Interrupted || r.Facts.Usage.Input != 107 || r.Facts.ReviewSpend.Usage.Input != 7 {
+		t.Errorf("%+v, usage %+v", r.Verdict, r.Facts.Usage)
+	}
+}
+
+// So it is when the run is left to the next sweep.
+func TestCostOfAReviewThatIsPutOff(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, listens)
+	began := newPipe(t)
+	f.reviewed(`if [ $n = 2 ]; then echo x >"`+began.path+`"; exec sleep 1000; fi; `+yes, 2)
+	f.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n")
+	f.commit("a file to add to")
+	f.Config.Run.Publish = journal.PublishMerge
+	f.Config.Run.Agent, f.Config.Run.Review.Agent = telling{used: agents.Usage{Input: 100}}, telling{used: agents.Usage{Input: 7}}
+	f.Config.Run.StopGrace = time.Second
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		f.write("a.txt", "0\n2\n3\n4\n5\n6\n7\n8\n9\n10\n")
+		f.commit("the base moves")
+	})
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	began.then(func() { stop(nil) })
+	f.sweep(ctx)
+	r := f.runs("a")[0]
+	if r.Stage != journal.StageVerify || r.Facts.Usage.Input != 114 || r.Facts.ReviewSpend.Usage.Input != 14 {
+		t.Errorf("%+v, usage %+v", r.Verdict, r.Facts.Usage)
+	}
+	f.onStage("", nil)
+	f.sweep(t.Context())
+	r = f.runs("a")[0]
+	if r.Facts.Usage.Input != 121 || r.Facts.ReviewSpend.Usage.Input != 21 {
+		t.Errorf("%+v, usage %+v", r.Verdict, r.Facts.Usage)
 	}
 }

@@ -47,20 +47,21 @@ type Facts struct {
 	Capped     bool             `json:"capped,omitempty"` // it was ended for a cap of the project, and not for the issue's budget
 	Exit       *int             `json:"exit,omitempty"`   // KindCommand: the command's exit status
 
-	Baseline *Verification `json:"baseline,omitempty"` // the gate on the base, before the run
-	Verify   *Verification `json:"verify,omitempty"`   // the gate on a clean checkout of the tip
-	Watch    *Watch        `json:"watch,omitempty"`    // what the commits did to the checks that they passed
-	Retest   *Retest       `json:"retest,omitempty"`   // the change's tests with it and without; nil: none was asked for, or not yet run
-	Review   *Review       `json:"review,omitempty"`   // nil: none was asked for, or not yet done
-	Policy   []string      `json:"policy,omitempty"`   // what the commits may not bring
-	Conflict string        `json:"conflict,omitempty"` // the commits do not fit the base any more
-	Publish  *Fault        `json:"publish,omitempty"`  // why the commits could not be published
-	Tries    int           `json:"publish_tries,omitempty"`
-	Done     bool          `json:"done,omitempty"`     // publishing is over
-	Gone     bool          `json:"gone,omitempty"`     // the issue is not there any more
-	Edited   bool          `json:"edited,omitempty"`   // the issue is not what the run works from any more
-	Outdated bool          `json:"outdated,omitempty"` // and was not when the commits were about to be published
-	At       time.Time     `json:"at,omitzero"`        // when the facts were complete
+	Baseline    *Verification `json:"baseline,omitempty"` // the gate on the base, before the run
+	Verify      *Verification `json:"verify,omitempty"`   // the gate on a clean checkout of the tip
+	Watch       *Watch        `json:"watch,omitempty"`    // what the commits did to the checks that they passed
+	Retest      *Retest       `json:"retest,omitempty"`   // the change's tests with it and without; nil: none was asked for, or not yet run
+	Review      *Review       `json:"review,omitempty"`   // nil: none was asked for, or not yet done
+	ReviewSpend ReviewSpend   `json:"review_spend,omitzero"`
+	Policy      []string      `json:"policy,omitempty"`   // what the commits may not bring
+	Conflict    string        `json:"conflict,omitempty"` // the commits do not fit the base any more
+	Publish     *Fault        `json:"publish,omitempty"`  // why the commits could not be published
+	Tries       int           `json:"publish_tries,omitempty"`
+	Done        bool          `json:"done,omitempty"`     // publishing is over
+	Gone        bool          `json:"gone,omitempty"`     // the issue is not there any more
+	Edited      bool          `json:"edited,omitempty"`   // the issue is not what the run works from any more
+	Outdated    bool          `json:"outdated,omitempty"` // and was not when the commits were about to be published
+	At          time.Time     `json:"at,omitzero"`        // when the facts were complete
 }
 
 // Unseen is the part of Usage that only agents report, although the answers of their services passed ralph. It counts for the
@@ -69,10 +70,7 @@ func (f Facts) Unseen() (u agents.Usage) {
 	for _, it := range f.Iterations {
 		u = u.Add(it.Unseen)
 	}
-	if f.Review != nil {
-		u = u.Add(f.Review.Unseen)
-	}
-	return u
+	return u.Add(f.ReviewSpend.Unseen)
 }
 
 // Free reports that agents were started and used nothing, as ralph has seen.

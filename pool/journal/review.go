@@ -9,17 +9,21 @@ import (
 // Review is a second agent's judgement of the commits. It had no part in them, and saw the issue, the change and what the
 // checks said. Its words are hostile; they are bounded and cleaned.
 type Review struct {
-	Tip      string       `json:"tip"`    // the commits that were reviewed
-	Change   string       `json:"change"` // digest of what they change: a rebase may leave it as it is
-	Agent    string       `json:"agent"`
-	Round    int          `json:"round"`    // 1 is the run's first review
-	Accepted bool         `json:"accepted"` // without a finding that matters, and Solved and Tested
-	Solved   bool         `json:"solved"`   // the issue is fully solved
-	Tested   bool         `json:"tested"`   // the tests test it
-	Findings []Finding    `json:"findings,omitempty"`
-	Failed   string       `json:"failed,omitempty"` // why there is no answer, and so no acceptance; empty: there is one
-	Usage    agents.Usage `json:"usage,omitzero"`   // of all reviews of the run; part of the run's
-	Unseen   agents.Usage `json:"unseen,omitzero"`  // the part of it that only the reviewer reports
+	Tip      string    `json:"tip"`    // the commits that were reviewed
+	Change   string    `json:"change"` // digest of what they change: a rebase may leave it as it is
+	Agent    string    `json:"agent"`
+	Round    int       `json:"round"`    // 1 is the run's first review
+	Accepted bool      `json:"accepted"` // without a finding that matters, and Solved and Tested
+	Solved   bool      `json:"solved"`   // the issue is fully solved
+	Tested   bool      `json:"tested"`   // the tests test it
+	Findings []Finding `json:"findings,omitempty"`
+	Failed   string    `json:"failed,omitempty"` // why there is no answer, and so no acceptance; empty: there is one
+}
+
+// ReviewSpend is what all reviews of a run have used, with those that were cut short. It is part of the run's usage.
+type ReviewSpend struct {
+	Usage  agents.Usage `json:"usage,omitzero"`
+	Unseen agents.Usage `json:"unseen,omitzero"` // the part of it that only the reviewer reports
 }
 
 // Finding is one thing that a reviewer found.

@@ -71,13 +71,11 @@ func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err
 		next.Tip = s.Tip // with the same change
 	} else {
 		if last != nil {
-			next.Round, next.Usage, next.Unseen = last.Round+1, last.Usage, last.Unseen
+			next.Round = last.Round + 1
 		}
-		before := next.Unseen
-		if err := j.ask(ctx, w, s.Tries, *f, c, &next); err != nil {
+		if err := j.ask(ctx, w, s.Tries, f, c, &next); err != nil {
 			return nil, err
 		}
-		f.Usage = f.Usage.Add(next.Unseen.Less(before)) // no earlier than the review that tells it apart
 	}
 	f.Review = &next
 	w.Save()
@@ -87,9 +85,10 @@ func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err
 	return errors.New(j.Spaces.Secrets.Clean(advice(&next))), nil
 }
 
-// ask fills in what the reviewer says. A sandbox that fails it is an error, unless that was tried often enough.
-func (j *Judge) ask(ctx context.Context, w Work, tries int, f journal.Facts, c change, r *journal.Review) error {
-	if r.Failed = j.obstacle(w, f); r.Failed != "" {
+// ask fills in what the reviewer says, and notes in the facts what it has used. A sandbox that fails it is an error, unless that was tried often enough.
+func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c change, r *journal.Review) error {
+	before := *f
+	if r.Failed = j.obstacle(w, before); r.Failed != "" {
 		return nil
 	}
 	r.Agent = j.Spaces.Guest.Choice().String()
@@ -104,14 +103,15 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f journal.Facts, c c
 	told, err := j.Spaces.Visit(ctx, workspace.Checkout{
 		Run: w.Run.ID, Name: "review", Key: w.Run.Key, Base: base, From: w.Base.Commit, Facts: w.Env, Refused: w.Refused, Interrupt: w.Interrupt,
 	}, func(ctx context.Context, space *workspace.Workspace) error {
-		res = loop.Run(ctx, j.loop(w, f, c, r.Round, space))
+		res = loop.Run(ctx, j.loop(w, before, c, r.Round, space))
 		space.Gateway.Name(res.Failure)
 		return nil
 	})
 	for _, n := range told {
 		w.Emit(journal.Event{Kind: journal.EventWarning, Text: "review: " + n.Text, About: n.About})
 	}
-	r.Usage, r.Unseen = r.Usage.Add(res.Usage), r.Unseen.Add(res.Unseen)
+	spend := &f.ReviewSpend
+	spend.Usage, spend.Unseen, f.Usage = spend.Usage.Add(res.Usage), spend.Unseen.Add(res.Unseen), f.Usage.Add(res.Unseen)
 	j.Spaces.Count(w.Run.ID, res.Usage, res.Unseen)
 	tell := func(text string) {
 		e := journal.Event{Kind: journal.EventReview, Text: r.Agent + ": " + text}

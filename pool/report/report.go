@@ -202,7 +202,7 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	if u := r.Facts.Usage; u != (agents.Usage{}) {
 		fmt.Fprintf(b, "\n- Spent: %s", ledger.Spend{Usage: u}.Text())
 	}
-	b.WriteString(reviewSpent(r.Facts.Review))
+	b.WriteString(reviewSpent(r.Facts.ReviewSpend))
 	if u := r.Facts.Unseen(); u != (agents.Usage{}) {
 		fmt.Fprintf(b, "\n- Only reported by the agent, and not seen in the answers of its service: %s", ledger.Spend{Usage: u}.Text())
 	}
@@ -231,8 +231,8 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 }
 
 // reviewSpent is what the reviews have used, as a line of its own.
-func reviewSpent(r *journal.Review) string {
-	if r == nil || r.Usage == (agents.Usage{}) {
+func reviewSpent(r journal.ReviewSpend) string {
+	if r.Usage == (agents.Usage{}) {
 		return ""
 	}
 	return "\n- Of this for the review: " + ledger.Spend{Usage: r.Usage}.Text()

@@ -62,7 +62,7 @@ func change(in Request) string {
 		fmt.Fprintf(&b, "; %s", ledger.Spend{Usage: f.Usage}.Text())
 	}
 	fmt.Fprintf(&b, "; run `%s`.\n\n", r.ID)
-	if text := reviewSpent(f.Review); text != "" {
+	if text := reviewSpent(f.ReviewSpend); text != "" {
 		fmt.Fprintf(&b, "%s.\n\n", strings.TrimPrefix(text, "\n- "))
 	}
 	proof(&b, in.Steps.Hints, r)

@@ -17,8 +17,8 @@ func TestHostileReview(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
 			in := hostileInput(h.text)
-			in.Record.Facts = journal.Facts{Review: &journal.Review{
-				Agent: "a", Round: 2, Tip: "0123456789abcdef", Usage: agents.Usage{Input: 5, Output: 1},
+			in.Record.Facts = journal.Facts{ReviewSpend: journal.ReviewSpend{Usage: agents.Usage{Input: 5, Output: 1}}, Review: &journal.Review{
+				Agent: "a", Round: 2, Tip: "0123456789abcdef",
 				Findings: []journal.Finding{{Severity: journal.SeverityMinor, Text: "small"}, {Severity: journal.SeverityMajor, File: h.text, Line: 3, Text: h.text}},
 			}}
 			text := report.Final(in)

@@ -123,7 +123,7 @@ func split(r journal.Record, by string) []journal.Record {
 			i = len(parts)
 			part := r
 			part.Agent, part.Model, part.Facts.Usage = it.Agent, it.Model, agents.Usage{}
-			part.Facts.Iterations, part.Facts.Review = nil, nil
+			part.Facts.Iterations, part.Facts.ReviewSpend = nil, journal.ReviewSpend{}
 			parts = append(parts, part)
 		}
 		parts[i].Facts.Usage = parts[i].Facts.Usage.Add(it.Usage)
@@ -133,7 +133,7 @@ func split(r journal.Record, by string) []journal.Record {
 		return []journal.Record{r}
 	}
 	last := &parts[len(parts)-1].Facts
-	last.Usage, last.Review = last.Usage.Add(rest), r.Facts.Review
+	last.Usage, last.ReviewSpend = last.Usage.Add(rest), r.Facts.ReviewSpend
 	return parts
 }
 

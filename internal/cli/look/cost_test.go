@@ -48,9 +48,9 @@ func TestCostUnseen(t *testing.T) {
 	t.Parallel()
 	lie, review := agents.Usage{Input: 90, CostUSD: 9}, agents.Usage{Output: 1}
 	r := journal.Record{Run: journal.Run{Kind: journal.KindIssue, Agent: "a"}, State: journal.State{Facts: journal.Facts{
-		Usage:      agents.Usage{Input: 110, Output: 1, CostUSD: 11},
-		Iterations: []loop.Iteration{{Agent: "a", Usage: agents.Usage{Input: 100, CostUSD: 10}, Unseen: lie}, {Agent: "b", Usage: agents.Usage{Input: 10, CostUSD: 1}}},
-		Review:     &journal.Review{Unseen: review},
+		Usage:       agents.Usage{Input: 110, Output: 1, CostUSD: 11},
+		Iterations:  []loop.Iteration{{Agent: "a", Usage: agents.Usage{Input: 100, CostUSD: 10}, Unseen: lie}, {Agent: "b", Usage: agents.Usage{Input: 10, CostUSD: 1}}},
+		ReviewSpend: journal.ReviewSpend{Unseen: review},
 	}}}
 	sums := addUp([]journal.Record{r}, "agent")
 	if g := sums.Groups; len(g) != 2 || g[0].Unseen != lie || g[1].Unseen != review || sums.Total.Unseen != lie.Add(review) {

@@ -142,9 +142,9 @@ func showRun(a *compose.App, s RunState, name string) {
 		for _, finding := range v.Findings {
 			line("", "%s", report.Finding(finding))
 		}
-		if v.Usage != (agents.Usage{}) {
-			line("", "%s of the usage below", ledger.Spend{Usage: v.Usage}.Text())
-		}
+	}
+	if u := f.ReviewSpend.Usage; u != (agents.Usage{}) {
+		line(map[bool]string{true: "review"}[f.Review == nil], "%s of the usage below", ledger.Spend{Usage: u}.Text())
 	}
 	if f.Usage != (agents.Usage{}) {
 		line("usage", "%s", ledger.Spend{Usage: f.Usage}.Text())

@@ -89,9 +89,10 @@ func Full() journal.Record {
 				},
 				Review: &journal.Review{
 					Tip: "aaaa", Change: "eeee", Agent: "a:m", Round: 2, Accepted: true, Solved: true, Tested: true, Failed: "x",
-					Findings: []journal.Finding{{File: "a", Line: 3, Severity: journal.SeverityMajor, Text: "t"}}, Usage: agents.Usage{Output: 1},
+					Findings: []journal.Finding{{File: "a", Line: 3, Severity: journal.SeverityMajor, Text: "t"}},
 				},
-				Policy: []string{"p"}, Conflict: "c", Publish: &journal.Fault{Kind: journal.FaultLost}, Tries: 1, Done: true, Gone: true, At: start(),
+				ReviewSpend: journal.ReviewSpend{Usage: agents.Usage{Output: 1}},
+				Policy:      []string{"p"}, Conflict: "c", Publish: &journal.Fault{Kind: journal.FaultLost}, Tries: 1, Done: true, Gone: true, At: start(),
 			},
 			Verdict: journal.Verdict{
 				Outcome: journal.GateFailed, Reason: journal.Reason{Code: journal.ReasonVerify, Detail: "d", Unfit: tracker.Unfit{Code: tracker.UnfitBlocked, Detail: "b"}}, Final: true, Counted: true, RetryAt: start(),
@@ -331,7 +332,7 @@ func spend(t *testing.T, s journal.Store) {
 
 	r.Facts.Usage.Input = 1031 // 1000 of them only by the word of agents
 	r.Facts.Iterations = []loop.Iteration{{Unseen: agents.Usage{Input: 400}}}
-	r.Facts.Review = &journal.Review{Unseen: agents.Usage{Input: 600}}
+	r.Facts.ReviewSpend.Unseen = agents.Usage{Input: 600}
 	save(t, s, r)
 	check("", next.AddDate(0, 0, 1), agents.Usage{Input: 21})
 }
