@@ -136,3 +136,33 @@ func TestStopWhileTheBaseIsFetchedForTheChecks(t *testing.T) {
 	}
 	f.clean()
 }
+
+// A remote that takes long is told once, with what is waited for.
+func TestSlowRemoteIsTold(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{1: "still reading the claims on origin", 2: "still fetching the base from origin"} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.withRemote()
+			f.issue("a")
+			ctx, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			told := 0
+			f.Config.Observe = func(e journal.Event) {
+				if e.Kind == journal.EventSweep && e.Text == want {
+					told++
+					stop(nil)
+				}
+			}
+			if err := os.WriteFile(f.hangs("uploadpack", "upload-pack", n, newPipe(t)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := f.pool()
+			p.TellAfter(time.Second)
+			if s, err := p.Sweep(ctx); err != nil || !s.Interrupted || told != 1 {
+				t.Errorf("told %d times: %+v, %v", told, s, err)
+			}
+		})
+	}
+}

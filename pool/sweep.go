@@ -64,6 +64,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	defer done()
 	s := &sweep{pool: p, keys: keys, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
 	s.wants.Store(true)
+	p.slow.Begin()
 	defer p.enlist(s)()
 	defer p.disk.Watching(hard, func(*disk.ShortError) { p.signal() })()
 	before, err := p.recover(ctx, hard, "")

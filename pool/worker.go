@@ -35,6 +35,7 @@ type Worker struct {
 	bus     *journal.Bus
 	planner *backlog.Planner
 	taker   *claims.Taker
+	slow    *claims.Slow
 	life    context.Context //nolint:containedctx // ends with Kill
 	kill    context.CancelCauseFunc
 
@@ -75,9 +76,10 @@ func NewWorker(c Config) (*Worker, error) {
 	}
 	w.c.Run, w.disk = w.runner.Config(), w.runner.Spaces().Disk
 	w.choices = w.c.Run.Agents().Choices()
-	w.taker = &claims.Taker{Source: w.c.Claims, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Require: w.c.Require, Dead: w.runner.Dead, Emit: w.emit}
+	w.slow = &claims.Slow{Source: w.c.Claims, Remote: w.c.Run.Repo.Remote(), After: 10 * time.Second, Say: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) }}
+	w.taker = &claims.Taker{Source: w.slow, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Require: w.c.Require, Dead: w.runner.Dead, Emit: w.emit}
 	w.planner = &backlog.Planner{
-		Run: w.c.Run, Claims: w.c.Claims.Claims, Full: w.runner.Admission().Full,
+		Run: w.c.Run, Claims: w.slow.Claims, Full: w.runner.Admission().Full,
 		Index:   &schedule.Index{Git: w.c.Run.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.c.Run.Repo.Remote()},
 		Warn:    func(key, text string) { w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) },
 		Require: w.c.Require, Exclude: w.c.Exclude, BranchPrefix: w.c.BranchPrefix, MaxOpen: w.c.MaxOpen, ByLabel: w.c.ByLabel, AllowOverlap: w.c.AllowOverlap,
@@ -239,6 +241,7 @@ func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
 
 // newBase is the base of new runs.
 func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
+	defer w.slow.Waiting("fetching " + cmp.Or(w.c.Run.Base, "the base") + " from")()
 	b, err := w.runner.Base(ctx)
 	return b, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
