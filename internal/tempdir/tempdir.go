@@ -38,7 +38,7 @@ func ForRun(run string) (dir string, remove func() error, err error) {
 			return "", nil, err
 		}
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			return "", nil, err
+			return "", nil, fmt.Errorf("%w; TMPDIR names another place", err)
 		}
 		if remove, err = lockNew(dir); remove != nil || err != nil {
 			return dir, remove, err

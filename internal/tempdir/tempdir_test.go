@@ -234,3 +234,13 @@ func TestHeldSaysWhatNamesThePlace(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Where no folder can be made, the error says what to set.
+func TestNoPlace(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	for name, fold := range map[string]func(string) (string, func() error, error){"a run": tempdir.ForRun, "a process": tempdir.Held} {
+		if _, _, err := fold("a"); err == nil || !strings.HasSuffix(err.Error(), "; TMPDIR names another place") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
