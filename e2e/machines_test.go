@@ -22,6 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
+	forges "github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
@@ -276,14 +277,14 @@ func newMachine(t *testing.T, s scene, f forge, b *bills) *machine {
 	var closer interface{ Close() error }
 	if f.hub != nil {
 		settings.BaseURL = f.hub.BaseURL()
-		g, err := github.New(github.Config{Settings: settings, HTTP: transport.Config{Clock: f.hub.Clock()}})
+		g, err := github.New(forges.Config{Settings: settings, HTTP: transport.Config{Clock: f.hub.Clock()}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		backlog, closer = g, g
 	} else {
 		settings.BaseURL = f.lab.URL
-		g, err := gitlab.New(gitlab.Config{Settings: settings, HTTP: transport.Config{Clock: clocktest.New()}})
+		g, err := gitlab.New(forges.Config{Settings: settings, HTTP: transport.Config{Clock: clocktest.New()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
+// Config says which project a tracker is of, as whom it logs in, and which issues count. Project, MarkerKey and one of Token and
+// App are needed.
+type Config struct {
+	tracker.Settings
+	HTTP transport.Config // clock, transport and timeouts; the rest comes from the settings
+}
+
 // Calls are the requests to the API of one forge that a [Project] makes.
 type Calls struct {
 	// WhoAmI is the account that ralph uses.

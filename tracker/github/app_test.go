@@ -8,6 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/clocktest"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/token"
@@ -127,7 +128,7 @@ func TestConfig(t *testing.T) {
 		"want a token source or":     {Project: good, MarkerKey: make([]byte, 16)},
 		"the marker key has 5 bytes": {Project: good, MarkerKey: []byte("short"), Token: token.Fixed("x")},
 	} {
-		if _, err := github.New(github.Config{Settings: settings}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := github.New(forge.Config{Settings: settings}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New = %v, want %q", err, want)
 		}
 	}

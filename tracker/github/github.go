@@ -46,14 +46,8 @@ func Descriptor() tracker.Descriptor {
 		Options: []tracker.Option{tracker.OptionProject, tracker.OptionApp, tracker.OptionAuthors, tracker.OptionAssignee,
 			tracker.OptionMilestone},
 		Webhook: readDelivery,
-		Open:    func(s tracker.Settings) (tracker.Tracker, error) { return New(Config{Settings: s}) },
+		Open:    func(s tracker.Settings) (tracker.Tracker, error) { return New(forge.Config{Settings: s}) },
 	}
-}
-
-// Config says which project, as whom, and which of its issues. Project, MarkerKey and one of Token and App are needed.
-type Config struct {
-	tracker.Settings
-	HTTP transport.Config // clock, transport and timeouts; the rest comes from the settings
 }
 
 // Tracker is the backlog of one project on GitHub.
@@ -84,7 +78,7 @@ var (
 )
 
 // New checks cfg and makes the tracker. It asks nothing of GitHub yet.
-func New(cfg Config) (*Tracker, error) {
+func New(cfg forge.Config) (*Tracker, error) {
 	project, err := ParseRemote(cfg.Project)
 	if err != nil {
 		return nil, err

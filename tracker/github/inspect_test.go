@@ -8,7 +8,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/clocktest"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/tracker/github"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/token"
 )
@@ -18,7 +18,7 @@ func TestInspect(t *testing.T) {
 	scopes := func(list string) githubtest.Access { return githubtest.Access{Login: "ada", Scopes: &list} }
 	for name, c := range map[string]struct {
 		access githubtest.Access
-		set    func(*githubtest.Server, *github.Config)
+		set    func(*githubtest.Server, *forge.Config)
 		want   tracker.Severity
 		says   string // of the worst finding
 	}{
@@ -30,11 +30,11 @@ func TestInspect(t *testing.T) {
 		"too much":        {access: scopes("repo, workflow, delete_repo, admin:org"), want: tracker.Warn, says: "token: classic, may more than ralph needs: workflow, delete_repo, admin:org"},
 		"cannot push":     {access: githubtest.Access{Login: "mallory"}, want: tracker.Fail, says: "permissions: may not push to the project"},
 		"bad token":       {want: tracker.Fail, says: "401 the token is refused"},
-		"archived":        {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *github.Config) { s.SetRepo(false, true, false) }, want: tracker.Fail, says: "is archived"},
-		"no issues":       {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *github.Config) { s.SetRepo(false, false, true) }, want: tracker.Fail, says: "has no issues"},
-		"label is absent": {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *github.Config) { s.AddLabel("extra") }, want: tracker.OK},
+		"archived":        {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *forge.Config) { s.SetRepo(false, true, false) }, want: tracker.Fail, says: "is archived"},
+		"no issues":       {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *forge.Config) { s.SetRepo(false, false, true) }, want: tracker.Fail, says: "has no issues"},
+		"label is absent": {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, _ *forge.Config) { s.AddLabel("extra") }, want: tracker.OK},
 		"token ends soon": {access: githubtest.Access{Login: githubtest.Bot, Ends: clocktest.New().Now().Add(48 * time.Hour)}, want: tracker.Warn, says: "token expiry: 2026-01-03"},
-		"clock": {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, c *github.Config) {
+		"clock": {access: githubtest.Access{Login: githubtest.Bot}, set: func(s *githubtest.Server, c *forge.Config) {
 			ahead := clocktest.New()
 			ahead.Advance(time.Hour)
 			c.HTTP.Clock = ahead

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
@@ -18,8 +19,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // configOf is a tracker's configuration for a fake GitHub.
-func configOf(s *githubtest.Server) github.Config {
-	return github.Config{
+func configOf(s *githubtest.Server) forge.Config {
+	return forge.Config{
 		Settings: tracker.Settings{
 			Project: "http://" + s.Host() + "/" + githubtest.Owner + "/" + githubtest.Repo, BaseURL: s.BaseURL(),
 			Token: token.Fixed(githubtest.Token), MarkerKey: []byte("0123456789abcdef0123456789abcdef"),
@@ -29,7 +30,7 @@ func configOf(s *githubtest.Server) github.Config {
 }
 
 // open makes a tracker, closed with the test.
-func open(t *testing.T, c github.Config) *github.Tracker {
+func open(t *testing.T, c forge.Config) *github.Tracker {
 	t.Helper()
 	if c.HTTP.Base == nil {
 		c.HTTP.Base = &http.Transport{}

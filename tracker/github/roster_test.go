@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
 // crowd has 150 accounts say 250 things on one issue, ada the first and grace the last, and returns its configuration.
 // May is what ralph may do on the project.
-func crowd(t *testing.T, may string) (*githubtest.Server, github.Config) {
+func crowd(t *testing.T, may string) (*githubtest.Server, forge.Config) {
 	t.Helper()
 	s := githubtest.New(t)
 	s.AddUser(githubtest.User{Login: "grace", Permission: "write"})

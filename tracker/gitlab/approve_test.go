@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -109,7 +110,7 @@ func TestTextOfBeforeTheLabel(t *testing.T) {
 
 func TestApprovedListedBot(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(c *Config) { c.TrustedBots = []int64{77} })
+	r := newRig(t, func(c *forge.Config) { c.TrustedBots = []int64{77} })
 	bot := r.server.AddUser(gitlabtest.User{ID: 77, Username: "automation", Bot: true})
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
 	r.project.Label(bot, 1, "no-human")
@@ -123,7 +124,7 @@ func TestApprovedByItself(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.ralph.Bot = true
-	itself := r.tracker(t, func(c *Config) { c.TrustedBots = []int64{int64(r.ralph.ID)} })
+	itself := r.tracker(t, func(c *forge.Config) { c.TrustedBots = []int64{int64(r.ralph.ID)} })
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.ralph, Labels: []string{"no-human"}})
 	if _, reason := itself.Approved(t.Context(), r.get(t, "1"), "no-human"); reason == nil || !strings.Contains(reason.Error(), "ralph's own account") {
 		t.Errorf("reason %v, want ralph's own account", reason)

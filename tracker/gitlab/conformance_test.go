@@ -28,11 +28,11 @@ func TestConformanceOlderGitLab(t *testing.T) {
 }
 
 func withToken(t *testing.T, source tracker.TokenSource) tracker.Tracker {
-	return newRig(t, func(c *Config) { c.Token = source })
+	return newRig(t, func(c *forge.Config) { c.Token = source })
 }
 
 func seeded(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
-	return newRig(t, func(c *Config) { c.StateDir = t.TempDir() }).seed(t, seeds)
+	return newRig(t, func(c *forge.Config) { c.StateDir = t.TempDir() }).seed(t, seeds)
 }
 
 // seed names the blockers of an issue in its text, as people do where links cannot block.

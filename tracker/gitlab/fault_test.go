@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
@@ -96,7 +97,7 @@ func inTurn() []gitlabtest.Fault {
 // faultRig is a project with everything that a run asks for.
 func faultRig(t *testing.T, timeout time.Duration) *rig {
 	t.Helper()
-	r := newRig(t, func(c *Config) { c.HTTP.Timeout = timeout })
+	r := newRig(t, func(c *forge.Config) { c.HTTP.Timeout = timeout })
 	r.project.AddLabel("In-Review", false)
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve, Description: "blocked by #2 and #9"})
 	r.project.AddIssue(gitlabtest.Issue{Title: "y", Author: r.ada})

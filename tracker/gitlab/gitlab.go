@@ -43,14 +43,8 @@ func Descriptor() tracker.Descriptor {
 		LoginHint: "make a project access token with the scope api and the role Developer",
 		Options:   []tracker.Option{tracker.OptionProject, tracker.OptionAuthors, tracker.OptionAssignee, tracker.OptionMilestone},
 		Webhook:   readDelivery,
-		Open:      func(s tracker.Settings) (tracker.Tracker, error) { return New(Config{Settings: s}) },
+		Open:      func(s tracker.Settings) (tracker.Tracker, error) { return New(forge.Config{Settings: s}) },
 	}
-}
-
-// Config says which project, as whom, and which of its issues. Project, Token and MarkerKey are needed.
-type Config struct {
-	tracker.Settings
-	HTTP transport.Config // clock, transport and timeouts; the rest comes from the settings
 }
 
 // Tracker is the backlog of one project on GitLab.
@@ -83,7 +77,7 @@ type unlimited struct{}
 func (unlimited) Wait(context.Context) error { return nil }
 
 // New checks cfg and makes the tracker. It asks nothing of GitLab yet.
-func New(cfg Config) (*Tracker, error) {
+func New(cfg forge.Config) (*Tracker, error) {
 	project, err := ParseRemote(cfg.Project)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
@@ -29,13 +30,13 @@ func TestListKinds(t *testing.T) {
 func TestListFilters(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		edit func(*Config)
+		edit func(*forge.Config)
 		want string
 	}{
-		"assignee":  {func(c *Config) { c.Assignee = "Ada" }, "2"},
-		"milestone": {func(c *Config) { c.Milestone = "v1" }, "3"},
-		"author":    {func(c *Config) { c.Authors = []string{"grace", "ada"} }, "1 3"},
-		"none":      {func(*Config) {}, "1 2 3"},
+		"assignee":  {func(c *forge.Config) { c.Assignee = "Ada" }, "2"},
+		"milestone": {func(c *forge.Config) { c.Milestone = "v1" }, "3"},
+		"author":    {func(c *forge.Config) { c.Authors = []string{"grace", "ada"} }, "1 3"},
+		"none":      {func(*forge.Config) {}, "1 2 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +144,7 @@ func TestTakenByOutsider(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
 		t.Run(fmt.Sprint(hidden), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(c *Config) { c.TrustedBots = []int64{77} })
+			r := newRig(t, func(c *forge.Config) { c.TrustedBots = []int64{77} })
 			r.project.HideMembers = hidden
 			bot := r.server.AddUser(gitlabtest.User{ID: 77, Username: "automation", Bot: true})
 			for n, who := range [][]*gitlabtest.User{nil, nil, {r.ada, r.eve}, {r.ada}, nil, nil} {
@@ -206,7 +207,7 @@ func TestListIsFrugal(t *testing.T) {
 	t.Parallel()
 	const issues = 1000
 	dir := t.TempDir()
-	r := newRig(t, func(c *Config) { c.StateDir = dir })
+	r := newRig(t, func(c *forge.Config) { c.StateDir = dir })
 	for n := range issues {
 		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n), Author: r.ada, Labels: []string{"no-human"}})
 	}
@@ -219,7 +220,7 @@ func TestListIsFrugal(t *testing.T) {
 	}
 	r.server.Forget()
 	// Another process, like the next sweep.
-	next := r.tracker(t, func(c *Config) { c.StateDir = dir })
+	next := r.tracker(t, func(c *forge.Config) { c.StateDir = dir })
 	l, err := next.List(t.Context(), tracker.Query{Labels: []string{"No-Human"}})
 	if err != nil || len(l.Issues) != issues {
 		t.Fatalf("listed %d issues, %v; want %d", len(l.Issues), err, issues)
@@ -276,7 +277,7 @@ func TestBehindProxy(t *testing.T) {
 		r.project.AddIssue(gitlabtest.Issue{Title: fmt.Sprint(n)})
 	}
 	proxied := behindProxy(t, r.server.URL)
-	tr := r.tracker(t, func(c *Config) { c.BaseURL = proxied + "/git/lab/" })
+	tr := r.tracker(t, func(c *forge.Config) { c.BaseURL = proxied + "/git/lab/" })
 	l, err := tr.List(t.Context(), tracker.Query{})
 	if err != nil || len(l.Issues) != 150 {
 		t.Errorf("listed %d issues, %v; want 150", len(l.Issues), err)
@@ -293,7 +294,7 @@ func TestComments(t *testing.T) {
 	for _, u := range []*gitlabtest.User{bot, service, blocked} {
 		r.project.SetMember(u, gitlabtest.Maintainer)
 	}
-	tr := r.tracker(t, func(c *Config) { c.TrustedBots = []int64{int64(listed.ID)} })
+	tr := r.tracker(t, func(c *forge.Config) { c.TrustedBots = []int64{int64(listed.ID)} })
 	iid := r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
 	who := []*gitlabtest.User{r.ada, r.grace, r.eve, bot, service, listed, blocked, r.ralph}
 	for _, u := range who {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -14,7 +15,7 @@ const many = 34
 // longest is a text of which many are too long for one answer. GitLab takes a million characters, ralph 32 MiB.
 var longest = strings.Repeat("a", 1_000_000/16)
 
-func shortAnswers(c *Config) { c.HTTP.MaxBody = 32 << 20 / 16 }
+func shortAnswers(c *forge.Config) { c.HTTP.MaxBody = 32 << 20 / 16 }
 
 // TestLongNotes: a stranger's long notes on an issue hide nothing there, and no command elsewhere.
 func TestLongNotes(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/token"
 )
 
@@ -89,7 +90,7 @@ func TestNewRefuses(t *testing.T) {
 		"marker key has 5 bytes":     {Project: good, MarkerKey: []byte("short"), Token: token.Fixed("x")},
 		"GitLab: apps cannot log in": {Project: good, MarkerKey: make([]byte, 16), App: &tracker.App{ID: 1}},
 	} {
-		if _, err := New(Config{Settings: settings}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(forge.Config{Settings: settings}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New = %v, want %q in it", err, want)
 		}
 	}

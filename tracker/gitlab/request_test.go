@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
@@ -107,7 +108,7 @@ func TestOpenRequestAmongOthers(t *testing.T) {
 func TestOpenRequestOfUnknownPeople(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	r := newRig(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	r := newRig(t, func(c *forge.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	q := tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "x", Reviewers: []string{"nobody", "ada"}, Assignees: []string{"gone"}}
 	r.open(t, q)
 	if m := r.project.Merges(); len(m) != 1 || len(m[0].Reviewers) != 1 || m[0].Reviewers[0] != r.ada || m[0].Assignees != nil {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 	"github.com/ralph-pool/ralph/tracker/token"
@@ -32,7 +33,7 @@ type rig struct {
 	ralph, ada, grace, eve *gitlabtest.User // Developer, Maintainer, Reporter, nobody
 }
 
-func newRig(t *testing.T, edits ...func(*Config)) *rig {
+func newRig(t *testing.T, edits ...func(*forge.Config)) *rig {
 	t.Helper()
 	s := gitlabtest.New(t)
 	r := &rig{
@@ -51,9 +52,9 @@ func newRig(t *testing.T, edits ...func(*Config)) *rig {
 }
 
 // tracker makes another tracker of the same project, like another process.
-func (r *rig) tracker(t *testing.T, edits ...func(*Config)) *Tracker {
+func (r *rig) tracker(t *testing.T, edits ...func(*forge.Config)) *Tracker {
 	t.Helper()
-	cfg := Config{
+	cfg := forge.Config{
 		Settings: tracker.Settings{
 			Project: "http://" + r.server.Host() + "/" + path, BaseURL: r.server.URL, Token: token.Fixed(secret),
 			MarkerKey: []byte("a key of sixteen bytes at least"), WriteSpacing: time.Nanosecond,

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
 // crowd has 150 accounts say 250 things on one issue, ada the first and ralph's own account the last.
-func crowd(t *testing.T, edits ...func(*Config)) *rig {
+func crowd(t *testing.T, edits ...func(*forge.Config)) *rig {
 	t.Helper()
 	r := newRig(t, edits...)
 	r.project.AddIssue(gitlabtest.Issue{Title: "x", Author: r.eve})
@@ -54,7 +55,7 @@ func (r *rig) judged(t *testing.T, tr *Tracker) (trusted string, all int, asked 
 func TestCrowdIsCheap(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cached := func(c *Config) { c.StateDir = dir }
+	cached := func(c *forge.Config) { c.StateDir = dir }
 	r := crowd(t, cached)
 	for _, want := range []int{http.StatusOK, http.StatusNotModified} {
 		tr := r.tracker(t, cached)
