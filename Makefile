@@ -97,7 +97,7 @@ UNRACED := /e2e$$|$(PLAIN_IN)
 
 # These work on much data, in many rounds or against other programs, and no more goroutines of theirs meet than in smaller tests of
 # their packages: with the race detector they take several times as long, for nothing.
-LARGE := Test(AsOrdinaryUser|CommitLimits|CountTime|Costs|CrowdIsCheap|DeathAtEverySave|DeathInABatch|FaultAtEveryCall|LongBacklog|LogIsSearched|NothingEscapes.*|StrangersLongTexts|TableOfTricks|TrackerFailsAtEveryCall|UnchangedBacklogIsCheap|WhatCommitsDoToTheirChecks)
+LARGE := Test(AsOrdinaryUser|CommitLimits|CountTime|Costs|DeathAtEverySave|DeathInABatch|ForgeLarge|LongBacklog|LogIsSearched|NothingEscapes.*|StrangersLongTexts|TableOfTricks|TrackerFailsAtEveryCall|WhatCommitsDoToTheirChecks)
 LARGE_IN = $$(git grep -lE '^func $(LARGE)\(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,' | tr '\n' ' ')
 
 .PHONY: tests

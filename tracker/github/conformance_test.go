@@ -2,12 +2,13 @@ package github_test
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/tracker/forge"
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
@@ -15,6 +16,40 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	trackertest.Run(t, trackertest.Harness{New: backlog, Commands: true, WithToken: withToken})
+}
+
+func TestForge(t *testing.T) {
+	t.Parallel()
+	trackertest.RunForge(t, host())
+}
+
+func TestForgeLarge(t *testing.T) {
+	t.Parallel()
+	trackertest.RunForgeLarge(t, host())
+}
+
+func host() trackertest.Host {
+	return trackertest.Host{
+		New:    func(t *testing.T) *trackertest.Site { return site(githubtest.New(t)) },
+		People: "/collaborators", PeopleList: "/collaborators", Plain: "/permission$|/logs$|/requested_reviewers$|/assignees$", AtOnce: 16, // see TestNoPermissionSaid
+		Routes: map[string]trackertest.Route{
+			"read comments":    {Method: http.MethodGet, Path: `/issues/1/comments$`},
+			"see who approved": {Method: http.MethodGet, Path: `/issues/1/events$`},
+			"find a report":    {Method: http.MethodGet, Path: `/issues/1/comments$`},
+			"create a report":  {Method: http.MethodPost, Path: `/issues/2/comments$`},
+			"edit a report":    {Method: http.MethodPatch, Path: `/issues/comments/\d+$`},
+			"add a label":      {Method: http.MethodPost, Path: `/issues/1/labels$`},
+			"remove a label":   {Method: http.MethodDelete, Path: `/issues/1/labels/no-human$`},
+			"close":            {Method: http.MethodPatch, Path: `/issues/1$`},
+			"open a request":   {Method: http.MethodPost, Path: `/pulls$`},
+			"edit a request":   {Method: http.MethodPatch, Path: `/pulls/3$`},
+		},
+	}
+}
+
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	trackertest.CheckCost(t, site(githubtest.New(t)), "../../docs/forges.md", "GitHub")
 }
 
 func withToken(t *testing.T, source tracker.TokenSource) tracker.Tracker {
@@ -49,20 +84,14 @@ func turns(s *githubtest.Server) map[trackertest.Turn]func(string) {
 func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	t.Helper()
 	s := githubtest.New(t)
-	b := trackertest.Backlog{}
+	b := trackertest.Backlog{Site: site(s), Turns: turns(s)}
 	for _, seed := range seeds {
-		i := githubtest.Issue{Title: seed.Title, Body: seed.Body, Author: seed.Author, Labels: seed.Labels, Closed: seed.Closed, Created: seed.Created}
-		for _, n := range seed.BlockedBy {
-			i.BlockedBy = append(i.BlockedBy, n+1)
-		}
-		n := s.AddIssue(i)
-		b.Keys = append(b.Keys, strconv.Itoa(n))
+		b.Keys = append(b.Keys, strconv.Itoa(b.Site.Issue(seed)))
 	}
-	c := configOf(s)
-	c.StateDir = t.TempDir()
-	c.Priorities = map[string]int{"type: bug": 2}
-	b.Tracker = open(t, c)
-	b.Turns = turns(s)
+	b.Tracker = b.Site.Open(t, func(c *forge.Config) {
+		c.StateDir = t.TempDir()
+		c.Priorities = map[string]int{"type: bug": 2}
+	})
 	number := func(t *testing.T, key string) int {
 		t.Helper()
 		n, err := strconv.Atoi(key)
@@ -72,8 +101,8 @@ func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 		return n
 	}
 	b.Reports = func(t *testing.T, key string) (out []string) {
-		for _, c := range s.Issue(number(t, key)).Comments {
-			if text, ours := unmarked(c.Body); ours && c.Author == githubtest.Bot {
+		for _, text := range b.Site.Texts(number(t, key), false) {
+			if text, ours := unmarked(text); ours {
 				out = append(out, text)
 			}
 		}
@@ -83,54 +112,5 @@ func backlog(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 		i := s.Issue(number(t, key))
 		return fmt.Sprint(i.Updated.UnixNano(), i.Labels, i.Closed, len(i.Comments))
 	}
-	b.Talk = talk(s, func(t *testing.T) tracker.Tracker { return open(t, configOf(s)) })
 	return b
-}
-
-func talk(s *githubtest.Server, again func(t *testing.T) tracker.Tracker) *trackertest.Talk {
-	who := func(trusted bool) string {
-		if trusted {
-			return "ada"
-		}
-		return "mallory"
-	}
-	remark := func(thread string) int64 {
-		n, _ := strconv.ParseInt(strings.TrimPrefix(thread, "PRRT_"), 10, 64) // of this test's own
-		return n
-	}
-	return &trackertest.Talk{
-		Again: again,
-		Say: func(_ *testing.T, trusted bool, number int, _ bool, body string) string {
-			return fmt.Sprintf("IC_%d", s.AddComment(number, who(trusted), body))
-		},
-		Remark: func(_ *testing.T, trusted bool, request int, body string) string {
-			remark := githubtest.Remark{Author: who(trusted), Path: "a.go", Line: 3, Body: body}
-			r := s.AddReview(request, githubtest.Review{Author: who(trusted), State: "COMMENTED", Remarks: []githubtest.Remark{remark}})
-			return fmt.Sprintf("PRRT_%d", r.Remarks[0].ID)
-		},
-		Reply: func(_ *testing.T, trusted bool, request int, thread, body string) string {
-			return s.ReplyTo(request, remark(thread), who(trusted), body)
-		},
-		React: func(_ *testing.T, id, emoji string) { s.React(id, "ada", strings.ToUpper(emoji)) },
-		Signs: func(_ *testing.T, id string) (signs []string) {
-			for _, r := range s.Reactions(id) {
-				if emoji, ours := strings.CutSuffix(r, " by "+githubtest.Bot); ours {
-					signs = append(signs, strings.ToLower(emoji))
-				}
-			}
-			return signs
-		},
-		Texts: func(_ *testing.T, number int, _ bool) (texts []string) {
-			for _, c := range s.Issue(number).Comments {
-				if c.Author == githubtest.Bot {
-					texts = append(texts, c.Body)
-				}
-			}
-			return texts
-		},
-		Thread: func(_ *testing.T, request int, thread string) []string { return s.Replies(request, remark(thread)) },
-		Foreign: func(*testing.T) int {
-			return s.AddPull(githubtest.Issue{Title: "Mine", Author: "ada"}, githubtest.Pull{Head: "ralph/9"})
-		},
-	}
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,29 +30,6 @@ func keysOf(t *testing.T, g *github.Tracker, labels ...string) []string {
 		keys = append(keys, i.Key)
 	}
 	return keys
-}
-
-func TestListSelects(t *testing.T) {
-	t.Parallel()
-	s := githubtest.New(t)
-	s.AddUser(githubtest.User{Login: "grace", Permission: "write"})
-	for _, i := range []githubtest.Issue{
-		{Title: "fits", Author: "grace", Assignees: []string{"ada"}, Milestone: "v1", Labels: []string{"no-human"}},
-		{Title: "another author", Assignees: []string{"ada"}, Milestone: "v1", Labels: []string{"no-human"}},
-		{Title: "not assigned", Author: "grace", Milestone: "v1", Labels: []string{"no-human"}},
-		{Title: "another milestone", Author: "grace", Assignees: []string{"ada"}, Milestone: "v2", Labels: []string{"no-human"}},
-		{Title: "no label", Author: "grace", Assignees: []string{"ada"}, Milestone: "v1"},
-		{Title: "closed", Author: "grace", Assignees: []string{"ada"}, Milestone: "v1", Labels: []string{"no-human"}, Closed: true},
-	} {
-		s.AddIssue(i)
-	}
-	s.AddPull(githubtest.Issue{Title: "a pull request", Author: "grace", Assignees: []string{"ada"}, Milestone: "v1", Labels: []string{"no-human"}},
-		githubtest.Pull{Head: "topic"})
-	c := configOf(s)
-	c.Authors, c.Assignee, c.Milestone = []string{"Grace"}, "ada", "V1"
-	if diff := cmp.Diff([]string{"1"}, keysOf(t, open(t, c), "no-human")); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
-	}
 }
 
 // hiding leaves the first entry out of every page but the last, as GitHub does for an account that it hides.
@@ -87,43 +62,6 @@ func TestListWithHiddenEntries(t *testing.T) {
 	c.HTTP.Base = hiding{&http.Transport{DisableKeepAlives: true}}
 	if n := len(keysOf(t, open(t, c), "no-human")); n != issues-2 {
 		t.Errorf("%d issues, want all but the two that are hidden", n)
-	}
-}
-
-// TestUnchangedBacklogIsCheap: a second sweep over 300 issues costs one conditional request a page, and no rate.
-func TestUnchangedBacklogIsCheap(t *testing.T) {
-	t.Parallel()
-	s := githubtest.New(t)
-	for n := range 300 {
-		s.AddIssue(githubtest.Issue{Title: fmt.Sprint("Issue ", n), Labels: []string{"no-human"}})
-	}
-	c := configOf(s)
-	c.StateDir = t.TempDir()
-	first := keysOf(t, open(t, c), "no-human") // by cron: each sweep is a process
-	s.Calls()
-	again := keysOf(t, open(t, c), "no-human")
-	if len(first) != 300 || !slices.Equal(first, again) {
-		t.Errorf("listed %d, then %d", len(first), len(again))
-	}
-	calls := s.Calls()
-	for _, call := range calls {
-		if call.Status != http.StatusNotModified {
-			t.Errorf("%s %s?%s: %d, want not modified", call.Method, call.Path, call.Query, call.Status)
-		}
-	}
-	if pages := 3 + 1 /* is there a fourth? */ + 1; /* pull requests */ len(calls) > pages {
-		t.Errorf("%d requests, want at most %d", len(calls), pages)
-	}
-	s.Do(150, func(i *githubtest.Issue, _ time.Time) { i.Title = "Changed" })
-	keysOf(t, open(t, c), "no-human")
-	changed := 0
-	for _, call := range s.Calls() {
-		if call.Status == http.StatusOK {
-			changed++
-		}
-	}
-	if changed != 1 {
-		t.Errorf("%d pages read anew after one issue changed", changed)
 	}
 }
 
@@ -259,76 +197,6 @@ func TestForeignBlockers(t *testing.T) {
 	}
 }
 
-func TestTaken(t *testing.T) {
-	t.Parallel()
-	s, g := start(t)
-	for range 6 {
-		s.AddIssue(githubtest.Issue{Title: "One"})
-	}
-	s.AddPull(githubtest.Issue{Title: "Fix", Body: "Fixes #1", Author: "ada"}, githubtest.Pull{Head: "ada/1"})
-	s.AddPull(githubtest.Issue{Title: "Closes #2", Author: "mallory"}, githubtest.Pull{Head: "x", Fork: true})
-	s.AddPull(githubtest.Issue{Title: "Closes #3", Author: githubtest.Bot}, githubtest.Pull{Head: "ralph/3"})
-	s.AddPull(githubtest.Issue{Title: "Old", Body: "Closes #4", Author: "ada", Closed: true}, githubtest.Pull{Head: "y"})
-	s.AddPull(githubtest.Issue{Title: "See #5 `closes #5`", Author: "ada"}, githubtest.Pull{Head: "z"})
-	l, err := g.List(t.Context(), tracker.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, i := range l.Issues {
-		if i.Taken != "" {
-			got[i.Key] = i.Taken
-		}
-	}
-	want := map[string]string{"1": "pull request #7 by ada closes it"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("taken (-want +got):\n%s", diff)
-	}
-}
-
-// TestTakenByOutsider: anybody's pull request may say that it closes every issue. It takes only issues that its author is
-// assigned to. The same holds when ralph may not list people.
-func TestTakenByOutsider(t *testing.T) {
-	t.Parallel()
-	for _, may := range []string{"write", "read"} {
-		t.Run(may, func(t *testing.T) {
-			t.Parallel()
-			s, g := start(t)
-			s.AddUser(githubtest.User{Login: githubtest.Bot, Bot: true, Permission: may})
-			s.AddUser(githubtest.User{Login: "grace", Permission: "write"})
-			s.AddIssue(githubtest.Issue{Title: "One"})
-			s.AddIssue(githubtest.Issue{Title: "Two"})
-			s.AddIssue(githubtest.Issue{Title: "Three", Assignees: []string{"ada", "mallory"}})
-			s.AddIssue(githubtest.Issue{Title: "Four", Assignees: []string{"ada"}})
-			s.AddPull(githubtest.Issue{Title: "Mine", Body: "Closes #1, closes #2, closes #3, closes #4", Author: "mallory"}, githubtest.Pull{Head: "main", Fork: true})
-			s.AddPull(githubtest.Issue{Title: "Fix", Body: "Closes #2", Author: "grace"}, githubtest.Pull{Head: "grace", Fork: true})
-			want := map[string]string{"2": "pull request #6 by grace closes it", "3": "pull request #5 by mallory closes it"}
-			l, err := g.List(t.Context(), tracker.Query{})
-			if err != nil || len(l.Issues) != 4 {
-				t.Fatalf("listed %d issues, %v; want 4", len(l.Issues), err)
-			}
-			for _, i := range l.Issues {
-				one, err := g.Get(t.Context(), i.Key)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if i.Taken != want[i.Key] || one.Taken != want[i.Key] {
-					t.Errorf("%s is taken by %q in the list, %q by itself; want %q", i.Key, i.Taken, one.Taken, want[i.Key])
-				}
-			}
-			asked := 0
-			for _, c := range s.Calls() {
-				if strings.Contains(c.Path, "/collaborators") {
-					asked++
-				}
-			}
-			if most := map[string]int{"write": 1, "read": 1 + 2}[may]; asked != most {
-				t.Errorf("%d requests about people, want %d", asked, most)
-			}
-		})
-	}
-}
-
 // TestUnreadableIssue: an unreadable issue is one problem and does not fail the listing.
 func TestUnreadableIssue(t *testing.T) {
 	t.Parallel()
@@ -430,26 +298,5 @@ func TestPullRequestIsNoIssue(t *testing.T) {
 	}
 	if err := g.Change(t.Context(), "1", tracker.Change{Close: true}); !errors.Is(err, tracker.ErrNotFound) || s.Issue(1).Closed {
 		t.Errorf("Change = %v", err)
-	}
-}
-
-// TestTokenIsNotLogged: no log level and no error shows the token.
-func TestTokenIsNotLogged(t *testing.T) {
-	t.Parallel()
-	s := githubtest.New(t)
-	s.AddIssue(githubtest.Issue{Title: "One"})
-	cfg := configOf(s)
-	var log strings.Builder
-	cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	g := open(t, cfg)
-	faults := slices.Collect(maps.Values(githubtest.Faults()))
-	s.Inject(func(n int, _ *http.Request) *githubtest.Fault { return &faults[n%len(faults)] })
-	for range 20 {
-		if _, err := g.Get(t.Context(), "1"); err != nil && strings.Contains(err.Error(), githubtest.Token) {
-			t.Errorf("the token is in the error %v", err)
-		}
-	}
-	if log.Len() == 0 || strings.Contains(log.String(), githubtest.Token) {
-		t.Errorf("log: %s", log.String())
 	}
 }

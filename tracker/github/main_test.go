@@ -60,8 +60,6 @@ func unmarked(body string) (string, bool) {
 	return rest, ok && strings.HasPrefix(head, "<!-- ralph:report ")
 }
 
-type now = time.Time
-
 // only makes the requests of one path fail.
 func only(path string, f githubtest.Fault) func(int, *http.Request) *githubtest.Fault {
 	return func(_ int, r *http.Request) *githubtest.Fault {

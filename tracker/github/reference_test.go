@@ -50,7 +50,7 @@ func TestBlockersInText(t *testing.T) {
 func TestClosedByText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
-		"closes #1": 1, "Fixes: #2": 1, "resolved o/r#3 and fix #4": 2, "This closes the door #1": 0, "closing #1": 0, "fixes #1, #2": 1, "prefixes #1": 0,
+		"closes #1": 1, "Fixes: #2": 1, "resolved o/r#3 and fix #4": 2, "This closes the door #1": 0, "closing #1": 0, "fixes #1, #2": 1, "prefixes #1": 0, "See #5 `closes #5`": 0,
 	} {
 		if got := len(closedBy(text, "h", "o/r")); got != want {
 			t.Errorf("%q closes %d, want %d", text, got, want)

@@ -3,6 +3,7 @@ package gitlab
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,40 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	trackertest.Run(t, trackertest.Harness{New: seeded, Many: 230, Commands: true, WithToken: withToken})
+}
+
+func TestForge(t *testing.T) {
+	t.Parallel()
+	trackertest.RunForge(t, host())
+}
+
+func TestForgeLarge(t *testing.T) {
+	t.Parallel()
+	trackertest.RunForgeLarge(t, host())
+}
+
+func host() trackertest.Host {
+	return trackertest.Host{
+		New:    func(t *testing.T) *trackertest.Site { return newRig(t).site() },
+		People: "/members/|/users/", PeopleList: "/members/all", AsksBots: true, Plain: "/trace$", AtOnce: 16,
+		Routes: map[string]trackertest.Route{
+			"read comments":    {Method: http.MethodGet, Path: `/issues/1/notes$`},
+			"see who approved": {Method: http.MethodGet, Path: `/issues/1/resource_label_events$`},
+			"find a report":    {Method: http.MethodGet, Path: `/issues/1/notes$`},
+			"create a report":  {Method: http.MethodPost, Path: `/issues/2/notes$`},
+			"edit a report":    {Method: http.MethodPut, Path: `/issues/1/notes/\d+$`},
+			"add a label":      {Method: http.MethodPut, Path: `/issues/1$`},
+			"remove a label":   {Method: http.MethodPut, Path: `/issues/1$`},
+			"close":            {Method: http.MethodPut, Path: `/issues/1$`},
+			"open a request":   {Method: http.MethodPost, Path: `/merge_requests$`},
+			"edit a request":   {Method: http.MethodPut, Path: `/merge_requests/1$`},
+		},
+	}
+}
+
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	trackertest.CheckCost(t, newRig(t).site(), "../../docs/forges.md", "GitLab")
 }
 
 func TestConformanceOlderGitLab(t *testing.T) {
@@ -38,24 +73,20 @@ func seeded(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 // seed names the blockers of an issue in its text, as people do where links cannot block.
 func (r *rig) seed(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	t.Helper()
-	b := trackertest.Backlog{Tracker: withoutCommas{r.Tracker}}
+	b := trackertest.Backlog{Tracker: withoutCommas{r.Tracker}, Site: r.site(), Turns: r.turns()}
 	for _, s := range seeds {
-		i := gitlabtest.Issue{Title: s.Title, Description: s.Body, Labels: s.Labels, Closed: s.Closed, Created: s.Created, Author: r.eve}
-		if s.Author != "" {
-			i.Author = r.ada
-		}
 		if s.Priority > 0 {
-			i.Labels = append(slices.Clone(s.Labels), fmt.Sprintf("P%d", s.Priority-1))
+			s.Labels = append(slices.Clone(s.Labels), fmt.Sprintf("P%d", s.Priority-1))
 		}
 		for n, blocker := range s.BlockedBy {
 			if n == 0 {
-				i.Description += "\n\nBlocked by "
+				s.Body += "\n\nBlocked by "
 			} else {
-				i.Description += ", "
+				s.Body += ", "
 			}
-			i.Description += "#" + b.Keys[blocker]
+			s.Body += "#" + b.Keys[blocker]
 		}
-		b.Keys = append(b.Keys, fmt.Sprint(r.project.AddIssue(i)))
+		b.Keys = append(b.Keys, fmt.Sprint(b.Site.Issue(s)))
 	}
 	b.Reports = func(t *testing.T, key string) []string {
 		var out []string
@@ -68,7 +99,6 @@ func (r *rig) seed(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 		}
 		return out
 	}
-	b.Talk, b.Turns = r.talk(), r.turns()
 	b.Version = func(_ *testing.T, key string) string { return fmt.Sprint(r.project.Writes(number(key))) }
 	return b
 }
@@ -90,50 +120,6 @@ func (r *rig) turns() map[trackertest.Turn]func(string) {
 		trackertest.NoIssues: project(func(p *gitlabtest.Project) { p.NoIssues = true }),
 		trackertest.Revoked:  func(string) { r.server.Revoke(secret) },
 		trackertest.Archived: project(func(p *gitlabtest.Project) { p.Archived = true }),
-	}
-}
-
-func (r *rig) talk() *trackertest.Talk {
-	who := func(trusted bool) *gitlabtest.User {
-		if trusted {
-			return r.ada
-		}
-		return r.eve
-	}
-	note := func(id string) int { return number(id[strings.LastIndexByte(id, '/')+1:]) }
-	return &trackertest.Talk{
-		Again: func(t *testing.T) tracker.Tracker { return r.tracker(t) },
-		Say: func(_ *testing.T, trusted bool, number int, request bool, body string) string {
-			if request {
-				return fmt.Sprintf("merge_requests/%d/notes/%d", number, r.project.NoteOn(number, who(trusted), body))
-			}
-			return fmt.Sprintf("issues/%d/notes/%d", number, r.project.Comment(who(trusted), number, body, false))
-		},
-		Remark: func(_ *testing.T, trusted bool, request int, body string) string {
-			return r.project.Discuss(request, gitlabtest.Thread{By: who(trusted), Body: body, Resolvable: true, Path: "a.go", Line: 3})
-		},
-		Reply: func(_ *testing.T, trusted bool, request int, thread, body string) string {
-			return fmt.Sprintf("merge_requests/%d/notes/%d", request, r.project.Answer(request, thread, who(trusted), body))
-		},
-		React: func(_ *testing.T, id, emoji string) { r.project.Award(r.ada, note(id), emoji) },
-		Signs: func(_ *testing.T, id string) (signs []string) {
-			for _, a := range r.project.Awards(note(id)) {
-				if emoji, ours := strings.CutSuffix(a, " by ralph"); ours {
-					signs = append(signs, emoji)
-				}
-			}
-			return signs
-		},
-		Texts: func(_ *testing.T, number int, request bool) []string {
-			if request {
-				return r.project.MergeNotes(r.ralph, number)
-			}
-			return r.project.Notes(r.ralph, number)
-		},
-		Thread: func(_ *testing.T, request int, thread string) []string { return r.project.Said(request, thread) },
-		Foreign: func(*testing.T) int {
-			return r.project.AddMerge(gitlabtest.Merge{Title: "Mine", Source: "ralph/9", Target: "main", Author: r.ada})
-		},
 	}
 }
 

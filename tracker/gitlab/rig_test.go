@@ -31,6 +31,9 @@ type rig struct {
 	clock   *swift
 
 	ralph, ada, grace, eve *gitlabtest.User // Developer, Maintainer, Reporter, nobody
+
+	mu     sync.Mutex
+	people map[string]*gitlabtest.User // guarded by mu
 }
 
 func newRig(t *testing.T, edits ...func(*forge.Config)) *rig {
@@ -43,6 +46,7 @@ func newRig(t *testing.T, edits ...func(*forge.Config)) *rig {
 		grace: s.AddUser(gitlabtest.User{Username: "grace"}),
 		eve:   s.AddUser(gitlabtest.User{Username: "eve"}),
 	}
+	r.people = map[string]*gitlabtest.User{"ralph": r.ralph, "ada": r.ada, "grace": r.grace, "eve": r.eve}
 	r.project.SetMember(r.ralph, gitlabtest.Developer)
 	r.project.SetMember(r.ada, gitlabtest.Maintainer)
 	r.project.SetMember(r.grace, gitlabtest.Reporter)

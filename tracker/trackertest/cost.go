@@ -10,75 +10,62 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Forge is what a sweep needs of a tracker that hosts the code, too.
-type Forge interface {
-	tracker.Tracker
-	tracker.Approver
-	tracker.Requester
-	tracker.Follower
-	tracker.Commander
-}
-
-// Cost measures requests.
-type Cost struct {
-	Forge  Forge
-	Calls  func() int                     // requests since it was called last
-	Issues func(n int) []string           // adds open issues with the label no-human that a trusted person made; their keys
-	Branch func(t *testing.T, key string) // makes the branch ralph/KEY; may be nil
-	Talk   func(key string)               // adds a comment of a stranger to an issue, which begins with a command
-}
-
-// Check measures what sweeps and issues cost in requests, and compares that with the table of a document, in the column of
+// CheckCost measures what sweeps and issues cost in requests, and compares that with the table of a document, in the column of
 // the forge. What one issue costs may not depend on how many there are.
-func (c Cost) Check(t *testing.T, document, column string) {
+func CheckCost(t *testing.T, s *Site, document, column string) {
 	t.Helper()
 	ctx := t.Context()
+	f, w := s.wired(t)
+	calls := func() int { return len(w.Calls()) }
+	issues := func(n int) (keys []string) {
+		for range n {
+			keys = append(keys, key(s.Issue(Seed{Title: "One", Author: "ada", Labels: []string{"no-human"}})))
+		}
+		return keys
+	}
 	sweep := func() int {
 		t.Helper()
-		c.Calls()
-		if _, err := c.Forge.Commands(ctx, "ralph/"); err != nil {
+		calls()
+		if _, err := f.Commands(ctx, "ralph/"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Forge.List(ctx, tracker.Query{Labels: []string{"no-human"}, Unworked: []string{"needs-human"}}); err != nil {
+		if _, err := f.List(ctx, tracker.Query{Labels: []string{"no-human"}, Unworked: []string{"needs-human"}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Forge.FollowUps(ctx, tracker.FollowUpQuery{Prefix: "ralph/"}); err != nil {
+		if _, err := f.FollowUps(ctx, tracker.FollowUpQuery{Prefix: "ralph/"}); err != nil {
 			t.Fatal(err)
 		}
-		return c.Calls()
+		return calls()
 	}
 	work := func(key string) int {
 		t.Helper()
-		if c.Branch != nil {
-			c.Branch(t, key)
-		}
-		c.Calls()
-		issue, err := c.Forge.Get(ctx, key)
+		calls()
+		issue, err := f.Get(ctx, key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Forge.Approved(ctx, issue, "no-human"); err != nil {
+		if _, err := f.Approved(ctx, issue, "no-human"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Forge.Get(ctx, key); err != nil { // once more before anything is published
+		if _, err := f.Get(ctx, key); err != nil { // once more before anything is published
 			t.Fatal(err)
 		}
 		r := tracker.Request{Key: key, Head: "ralph/" + key, Base: "main", Title: "Fix", Body: "Text."}
-		if _, err := c.Forge.OpenRequest(ctx, r); err != nil {
+		if _, err := f.OpenRequest(ctx, r); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Forge.Report(ctx, key, tracker.Report{Run: "1", Body: "done"}); err != nil {
+		if err := f.Report(ctx, key, tracker.Report{Run: "1", Body: "done"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Forge.Change(ctx, key, tracker.Change{AddLabels: []string{"in-review"}, RemoveLabels: []string{"no-human"}}); err != nil {
+		if err := f.Change(ctx, key, tracker.Change{AddLabels: []string{"in-review"}, RemoveLabels: []string{"no-human"}}); err != nil {
 			t.Fatal(err)
 		}
-		return c.Calls()
+		return calls()
 	}
 	got := map[string]int{}
 	sweep() // who ralph is, is asked once
 	got["an idle sweep of an empty backlog"] = sweep()
-	few := c.Issues(5)
+	few := issues(5)
 	one := sweep()
 	got["the same, with labelled issues"] = one
 	work(few[0]) // who may write is asked once in a while, and how the labels are spelt
@@ -91,17 +78,17 @@ func (c Cost) Check(t *testing.T, document, column string) {
 	three := sweep()
 	got["an open request of ralph's, in each sweep"] = three - two
 	got["finding commands on one that has changed, once"] = first - three
-	many := c.Issues(200)
+	many := issues(200)
 	if n, want := work(many[100]), got["an issue, from the claim to its request"]; n != want {
 		t.Errorf("an issue of a large backlog costs %d requests, one of a small backlog %d", n, want)
 	}
 	sweep()
 	large := sweep()
-	c.Issues(100)
+	issues(100)
 	got["100 more labelled issues, in each sweep"] = sweep() - large
 	still := sweep()
 	for range 1000 {
-		c.Talk(few[0])
+		s.Say("mallory", 1, false, "/ralph fresh")
 	}
 	if n := sweep() - still; n > 5 { // four pages more, and once in a while who may write
 		t.Errorf("1000 comments of a stranger cost %d requests", n)

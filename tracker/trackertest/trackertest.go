@@ -1,6 +1,7 @@
 // Package trackertest is the conformance suite of the tracker seam: the behaviour that the pool relies on. Every
 // implementation of [tracker.Tracker] calls [Run] from a test of its own, read-only ones too. A test for which a tracker
-// declares that it lacks the capability is skipped by name. The tests of one suite run in parallel.
+// declares that it lacks the capability is skipped by name. A tracker of a forge, which hosts the code too, also calls [RunForge].
+// The tests of one suite run in parallel.
 package trackertest
 
 import (
@@ -30,6 +31,8 @@ type Seed struct {
 	Priority  int   // ignored where Harness.NoPriority
 	BlockedBy []int // indexes of earlier seeds; ignored where Harness.NoBlockers
 	Created   time.Time
+	Assignees []string // these two only of forges
+	Milestone string
 }
 
 // Backlog is a tracker with the seeds in it. A read-only tracker needs neither Reports nor Version.
@@ -40,7 +43,7 @@ type Backlog struct {
 	Reports func(t *testing.T, key string) []string
 	// Version identifies the stored state of an issue; equal values mean that nothing was written.
 	Version func(t *testing.T, key string) string
-	Talk    *Talk // of a tracker.Commander
+	Site    *Site // of a tracker.Commander
 	// Turns, of a tracker.Commander, do what people may do to an issue; those that its forge does not know are left out.
 	Turns map[Turn]func(key string)
 }

@@ -1,4 +1,4 @@
-// Package forgetest has what the fakes of forges share: the faults of networks and servers, and a repository that git reaches
+// Package forgetest has what tests of forges share: the faults of networks and servers, and a repository that git reaches
 // over HTTP.
 package forgetest
 

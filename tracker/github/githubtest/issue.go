@@ -139,7 +139,7 @@ func (q *request) filtered() (out []*Issue) {
 			fits = fits && (l == "" || slices.ContainsFunc(i.Labels, func(o string) bool { return strings.EqualFold(o, l) }))
 		}
 		if a := q.query.Get("assignee"); a != "" {
-			fits = fits && slices.Contains(i.Assignees, a)
+			fits = fits && slices.ContainsFunc(i.Assignees, func(of string) bool { return strings.EqualFold(of, a) })
 		}
 		if fits {
 			out = append(out, i)

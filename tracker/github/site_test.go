@@ -1,0 +1,167 @@
+package github_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/tracker/forge"
+	"github.com/ralph-pool/ralph/tracker/github/githubtest"
+	"github.com/ralph-pool/ralph/tracker/trackertest"
+)
+
+// people makes the accounts that a test names.
+type people struct {
+	s     *githubtest.Server
+	known sync.Map
+}
+
+func (p *people) named(name string) string {
+	if _, known := p.known.LoadOrStore(name, true); !known {
+		p.s.AddUser(githubtest.User{Login: name, Permission: "none"})
+	}
+	return name
+}
+
+func (p *people) admit(a trackertest.Person) {
+	p.known.Store(a.Name, true)
+	may := map[bool]string{true: "write", false: "read"}[a.Writes]
+	p.s.AddUser(githubtest.User{Login: a.Name, ID: a.ID, Bot: a.Bot, Permission: may})
+}
+
+// site is what people do on a fake GitHub.
+func site(s *githubtest.Server) *trackertest.Site {
+	p := &people{s: s}
+	for _, name := range []string{"ada", "mallory", githubtest.Bot} {
+		p.known.Store(name, true)
+	}
+	event := func(by, kind, label string) func(*githubtest.Issue, time.Time) {
+		by = p.named(by)
+		return func(i *githubtest.Issue, now time.Time) {
+			i.Events = append(i.Events, githubtest.Event{Kind: kind, Actor: by, Label: label, From: "a", To: "b", At: now})
+		}
+	}
+	remark := func(thread string) int64 {
+		n, _ := strconv.ParseInt(strings.TrimPrefix(thread, "PRRT_"), 10, 64) // of this test's own
+		return n
+	}
+	return &trackertest.Site{
+		Ralph: githubtest.Bot, Token: githubtest.Token,
+		Open: func(t *testing.T, edits ...func(*forge.Config)) trackertest.Forge {
+			c := configOf(s)
+			for _, edit := range edits {
+				edit(&c)
+			}
+			return open(t, c)
+		},
+		Admit:      p.admit,
+		HidePeople: func() { s.SetPermission(githubtest.Bot, "read") },
+		Issue: func(seed trackertest.Seed) int {
+			i := githubtest.Issue{Title: seed.Title, Body: seed.Body, Author: seed.Author, Labels: seed.Labels, Closed: seed.Closed,
+				Created: seed.Created, Assignees: seed.Assignees, Milestone: seed.Milestone}
+			for _, n := range seed.BlockedBy {
+				i.BlockedBy = append(i.BlockedBy, n+1)
+			}
+			return s.AddIssue(i)
+		},
+		Label: func(by string, issue int, label string, on bool) {
+			s.Clock().Advance(time.Minute)
+			kind := githubtest.Labelled
+			if !on {
+				kind = githubtest.Unlabelled
+			}
+			s.Do(issue, event(by, kind, label))
+			s.Do(issue, func(i *githubtest.Issue, _ time.Time) {
+				i.Labels = slices.DeleteFunc(i.Labels, func(l string) bool { return strings.EqualFold(l, label) })
+				if on {
+					i.Labels = append(i.Labels, label)
+				}
+			})
+		},
+		Edit: func(by string, issue int, title, body string) {
+			if title != "" {
+				s.Do(issue, event(by, githubtest.Renamed, ""))
+			}
+			by = p.named(by)
+			s.Do(issue, func(i *githubtest.Issue, now time.Time) {
+				if body != "" {
+					i.Edits = append(i.Edits, githubtest.Edit{By: by, At: now})
+				}
+				i.Title, i.Body = cmp.Or(title, i.Title), cmp.Or(body, i.Body)
+			})
+		},
+		Request: func(r trackertest.Request) int {
+			i := githubtest.Issue{Title: r.Title, Body: r.Body, Author: p.named(r.By), Closed: r.State == "closed" || r.State == "merged"}
+			return s.AddPull(i, githubtest.Pull{Head: r.Head, Base: r.Base, SHA: r.Commit, Draft: r.Draft, Merged: r.State == "merged"})
+		},
+		Requests: func() (all []trackertest.Request) {
+			for _, n := range s.Pulls() {
+				all = append(all, requestOf(s.Issue(n)))
+			}
+			return all
+		},
+		Amend: func(request int, change func(*trackertest.Request)) {
+			was := requestOf(s.Issue(request))
+			r := was
+			change(&r)
+			if r.Commit != was.Commit {
+				s.SetHead(r.Head, r.Commit)
+			}
+			if r.Failed != "" {
+				s.SetCheck(r.Commit, githubtest.Check{Name: r.Failed, Status: "completed", Conclusion: "failure", Actions: true}, r.Failed)
+			}
+			s.Do(request, func(i *githubtest.Issue, _ time.Time) {
+				mergeable := !r.Conflicts
+				i.Closed, i.Pull.Mergeable, i.Pull.Dirty = r.State == "closed", &mergeable, r.Conflicts
+			})
+		},
+		Review: func(by string, request int, body string) {
+			s.AddReview(request, githubtest.Review{Author: p.named(by), State: "CHANGES_REQUESTED", Body: body})
+		},
+		Remark: func(by string, request int, body string) string {
+			remark := githubtest.Remark{Author: p.named(by), Path: "a.go", Line: 3, Body: body}
+			r := s.AddReview(request, githubtest.Review{Author: by, State: "COMMENTED", Remarks: []githubtest.Remark{remark}})
+			return fmt.Sprintf("PRRT_%d", r.Remarks[0].ID)
+		},
+		Reply: func(by string, request int, thread, body string) string {
+			return s.ReplyTo(request, remark(thread), p.named(by), body)
+		},
+		Thread: func(request int, thread string) []string { return s.Replies(request, remark(thread)) },
+		Say: func(by string, number int, _ bool, body string) string {
+			return fmt.Sprintf("IC_%d", s.AddComment(number, p.named(by), body))
+		},
+		Texts: func(number int, _ bool) (texts []string) {
+			for _, c := range s.Issue(number).Comments {
+				if c.Author == githubtest.Bot {
+					texts = append(texts, c.Body)
+				}
+			}
+			return texts
+		},
+		React: func(id, emoji string) { s.React(id, "ada", strings.ToUpper(emoji)) },
+		Signs: func(id string) (signs []string) {
+			for _, r := range s.Reactions(id) {
+				if emoji, ours := strings.CutSuffix(r, " by "+githubtest.Bot); ours {
+					signs = append(signs, strings.ToLower(emoji))
+				}
+			}
+			return signs
+		},
+	}
+}
+
+func requestOf(i githubtest.Issue) trackertest.Request {
+	state := map[bool]string{true: "closed", false: "open"}[i.Closed]
+	if i.Pull.Merged {
+		state = "merged"
+	}
+	return trackertest.Request{
+		Number: i.Number, By: i.Author, Head: i.Pull.Head, Base: i.Pull.Base, Title: i.Title, Body: i.Body, Commit: i.Pull.SHA, State: state,
+		Draft: i.Pull.Draft, Conflicts: i.Pull.Dirty, Labels: i.Labels, Reviewers: i.Pull.Reviewers, Assignees: i.Assignees,
+	}
+}
