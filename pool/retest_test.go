@@ -38,7 +38,7 @@ func proofEvents(t *testing.T, r journal.Record) (lines []string) {
 		}
 		switch {
 		case e.Kind == journal.EventNote:
-			if on = strings.Contains(e.Text, "the change") || strings.Contains(e.Text, "on the tip"); on {
+			if on = strings.Contains(e.Text, "the change"); on {
 				lines = append(lines, e.Text)
 			}
 		case e.Kind == journal.EventSetup && e.Check != nil && on && !strings.HasPrefix(lines[len(lines)-1], "tests of"):
@@ -62,7 +62,7 @@ func TestProofIsRequired(t *testing.T) {
 	if got, want := proofEvents(t, r), []string{
 		"tests of the change: none shows what the change does: it neither adds nor changes a test",
 		"the tests of the change run on the base, where they must fail", "setup echo setting up on base",
-		"and on the tip, where they must pass", "setup echo setting up on checkout",
+		"the tests of the change run on the tip, where they must pass", "setup echo setting up on checkout",
 		"tests of the change: they fail without it and pass with it",
 	}; !slices.Equal(got, want) {
 		t.Errorf("events %q", got)

@@ -71,7 +71,7 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 
 // noticed reports that the gate fails on the commits with the canary.
 func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error) {
-	p.say("the gate runs once more, with a test that must fail: " + c.Path)
+	p.say("the gate runs once more, with a canary, a test that must fail: " + c.Path)
 	if p.again == nil {
 		v, err := p.with(ctx, p.checkout.Base.Commit, c, p.checkout.Checks.Gate, nil)
 		return err == nil && !v.Passed(), err
@@ -83,7 +83,7 @@ func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error)
 // noticedOnFork reports that the gate fails on the fork because of the canary. If the fork is not known to pass without it, the
 // output of a failing line has to name the canary; the lines after one that does not are tried, too.
 func (p planting) noticedOnFork(ctx context.Context, c ecosystem.Canary) (bool, error) {
-	p.say("the gate passes over it; it runs on the base with that test")
+	p.say("the gate does not notice the canary; it runs with it on the base, too")
 	for gate := p.checkout.Checks.Gate; len(gate) > 0; {
 		named := &finder{want: []byte(strings.ToLower(cmp.Or(c.Mark, path.Base(c.Path))))}
 		v, err := p.with(ctx, p.fork, c, gate, named)

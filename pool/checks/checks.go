@@ -139,7 +139,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 		if err != nil {
 			return got, nil, err
 		}
-		l.Says("the gate runs once more, with the checks as they were")
+		l.Says("the gate runs once more, with the checks as they were on the base")
 		if out.Base, err = w.run(ctx, l.Checkout, commit, "before", nil); err != nil {
 			return got, nil, err
 		}

@@ -135,7 +135,7 @@ func (t *Tester) tests(ctx context.Context, w Work, p plan, r *journal.Retest) e
 		r.Runs = append(r.Runs, journal.Rerun{Command: c.Line, Files: c.files, Base: base[i]})
 	}
 	if slices.ContainsFunc(base, journal.Ran.Failed) {
-		w.Says("and on the tip, where they must pass")
+		w.Says("the tests of the change run on the tip, where they must pass")
 		tip, failed, err := t.run(ctx, w, journal.PlaceCheckout, r.Tip, p.runs)
 		if err != nil || failed != "" {
 			r.Why = failed

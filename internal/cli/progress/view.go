@@ -99,7 +99,7 @@ func (v *View) Event(e journal.Event) {
 	switch e.Kind {
 	case journal.EventSetup, journal.EventGate:
 		v.check(e)
-	case journal.EventStarted, journal.EventStage, journal.EventIteration, journal.EventReview, journal.EventDeferred, journal.EventEnded:
+	case journal.EventStarted, journal.EventStage, journal.EventIteration, journal.EventNote, journal.EventReview, journal.EventDeferred, journal.EventEnded:
 		v.passed(e)
 	}
 	switch e.Kind {
@@ -111,8 +111,8 @@ func (v *View) Event(e journal.Event) {
 		v.Line(e, v.UI.PaintErr(screen.Bold, "started"), look.Attempt(e.Attempt)+v.UI.Brief(e.Title, 70))
 	case journal.EventUsage:
 		v.Line(e, v.UI.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), look.WithDetail(screen.Age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
-	case journal.EventReview:
-		v.Line(e, v.UI.PaintErr(screen.Dim, "review"), v.UI.Brief(screen.CleanLine(e.Text), 160))
+	case journal.EventNote, journal.EventReview:
+		v.Line(e, v.UI.PaintErr(screen.Dim, string(e.Kind)), v.UI.Brief(screen.CleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:
 		v.Line(e, v.UI.PaintErr(screen.Yellow, "warning"), hint.Raising(sandboxes.Notice{Text: e.Text, About: e.About}))
 		v.warnFull(e.Text)
@@ -124,7 +124,7 @@ func (v *View) Event(e journal.Event) {
 		v.Line(e, v.UI.PaintErr(screen.Green, "merged"), e.Text)
 	case journal.EventEnded:
 		v.ended(e)
-	case journal.EventAgent, journal.EventNote, journal.EventCommits, journal.EventSignal, journal.EventSetup, journal.EventGate:
+	case journal.EventAgent, journal.EventCommits, journal.EventSignal, journal.EventSetup, journal.EventGate:
 		check := e.Kind == journal.EventSetup || e.Kind == journal.EventGate
 		if v.UI.Verbose && (!check || e.Check != nil && e.Check.Passed()) {
 			v.Line(e, v.UI.PaintErr(screen.Dim, string(e.Kind)), v.detail(e))

@@ -61,24 +61,27 @@ func TestEachPassIsToldApart(t *testing.T) {
 	add(journal.Event{Kind: journal.EventStarted, Run: "a", Key: "a", Title: "A"})
 	add(check("a", journal.EventSetup, journal.PlaceWorktree, 0, time.Second)...)
 	add(check("b", journal.EventGate, journal.PlaceWorktree, 0, time.Minute)...)
-	add(journal.Event{Kind: journal.EventNote, Run: "a", Key: "a", Text: "for -v, and for the log"})
+	add(journal.Event{Kind: journal.EventNote, Run: "a", Key: "a", Text: "waits"})
 	add(journal.Event{Kind: journal.EventIteration, Run: "a", Key: "a", Iteration: 1}, journal.Event{Kind: journal.EventUsage, Run: "a", Key: "a", Iteration: 1, Elapsed: 90, Text: "killed after 40s without output"})
 	add(check("a", journal.EventGate, journal.PlaceWorktree, 0, time.Second)...)
 	add(check("a", journal.EventGate, journal.PlaceWorktree, 1, time.Second)...)
 	add(journal.Event{Kind: journal.EventIteration, Run: "a", Key: "a", Iteration: 2}, journal.Event{Kind: journal.EventUsage, Run: "a", Key: "a", Iteration: 2, Elapsed: 4})
 	add(check("a", journal.EventGate, journal.PlaceWorktree, 0, 4*time.Second)...)
 	add(check("a", journal.EventGate, journal.PlaceCheckout, 0, 5*time.Second)...)
+	add(journal.Event{Kind: journal.EventNote, Run: "a", Key: "a", Text: "the gate runs once more, with a canary"})
 	add(check("a", journal.EventSetup, journal.PlaceCheckout, 0, time.Second)...) // the base has moved
 	add(check("a", journal.EventGate, journal.PlaceCheckout, 0, 6*time.Second)...)
 	add(journal.Event{Kind: journal.EventStage, Run: "a", Key: "a", Stage: journal.StagePublish}, journal.Event{Kind: journal.EventEnded, Run: "b", Key: "b", Outcome: journal.NoChange, Branch: "ralph/b"})
 	want := `a  gate passed  on the base, 5s (setup 1s)
 a  started  A
 a  setup  in the worktree, 1s
+a  note  waits
 a  iteration 1  1m30s: killed after 40s without output
 a  gate failed  in the worktree, 2s: line
 a  iteration 2  4s
 a  gate passed  in the worktree, 4s
 a  gate passed  on a clean checkout, 5s
+a  note  the gate runs once more, with a canary
 a  gate passed  on a clean checkout, 6s (setup 1s)
 b  gate passed  in the worktree, 1m0s
 b  no-change  0 commits on ralph/b, 0s
