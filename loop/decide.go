@@ -218,7 +218,7 @@ func (r *runner) limit(ctx context.Context, n int) End {
 
 // runGate runs the gate and keeps its result. Only a gate that could not run ends the run.
 func (r *runner) runGate(ctx context.Context, n int) step {
-	checks, err := r.gate(ctx, n)
+	checks, err := r.checks(ctx, EventGate, n, r.c.Gate)
 	if err != nil {
 		return r.broken(ctx, err)
 	}

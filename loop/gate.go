@@ -21,18 +21,31 @@ func RunGate(ctx context.Context, c Config) ([]Check, error) {
 	if c.Sandbox == nil {
 		return nil, errors.New("loop: Sandbox is required")
 	}
-	return newRunner(ctx, c).gate(ctx, 0)
+	return newRunner(ctx, c).checks(ctx, EventGate, 0, c.Gate)
+}
+
+// RunSetup runs the commands of Setup as RunGate does those of Gate.
+func RunSetup(ctx context.Context, c Config) ([]Check, error) {
+	if c.Sandbox == nil {
+		return nil, errors.New("loop: Sandbox is required")
+	}
+	return newRunner(ctx, c).checks(ctx, EventSetup, 0, c.Setup)
 }
 
 // GateLog is the name of the log of a gate's line, 0 the first, in an iteration; iteration 0 is that of RunGate.
-func GateLog(iteration, line int) string { return fmt.Sprintf("gate-%d-%d.log", iteration, line+1) }
+func GateLog(iteration, line int) string { return checkLog(EventGate, iteration, line) }
 
-func (r *runner) gate(ctx context.Context, n int) ([]Check, error) {
-	checks := make([]Check, 0, len(r.c.Gate))
-	for i, cmd := range r.c.Gate {
-		check, err := r.check(ctx, EventGate, n, GateLog(n, i), cmd)
+func checkLog(kind EventKind, iteration, line int) string {
+	return fmt.Sprintf("%s-%d-%d.log", kind, iteration, line+1)
+}
+
+// checks runs commands in order until one fails.
+func (r *runner) checks(ctx context.Context, kind EventKind, n int, lines []Command) ([]Check, error) {
+	checks := make([]Check, 0, len(lines))
+	for i, cmd := range lines {
+		check, err := r.check(ctx, kind, n, checkLog(kind, n, i), cmd)
 		if err != nil {
-			return checks, fmt.Errorf("gate `%s`: %w", neutral.Excerpt(cmd.Line, 100), err)
+			return checks, fmt.Errorf("%s `%s`: %w", kind, neutral.Excerpt(cmd.Line, 100), err)
 		}
 		checks = append(checks, check)
 		if !check.Passed() {

@@ -102,9 +102,11 @@ func TestGateThatCannotRunIsAnErrorNotAFailure(t *testing.T) {
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: "sh", Err: os.ErrNotExist}
 	}}, &diary{})
 	c.Gate = []Command{{Line: "make test"}}
-	checks, err := RunGate(t.Context(), c)
-	if len(checks) != 0 || !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "gate `make test`: ") {
-		t.Errorf("%v, %v", checks, err)
+	c.Setup = []Command{{Line: "make deps"}}
+	for want, do := range map[string]func(context.Context, Config) ([]Check, error){"gate `make test`: ": RunGate, "setup `make deps`: ": RunSetup} {
+		if checks, err := do(t.Context(), c); len(checks) != 0 || !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, %v", checks, err)
+		}
 	}
 }
 

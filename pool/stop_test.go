@@ -231,6 +231,35 @@ func TestKill(t *testing.T) {
 	f.clean()
 }
 
+// A stop during the checks of the clean checkout is no trouble to warn of.
+func TestStopDuringVerify(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.Config.Run.Gate, f.Config.Run.Setup = lines("true"), lines("test ! -e a.txt || exec sleep 1000")
+	var log strings.Builder
+	f.Config.Run.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	f.issue("a")
+	p := f.pool()
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	f.onEvent = func(e journal.Event) {
+		if e.Kind == journal.EventSetup && e.Place == journal.PlaceCheckout {
+			stop(nil)
+		}
+	}
+	s, err := p.Sweep(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Commits != 1 {
+		t.Errorf("%+v", r)
+	}
+	if log.Len() > 0 {
+		t.Error(log.String())
+	}
+	f.clean()
+}
+
 // pausing is a tracker that tells when an issue is read for the first time, and waits.
 type pausing struct {
 	tracker.Tracker

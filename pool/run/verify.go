@@ -341,7 +341,9 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 	if s.Facts.About(s.Tip); s.Facts.Verify == nil {
 		next, err := x.verifyTip(ctx, *s)
 		if err != nil {
-			x.log.Warn("work not verified yet", "error", err)
+			if !x.stopped(ctx) {
+				x.log.Warn("work not verified yet", "error", err)
+			}
 			return nil
 		}
 		*s = next

@@ -174,7 +174,7 @@ func (x *execution) after(ctx context.Context, s journal.State) journal.State {
 func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
 	for _, look := range []func(context.Context, *journal.State) (told, err error){x.retest, x.review} {
 		told, err := look(ctx, s)
-		if err != nil {
+		if err != nil && !x.stopped(ctx) {
 			x.log.Warn("work not judged yet", "error", err)
 		}
 		if err != nil || told != nil {
@@ -230,7 +230,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	if !x.space.Bare() || len(x.c.Setup) == 0 {
 		return work, nil
 	}
-	checks, err := loop.RunGate(ctx, loop.Config{Sandbox: x.space.Box, Gate: x.c.Setup, Timers: x.c.Timers, Interrupt: x.stop.Done})
+	checks, err := loop.RunSetup(ctx, loop.Config{Sandbox: x.space.Box, Setup: x.c.Setup, Timers: x.c.Timers, Interrupt: x.stop.Done})
 	switch {
 	case x.stopped(ctx):
 		return work, nil

@@ -164,22 +164,10 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err error) {
 	c := w.c
 	config := loop.Config{
-		Sandbox: w.Box, Gate: o.Checks.Gate, Timers: c.Timers, Interrupt: o.Interrupt, Observe: o.Observe, Stream: o.Stream,
+		Sandbox: w.Box, Setup: o.Checks.Setup, Gate: o.Checks.Gate, Timers: c.Timers, Interrupt: o.Interrupt, Observe: o.Observe, Stream: o.Stream,
 	}
 	setup := func() (passed bool, err error) {
-		lines := config
-		if lines.Gate = o.Checks.Setup; o.Observe != nil {
-			lines.Observe = func(e loop.Event) {
-				e.Kind = loop.EventSetup
-				o.Observe(e)
-			}
-		}
-		if o.Stream != nil { // apart from the gate's
-			lines.Stream = func(name string) (io.WriteCloser, error) {
-				return o.Stream(strings.Replace(name, "gate-", "setup-", 1))
-			}
-		}
-		got.Checks, err = loop.RunGate(ctx, lines)
+		got.Checks, err = loop.RunSetup(ctx, config)
 		got.Setup = err != nil || !loop.AllPassed(got.Checks)
 		return !got.Setup, err
 	}
