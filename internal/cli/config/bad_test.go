@@ -30,6 +30,8 @@ func TestBadFile(t *testing.T) {
 		{"no amount", "budget-usd: .nan\n", `F:1: budget-usd: ".nan" is not a number`},
 		{"choice", "publish: brnch\n", `F:1: publish: "brnch" is not one of auto, auto-merge, branch, merge, pr, none; did you mean branch?`},
 		{"registered choice", "agent: cdex\n", `F:1: agent: "cdex" is not one of claude-code, codex, command; did you mean codex?`},
+		{"reviewer that is none", "# x\nreview: codx\n", `F:2: review: "codx" is not one of claude-code, codex, command; did you mean codex?`},
+		{"agents that are none", "fallback: ['cdex:o1']\n", `F:1: fallback: "cdex" is not one of claude-code, codex, command; did you mean codex?`},
 		{"sandbox that is none", "sandbox: chroot\n", `F:1: sandbox: "chroot" is not one of auto, native, docker, sbx, landlock, later, none, podman`},
 		{"list for one", "agent: [codex]\n", `F:1: agent: a text is wanted, not a list`},
 		{"map for one", "agent: {a: b}\n", `F:1: agent: a text is wanted`},

@@ -60,14 +60,6 @@ func checkShare(s string) error {
 	return errors.Unwrap(err)
 }
 
-// checkChoice holds AGENT or AGENT:MODEL; whether there is such an agent is checked where it is looked up.
-func checkChoice(s string) error {
-	if _, err := agents.ParseChoice(s); err != nil {
-		return errors.New("is not AGENT or AGENT:MODEL")
-	}
-	return nil
-}
-
 // checkModel holds the name of a model. Whether there is such a model only its service knows.
 func checkModel(s string) error {
 	if _, err := agents.ParseChoice("agent:" + s); err != nil {
@@ -141,8 +133,16 @@ func (k Key) check(s string, choices []string) error {
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
 		return errors.New(k.quote(s) + " contains control characters")
 	}
-	if len(choices) > 0 && !slices.Contains(choices, s) {
-		return fmt.Errorf("%s is not one of %s%s", k.quote(s), strings.Join(choices, ", "), DidYouMean(s, "", choices))
+	name := s
+	if k.Agents {
+		choice, err := agents.ParseChoice(s)
+		if err != nil {
+			return fmt.Errorf("%q is not AGENT or AGENT:MODEL", s)
+		}
+		name = choice.Agent
+	}
+	if len(choices) > 0 && !slices.Contains(choices, name) {
+		return fmt.Errorf("%s is not one of %s%s", k.quote(name), strings.Join(choices, ", "), DidYouMean(name, "", choices))
 	}
 	if k.Check != nil {
 		if err := k.Check(s); err != nil {

@@ -86,6 +86,8 @@ type Key struct {
 	Choices []string
 	// Registered marks keys whose choices are what the program registers (see Sources.Choices).
 	Registered bool
+	// Agents marks keys whose items are AGENT or AGENT:MODEL.
+	Agents bool
 	// Min is the least number, or the least duration in nanoseconds.
 	Min int64
 	// Longest is the longest duration; 0: there is none.

@@ -59,8 +59,11 @@ type rules struct {
 }
 
 func (r rules) choices(k Key) []string {
-	if k.Registered {
+	switch {
+	case k.Registered:
 		return r.registered[k.Name]
+	case k.Agents:
+		return r.registered["agent"]
 	}
 	return k.Choices
 }
