@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -82,10 +83,22 @@ func (s Sources) files() (r rules, user, repository *layer) {
 	return r, user, repository
 }
 
+// misnamed warns of files whose name is not quite that of a configuration.
+func (s Sources) misnamed() (warnings []string) {
+	for _, path := range []string{UserFile(s.Environ), filepath.Join(s.Repo, File)} {
+		other := strings.TrimSuffix(path, ".yaml") + ".yml"
+		if _, err := os.Stat(other); filepath.IsAbs(path) && err == nil {
+			warnings = append(warnings, other+" is not read: rename it to config.yaml")
+		}
+	}
+	return warnings
+}
+
 // Load reads all sources. Its error is a Problems with everything that is wrong in any of them, or an UntrustedError.
 func Load(s Sources) (*Loaded, error) {
 	r, user, repository := s.files()
 	env, warnings := readEnv(s.Environ, r)
+	warnings = append(warnings, s.misnamed()...)
 	over := newLayer(FromService)
 	if s.Project != nil {
 		over = s.Project.layer(r)

@@ -214,6 +214,30 @@ func TestProgramsAreAtTheirPaths(t *testing.T) {
 	}
 }
 
+// A file whose name ends in .yml is not read; that is said, and what its name has to be.
+func TestMisnamedFilesAreWarnings(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var want []string
+	for _, dir := range []string{"home/.config/ralph", "repo/.ralph"} {
+		dir = filepath.Join(root, dir)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "config.yml"), []byte("parallel: 3\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, dir+"/config.yml is not read: rename it to config.yaml")
+	}
+	l, err := Load(Sources{Environ: []string{"HOME=" + root + "/home"}, Dir: root, Repo: root + "/repo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, l.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestUnknownVariablesAreWarnings(t *testing.T) {
 	t.Parallel()
 	l, _, err := setup{env: []string{
