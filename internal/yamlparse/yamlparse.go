@@ -46,9 +46,39 @@ func Parse(src []byte, options ...parser.Option) (file *ast.File, err error) {
 		if key, _, found := strings.Cut(text, " already defined at ["); found && strings.HasPrefix(text, "mapping key ") {
 			text = key + " is there twice" // its place is counted in this text, and not in the file
 		}
-		return nil, &Error{syntax.GetToken().Position.Line, text}
+		line := syntax.GetToken().Position.Line
+		if at, bracket := unclosed(src); strings.HasSuffix(text, " must be specified") && at > 0 && at <= line {
+			line, text = at, fmt.Sprintf("the %c has no %c after it", bracket, bracket+2)
+		}
+		return nil, &Error{line, text}
 	}
 	return nil, &Error{1, strings.SplitN(err.Error(), "\n", 2)[0]}
+}
+
+// unclosed is the last bracket that nothing closes, and its line; 0: there is none. The parser fails in a line after it.
+func unclosed(src []byte) (line int, bracket byte) {
+	type place struct {
+		line int
+		c    byte
+	}
+	var open []place
+	number := 0
+	for text := range bytes.Lines(src) {
+		number++
+		for _, c := range text {
+			switch c {
+			case '[', '{':
+				open = append(open, place{number, c})
+			case ']', '}':
+				open = open[:max(0, len(open)-1)]
+			}
+		}
+	}
+	if len(open) == 0 {
+		return 0, 0
+	}
+	last := open[len(open)-1]
+	return last.line, last.c
 }
 
 // tooDeep is the first line in which too much stands inside each other; 0: there is none. Brackets in texts count, too: so many that

@@ -56,7 +56,9 @@ func TestDepth(t *testing.T) {
 		nested(deepest + 1): "line 2: more than 64 levels stand inside each other",
 		"a: |\n" + strings.Repeat("  - [ ] to do\n", 500): "",
 		"x: 1\n" + strings.Repeat("- ", deepest+1) + "a":  "line 2: more than 64 levels stand inside each other",
-		"a: [1, 2\nb: 3": "line 2: ',' or ']' must be specified",
+		"a: [1, 2\nb: 3":             "line 1: the [ has no ] after it",
+		"a: 1\nb: {c: [1]\nd: [2]\n": "line 2: the { has no } after it",
+		"a: {b: [c]\n  d: e}\n":      "line 2: ',' or '}' must be specified",
 		"a: {" + strings.Repeat("\n", 3) + strings.Repeat("[", deepest+1) + "\n}": "line 4: more than 64 levels stand inside each other",
 	} {
 		_, err := Parse([]byte(text))

@@ -1,6 +1,10 @@
 package local
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ralph-pool/ralph/tracker"
+)
 
 // file is one issue file, read.
 type file struct {
@@ -23,7 +27,11 @@ func parse(raw []byte) (file, error) {
 	if err != nil {
 		return file{doc: d}, err
 	}
-	return file{header: h, doc: d, front: front}, nil
+	f := file{header: h, doc: d, front: front}
+	if title := f.titled(""); len(title) > tracker.MaxTitle {
+		return file{doc: d}, errorAt(1, "its title has %d bytes; at most %d are allowed", len(title), tracker.MaxTitle)
+	}
+	return f, nil
 }
 
 // titled is the issue's title: what the front matter says, else the first heading, else the file's name.

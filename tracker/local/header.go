@@ -166,7 +166,7 @@ func (v field) date() (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, errorAt(v.line, "created is %s; write 2006-01-02 or 2006-01-02T15:04:05Z", shown(s))
+	return time.Time{}, errorAt(v.line, "created is %s; write a date such as 2026-11-30, or a time such as 2026-11-30T15:04:05Z", shown(s))
 }
 
 // item is one entry of a list.
