@@ -56,7 +56,7 @@ func TestSameWordsForACause(t *testing.T) {
 			}
 			for _, args := range [][]string{{"work", "--skip-permissions"}, {"run", "--prompt=hi", "--skip-permissions"}} {
 				got := m.run(t, with, append(args, agent...)...)
-				if got.status != exit.Parked || !strings.Contains(got.stderr, c.cause+"; "+c.fix) {
+				if got.status != exit.Parked || !strings.Contains(got.stderr, c.cause+"; "+c.fix) || strings.Contains(got.stderr, "sandbox native") {
 					t.Errorf("%s: %+v", args[0], got)
 				}
 			}

@@ -184,7 +184,7 @@ func (c Config) service(a agents.Agent) (agents.Service, error) {
 	}
 	service, err := agents.FindService(a, c.Network.User)
 	if err != nil {
-		return service, &AgentError{fmt.Errorf("sandbox %s: %w", c.Provider.Name(), err)}
+		return service, &AgentError{err}
 	}
 	return service, nil
 }
