@@ -202,12 +202,19 @@ func badText(failed []journal.Record, all int) string {
 	unchanged := countIf(failed, func(r journal.Record) bool { return r.Verdict.Outcome == journal.NoChange })
 	var parts []string
 	if n := len(failed) - unchanged; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d issues did not succeed", n, all))
+		parts = append(parts, partOf(n, all)+" did not succeed")
 	}
 	if unchanged > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d issues ended without a change", unchanged, all))
+		parts = append(parts, partOf(unchanged, all)+" ended without a change")
 	}
 	return strings.Join(parts, ", ")
+}
+
+func partOf(n, all int) string {
+	if n == all {
+		return screen.Plural(all, "issue")
+	}
+	return fmt.Sprintf("%d of %d issues", n, all)
 }
 
 // unavailableText says what keeps the rest of the backlog from being worked.
