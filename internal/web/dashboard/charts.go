@@ -53,6 +53,7 @@ type sum struct {
 	Name      string
 	Runs      int
 	Succeeded int
+	NoChange  int     // that ended because nothing had to be done
 	Open      int     // that have not ended
 	Took      float64 // seconds of all
 	Usage     agents.Usage
@@ -64,11 +65,13 @@ func (s *sum) add(t journal.Total) {
 	s.Took += t.Seconds
 	s.Usage = s.Usage.Add(t.Usage)
 	s.Unknown += t.Unknown
-	if t.Outcome == "" {
+	switch t.Outcome {
+	case "":
 		s.Open += t.Runs
-	}
-	if t.Outcome == journal.Succeeded || t.Outcome == journal.NoChange {
+	case journal.Succeeded:
 		s.Succeeded += t.Runs
+	case journal.NoChange:
+		s.NoChange += t.Runs
 	}
 }
 
@@ -171,8 +174,8 @@ func drawn(list []journal.Total, days int, today int64) chartsModel {
 	}
 	m.Charts = []chart{
 		m.chart("Spend", "Dollars a day", "$%s", []string{"spend"}, func(s sum) []float64 { return []float64{s.Usage.CostUSD} }),
-		m.chart("Throughput", "Ended runs a day", "%s", []string{"succeeded", "other"}, func(s sum) []float64 {
-			return []float64{float64(s.Succeeded), float64(s.Runs - s.Open - s.Succeeded)}
+		m.chart("Throughput", "Ended runs a day", "%s", []string{"succeeded", "no-change", "other"}, func(s sum) []float64 {
+			return []float64{float64(s.Succeeded), float64(s.NoChange), float64(s.Runs - s.Open - s.Succeeded - s.NoChange)}
 		}),
 	}
 	spend, most := &m.Charts[0], m.Daily[0]

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -292,8 +293,15 @@ func TestCharts(t *testing.T) {
 	if share, open, mean := dashboard.Ended(list, 1, 100); share != 100 || open != 5 || mean != 0 {
 		t.Errorf("runs that have not ended: %d %%, %d, %s", share, open, mean)
 	}
-	if said, last := dashboard.Chart(1, list, 7, 100); !strings.Contains(said, " 14 in all, 2 at most") || !strings.HasSuffix(last, ": 2 succeeded 0 other") {
+	if said, last := dashboard.Chart(1, list, 7, 100); !strings.Contains(said, " 14 in all, 2 at most") || !strings.HasSuffix(last, ": 2 succeeded 0 no-change 0 other") {
 		t.Errorf("throughput: %s %s", said, last)
+	}
+	unchanged := append(slices.Clone(list), journal.Total{Day: 100, Agent: "agent-0", Outcome: journal.NoChange, Runs: 2})
+	if share, _, _ := dashboard.Ended(unchanged, 1, 100); share != 50 {
+		t.Errorf("%d %% succeeded, with two of four that changed nothing", share)
+	}
+	if _, last := dashboard.Chart(1, unchanged, 7, 100); !strings.HasSuffix(last, ": 2 succeeded 2 no-change 0 other") {
+		t.Errorf("throughput: %s", last)
 	}
 	if _, groups, _ := dashboard.Drawn(list, 30, 100); groups["Agent 19 others"] != 38 {
 		t.Errorf("groups of many %v", groups)
