@@ -255,7 +255,11 @@ func (m chartsModel) chart(title, said, format string, keys []string, of func(su
 	}
 	top := ceiling(most)
 	number := func(v float64) string {
-		return fmt.Sprintf(format, strconv.FormatFloat(math.Round(100*v)/100, 'f', -1, 64))
+		text := strconv.FormatFloat(v, 'f', 2, 64) // of money
+		if whole := math.Round(v); format == "%s" || math.Abs(v-whole) < 0.005 {
+			text = strconv.FormatFloat(math.Round(100*v)/100, 'f', -1, 64)
+		}
+		return fmt.Sprintf(format, text)
 	}
 	c.Top, c.Half = number(top), number(top/2)
 	c.Said = fmt.Sprintf("%s over %d days: %s in all, %s at most.", said, len(m.Daily), number(whole), number(most))

@@ -303,6 +303,9 @@ func TestCharts(t *testing.T) {
 	if _, last := dashboard.Chart(1, unchanged, 7, 100); !strings.HasSuffix(last, ": 2 succeeded 2 no-change 0 other") {
 		t.Errorf("throughput: %s", last)
 	}
+	if _, _, top := dashboard.Drawn([]journal.Total{{Day: 100, Runs: 1, Usage: agents.Usage{CostUSD: 0.09}}}, 7, 100); top != "$0.10" {
+		t.Errorf("the axis ends at %s", top)
+	}
 	if _, groups, _ := dashboard.Drawn(list, 30, 100); groups["Agent 19 others"] != 38 {
 		t.Errorf("groups of many %v", groups)
 	}
