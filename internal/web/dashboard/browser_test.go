@@ -129,6 +129,9 @@ func testOutline(t *testing.T, browser browsertest.Browser) {
 		if wide := browsertest.Eval[int64](p, "document.documentElement.scrollWidth"); wide > 320 {
 			t.Errorf("%s is %d wide on a phone", path, wide)
 		}
+		if cut := browsertest.Eval[string](p, `[...document.querySelectorAll("table")].filter((e) => e.checkVisibility() && e.scrollWidth > e.parentElement.clientWidth).map((e) => [e.scrollWidth, e.parentElement.clientWidth, e.textContent.slice(0, 60)].join(" ")).join("\n")`); cut != "" {
+			t.Errorf("%s: a phone cuts\n%s", path, cut)
+		}
 	}
 }
 

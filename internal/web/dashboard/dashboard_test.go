@@ -276,6 +276,15 @@ func TestLongBacklog(t *testing.T) {
 	}
 }
 
+// The link from an issue that never ran leads to a page that says so.
+func TestRunsOfAnIssueThatNeverRan(t *testing.T) {
+	t.Parallel()
+	f, live := shop(t)
+	if _, body := get(t, site(t, f, live)+"/p/shop/runs?issue=never"); !strings.Contains(body, "No run of never yet.") {
+		t.Error(body)
+	}
+}
+
 func TestCharts(t *testing.T) {
 	t.Parallel()
 	var list []journal.Total
