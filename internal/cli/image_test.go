@@ -43,6 +43,24 @@ func TestImageEngine(t *testing.T) {
 	}
 }
 
+// TestImageThatRunsDoNotTake: an image that no run takes by itself is named with what takes it.
+func TestImageThatRunsDoNotTake(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"": {"image", "build"}, "runs take it with --image my:1": {"image", "build", "--image=my:1"},
+		"runs take it with --image ralph:repo-": {"image", "build", "--file=other"},
+	} {
+		m := newMachine(t)
+		m.write(t, ".ralph/Dockerfile", "FROM scratch\n")
+		m.write(t, "other", "FROM other\n")
+		bin := m.program(t, "docker", "true\n")
+		got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} }, args...)
+		if got.status != 0 || !strings.Contains(got.stdout, want) || strings.Contains(got.stdout, "image: ") != (want != "") {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+}
+
 // TestImageRemovedTwice: an image that is not there is one line, and none of the engine's.
 func TestImageRemovedTwice(t *testing.T) {
 	t.Parallel()

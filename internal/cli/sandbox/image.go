@@ -103,6 +103,9 @@ func buildImage(a *compose.App, cmd *cobra.Command, f imageFlags) error {
 			return err
 		}
 		a.UI.Printf("Built %s from %s\n", screen.CleanLine(tag), screen.CleanLine(file))
+		if top, err := a.Top(ctx); err == nil && tag != image.Usual(top, e.Name) {
+			a.UI.Printf("It is not the one of .ralph: runs take it with --image %s, or image: %[1]s in .ralph/config.yaml\n", screen.CleanLine(tag))
+		}
 		return nil
 	})
 }
