@@ -40,7 +40,7 @@ func TestWorkNamesSubmodules(t *testing.T) {
 		m.write(t, ".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ../sub.git\n")
 		m.commit(t)
 		args := []string{"work", "--sandbox=none", "--agent-command=false", "--commit-author=A <a@b.c>", "--gate", gate}
-		const want = "one  warning  submodules: their folders are empty in worktrees: neither setup nor before brings them; setup: ["
+		const want = "one  warning  submodules: their folders are empty in worktrees: neither setup nor before brings them; add \"git submodule"
 		if got := m.run(t, nil, args...); strings.Count(got.stderr, want) != 1 {
 			t.Errorf("%s: %+v", gate, got)
 		}

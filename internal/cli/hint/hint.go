@@ -252,5 +252,5 @@ const GateFix = "set `gate` in .ralph/config.yaml, or give --gate"
 // What is said of submodules that a gate may need.
 const (
 	EmptySubmodules = "their folders are empty in worktrees: neither setup nor before brings them"
-	SubmodulesFix   = `setup: ["git submodule update --init --recursive"] in .ralph/config.yaml, and allow: [HOST] in a sandbox; docs/agents.md says more`
+	SubmodulesFix   = `add "git submodule update --init --recursive" to setup in .ralph/config.yaml, and their HOST to allow in a sandbox; docs/agents.md says more`
 )
