@@ -14,7 +14,7 @@ func (r *runner) judge(ctx context.Context, t turn) step {
 		return s
 	}
 	if t.broken != nil {
-		return step{end: EndSandbox, err: fmt.Errorf("iteration %d: %w", t.Number, t.broken)}
+		return r.broken(ctx, fmt.Errorf("iteration %d: %w", t.Number, t.broken))
 	}
 	if t.Ending == EndingBudget && t.Signal == "" || t.Failure != nil && r.spent(ctx, r.res.Usage) {
 		// Its failure may be that its service has refused it for the budget.

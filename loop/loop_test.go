@@ -267,7 +267,7 @@ func wantEnd(t *testing.T, r Result, end End) {
 		t.Fatalf("end is %s (%v), want %s\n%s", r.End, r.Err, end, show)
 	}
 	switch end {
-	case EndPrompt, EndSandbox, EndImport, EndOutput, EndInterrupted:
+	case EndPrompt, EndSandbox, EndKilled, EndImport, EndOutput, EndInterrupted:
 		if r.Err == nil {
 			t.Errorf("end %s without a cause", r.End)
 		}

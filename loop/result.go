@@ -26,6 +26,7 @@ const (
 	EndSetup       End = "setup-failed"      // see Setup
 	EndPrompt      End = "prompt-failed"     // the prompt, or anything else that is wrong with the Config; see Err
 	EndSandbox     End = "sandbox-failed"    // see Err
+	EndKilled      End = "sandbox-killed"    // the agent, or a check, has killed what runs commands in the sandbox; see Err
 	EndImport      End = "import-failed"     // see Err
 	EndOutput      End = "output-invalid"    // see Err
 	EndInterrupted End = "interrupted"       // see Err

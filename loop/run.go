@@ -11,6 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/neutral"
 	"github.com/ralph-pool/ralph/internal/retry"
+	"github.com/ralph-pool/ralph/sandboxes"
 )
 
 // How long an import may take, and how much of that remains once the run has been stopped.
@@ -230,6 +231,9 @@ func (r *runner) stopped(ctx context.Context) step {
 func (r *runner) broken(ctx context.Context, err error) step {
 	if s := r.stopped(ctx); s.end != "" {
 		return s
+	}
+	if errors.Is(err, sandboxes.ErrKilledInside) && len(r.res.Iterations) > 0 {
+		return step{end: EndKilled, err: err}
 	}
 	return step{end: EndSandbox, err: err}
 }

@@ -31,6 +31,10 @@ var ErrClosed = errors.New("sandbox is closed")
 // ErrAway is in the error of an Exec that was cut short because the engine of the sandbox stopped, or does not answer.
 var ErrAway = errors.New("the engine does not answer")
 
+// ErrKilledInside is in the error of an Exec whose command, or another in the sandbox, has killed what carries commands. The
+// sandbox is broken.
+var ErrKilledInside = errors.New("a command in the sandbox has killed ralph's process there, which runs the commands")
+
 // Files says how the worktree reaches the sandbox.
 type Files string
 

@@ -22,7 +22,7 @@ var (
 	ends   = []loop.End{
 		loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo, loop.EndMaxed, loop.EndNoProgress, loop.EndBudget, loop.EndTimeout, loop.EndUnavailable,
 		loop.EndAgent, loop.EndSetup, loop.EndPrompt, loop.EndSandbox, loop.EndImport, loop.EndOutput, loop.EndInterrupted, loop.EndDenied,
-		loop.EndUnchanged,
+		loop.EndUnchanged, loop.EndKilled,
 	}
 	stops = []journal.Stop{
 		journal.StopShutdown, journal.StopAsked, journal.StopClaimLost, journal.StopMoved, journal.StopSuperseded, journal.StopDisk, journal.StopCrash,
@@ -322,7 +322,7 @@ func decideCases() []decideCase {
 			decideCase{string(end) + ", gate failed without commits", journal.Facts{End: end, GateRan: true, Gate: red}, counted(again(journal.Failed, journal.ReasonLoop, ""))},
 		)
 	}
-	for _, end := range []loop.End{loop.EndAgent, loop.EndOutput} {
+	for _, end := range []loop.End{loop.EndAgent, loop.EndKilled, loop.EndOutput} {
 		cases = append(cases, decideCase{string(end), journal.Facts{End: end, EndDetail: "d", GateRan: true, Gate: red, Commits: 1}, counted(again(journal.Failed, journal.ReasonLoop, "d"))})
 	}
 	// These say nothing of the agent's work: no attempt is used up.

@@ -130,6 +130,8 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 		return errors.New("its container was removed while the command ran")
 	case stateErr != nil:
 		return fmt.Errorf("%w: %w", sandboxes.ErrAway, stateErr)
+	case errors.Is(b.commands.Broken(), sandboxes.ErrKilledInside):
+		return b.commands.Broken()
 	case !st.Running:
 		if words := b.provider.lastOutput(ctx, b.name); words != "" {
 			return fmt.Errorf("its container has ended: %s", words)

@@ -326,6 +326,7 @@ func TestContainerThatGoes(t *testing.T) {
 		noMemory = `{"Status":"exited","ExitCode":137,"OOMKilled":true}`
 		gone     = ""
 		removed  = "its container was removed while the command ran"
+		noReport = "the engine's client ended without a report"
 	)
 	tests := []struct {
 		name   string
@@ -337,7 +338,8 @@ func TestContainerThatGoes(t *testing.T) {
 		{"exited before", []string{exited, exited, gone}, removed},
 		{"slow to go", []string{removing}, removed},
 		{"killed, and stays", []string{exited}, "its container was killed, by somebody or for want of memory"},
-		{"runs on", []string{running}, "the engine's client ended without a report"},
+		{"runs on", []string{running}, sandboxes.ErrKilledInside.Error()}, // as the client's status says
+		{"runs on without its client", []string{running}, noReport},
 		{"without memory", []string{exited, exited, noMemory}, "its container used up its memory [{memory }]"},
 	}
 	for _, test := range tests {
@@ -347,10 +349,14 @@ func TestContainerThatGoes(t *testing.T) {
 			if err := os.WriteFile(states, []byte(strings.Join(test.states, "\n")+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			status := "137"
+			if test.want == noReport {
+				status = "1"
+			}
 			e := shim(t, container.Docker(), `f=`+states+`; case $1 in `+goodInfo+goodImage+`
 				container) state=$(head -n 1 $f); [ $(wc -l <$f) = 1 ] || sed -i 1d $f; echo "$state"; [ "$state" ];;
 				ps) head -n 1 $f | sed 's/..*/there/';;
-				exec) exit 137;; esac`)
+				exec) exit `+status+`;; esac`)
 			_, err := container.New(e, container.Config{
 				Image: "ralph:x", User: "0:0", StateDir: t.TempDir(), Helper: "/bin/true",
 				HostEnv: []string{"PATH=" + os.Getenv("PATH")},

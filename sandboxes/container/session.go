@@ -35,6 +35,7 @@ type session struct {
 	refused *inside.Refusal
 	report  *inside.Report
 	failed  [2]bool // writers that have failed
+	killed  bool    // the helper was, by a signal
 
 	mu       sync.Mutex
 	inputBad error // guarded by mu; why the input ended early
@@ -68,9 +69,10 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	decode := &inside.FrameReader{On: s.receive}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := proc.Run(client, proc.Spec{
+		exit, err := proc.Run(client, proc.Spec{
 			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: s.from, Stdout: decode, Stderr: s.errs,
 		})
+		s.killed = isOfHelper(exit)
 		_ = s.from.Close() // a goroutine that still sends stops
 		close(s.gone)
 		ended <- err
@@ -101,8 +103,16 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 		return p.program().StartError(err)
 	case decode.Err != nil:
 		return decode.Err
+	case s.killed:
+		return sandboxes.ErrKilledInside
 	}
 	return errNoReport
+}
+
+// isOfHelper reports that a signal has killed the helper: the engine's client has passed on its exit status, and lives.
+func isOfHelper(client proc.Exit) bool {
+	const highest = 64 // of the signals
+	return client.Signal == 0 && client.Code > 128 && client.Code <= 128+highest
 }
 
 // send sends a frame; an error shows at the client's end.

@@ -63,7 +63,7 @@ func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 		var serving sync.WaitGroup
 		serving.Go(func() { inside.ServeTunnel(ctx, here, socket) })
 		argv := append([]string{"exec", "--interactive", b.name}, helper(inside.Tunnel)...)
-		_, err := proc.Run(ctx, proc.Spec{
+		exit, err := proc.Run(ctx, proc.Spec{
 			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: there, Stdout: there, Stderr: t.output,
 		})
 		closed := ctx.Err() != nil
@@ -73,7 +73,10 @@ func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 		if closed {
 			return
 		}
-		if err == nil {
+		switch {
+		case err == nil && isOfHelper(exit):
+			err = fmt.Errorf("the tunnel to the egress proxy has ended: %w", sandboxes.ErrKilledInside)
+		case err == nil:
 			err = t.output.explain(errors.New("the tunnel to the egress proxy has ended"))
 		}
 		_ = b.abort(err)

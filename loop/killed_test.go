@@ -1,0 +1,37 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/ralph-pool/ralph/sandboxes"
+)
+
+// A command that ends its sandbox is the agent's doing, unless it is of the setup.
+func TestKilledSandbox(t *testing.T) {
+	t.Parallel()
+	kills := func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
+		return sandboxes.Exit{}, fmt.Errorf("run it: %w", sandboxes.ErrKilledInside)
+	}
+	for name, c := range map[string]struct {
+		stage stage
+		setup []Command
+		want  End
+	}{
+		"agent": {stage{agent: kills}, nil, EndKilled},
+		"gate":  {stage{agent: act(false, done), shell: kills}, nil, EndKilled},
+		"setup": {stage{shell: kills}, []Command{{Line: "npm ci"}}, EndSandbox},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := staged(c.stage, &diary{})
+			config.Gate, config.Setup = []Command{{Line: "make test"}}, c.setup
+			r := Run(t.Context(), config)
+			if wantEnd(t, r, c.want); !errors.Is(r.Err, sandboxes.ErrKilledInside) {
+				t.Errorf("error %v", r.Err)
+			}
+		})
+	}
+}
