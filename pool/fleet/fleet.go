@@ -120,7 +120,7 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 		c.Log.Warn("this machine's clock is wrong", "ahead of the database's by", ahead.Round(time.Second))
 	}
 	f.started = f.clock.Now()
-	set := &river.Config{ID: f.id, Logger: slog.New(f.quiet(c.Log.Handler())), Hooks: []rivertype.Hook{river.HookInsertBeginFunc(f.clock.due)}}
+	set := &river.Config{ID: f.id, Logger: slog.New(f.Quiet(c.Log.Handler())), Hooks: []rivertype.Hook{river.HookInsertBeginFunc(f.clock.due)}}
 	set.Test.Time = &f.clock // its own way to another clock: a row that waits is woken by the leader's
 	if c.Work {
 		set.Workers = river.NewWorkers()

@@ -166,7 +166,7 @@ func TestErrorsOfConnectionsAreLogged(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	f := &Fleet{db: migrated(t), outage: outage{log: slog.New(slog.DiscardHandler)}}
-	log := slog.New(f.quiet(slog.NewTextHandler(&out, nil)))
+	log := slog.New(f.Quiet(slog.NewTextHandler(&out, nil)))
 	log.Error("Producer: fetch error", "err", "unexpected EOF")
 	log.Error("Notifier: run error", "err", "conn closed")
 	log.Error("Producer: other error", "err", "no such column")
@@ -176,7 +176,7 @@ func TestErrorsOfConnectionsAreLogged(t *testing.T) {
 	if strings.Count(text, "\n") != 3 || !strings.Contains(text, "too many errors") || !strings.Contains(text, "unexpected EOF") || !strings.Contains(text, "no such column") {
 		t.Errorf("logged\n%s", text)
 	}
-	again := slog.New(f.quiet(slog.NewTextHandler(&out, nil)))
+	again := slog.New(f.Quiet(slog.NewTextHandler(&out, nil)))
 	f.outage.note(errors.New("away"))
 	again.Error("Completer: too many errors")
 	f.outage.note(nil)

@@ -14,8 +14,7 @@ import (
 
 // outage logs once that the database is away, once that it refuses this machine, and once that it is back.
 type outage struct {
-	log *slog.Logger
-
+	log   *slog.Logger
 	ping  sync.Mutex // held during a ping: the others wait for its answer
 	mu    sync.Mutex
 	is    bool      // guarded by mu
@@ -118,7 +117,8 @@ func (s *said) first(text string, at time.Time) bool {
 	return true
 }
 
-func (f *Fleet) quiet(h slog.Handler) slog.Handler {
+// Quiet makes a handler for the log of a part of River: in an outage of the database it passes on nothing, for the fleet says so.
+func (f *Fleet) Quiet(h slog.Handler) slog.Handler {
 	return quiet{h, f, &said{last: map[string]time.Time{}}}
 }
 

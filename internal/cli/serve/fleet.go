@@ -80,7 +80,7 @@ func (s *serving) queue(ctx context.Context) (http.Handler, error) {
 	if !s.fleet.queueUI || s.metricsOnly {
 		return nil, nil //nolint:nilnil // nil is no handler
 	}
-	return queueui.New(ctx, s.joined.database, web.QueuePath, s.log)
+	return queueui.New(ctx, s.joined.database, web.QueuePath, slog.New(s.joined.Quiet(s.log.Handler())))
 }
 
 func (j *joined) leave() {

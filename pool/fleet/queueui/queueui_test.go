@@ -2,6 +2,7 @@ package queueui
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -64,6 +65,64 @@ func TestPageAndAPI(t *testing.T) {
 	} {
 		if got, _ := get(path); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
+
+// spoken is a log of messages.
+type spoken struct {
+	slog.Handler
+	got chan string
+}
+
+func (s spoken) Handle(_ context.Context, r slog.Record) error {
+	s.got <- r.Message
+	return nil
+}
+
+// An outage of the database is one line, of the fleet, whatever the page asks for meanwhile.
+func TestOutageIsTheFleetsLine(t *testing.T) {
+	t.Parallel()
+	server, end, err := fleettest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	d, err := fleet.Open(t.Context(), server.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string, 1000)
+	log := slog.New(spoken{slog.NewTextHandler(io.Discard, nil), got})
+	f, err := fleet.Start(t.Context(), fleet.Config{Database: d, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Stop()
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	h, err := New(ctx, d, "/queue/", slog.New(f.Quiet(log.Handler())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/queue/api/queues", http.NoBody))
+		if w.Code < http.StatusBadRequest {
+			t.Errorf("status %d: %s", w.Code, w.Body)
+		}
+	}
+	f.Stop()
+	for len(got) > 0 {
+		if text := <-got; text != "the database is away; what is being worked goes on" {
+			t.Errorf("logged %q", text)
 		}
 	}
 }
