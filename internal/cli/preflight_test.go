@@ -54,7 +54,7 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 				t.Errorf("doctor: %+v", doctor)
 			}
 			work := m.run(t, change, append([]string{"work"}, args...)...)
-			if work.status != exit.Usage && work.status != exit.Parked || !strings.Contains(work.stderr, "ralph: sandbox docker: ") {
+			if work.status != exit.Usage && work.status != exit.Parked || !strings.Contains(work.stderr, "sandbox docker: ") {
 				t.Errorf("work: %+v", work)
 			}
 			for part := range strings.SplitSeq(c.want, "; ") { // the fix may have a line of its own

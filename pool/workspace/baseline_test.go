@@ -212,3 +212,24 @@ func TestSandboxStartsAhead(t *testing.T) {
 		t.Errorf("%q, %v, want %q", told, err, want)
 	}
 }
+
+// closed is a provider none of whose sandboxes opens.
+type closed struct{ sandboxes.Provider }
+
+func (closed) Open(context.Context, sandboxes.Spec) (sandboxes.Sandbox, error) {
+	return nil, errors.New("open sandbox closed: no room")
+}
+
+// A provider's error names the sandbox: nothing but the place is put before it.
+func TestGateOnBaseInASandboxThatDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	repo, base := committed(t, worktree.Options{}, "a")
+	c := &Config{Repo: repo, Sandboxes: closed{sandboxes.NewNone(sandboxes.NoneConfig{})}}
+	checks := journal.Checks{Gate: []loop.Command{{Line: "true"}}}
+	_, err := NewBaselines(c, t.TempDir()).Get(t.Context(), Baseline{
+		Run: "1", Key: "a", Base: base, Checks: checks, Says: func(journal.EventKind, string) {},
+	})
+	if want := "gate on " + base.Name + ": open sandbox closed: no room"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -155,7 +155,7 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 		w.Warm(ctx)
 	}
 	if err := w.Open(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, err
 	}
 	return nil, use(ctx, w)
 }

@@ -104,7 +104,7 @@ func (w *Workspace) open(ctx context.Context) error {
 	spec.Egress = w.Gateway.Socket
 	w.Unclosed = true
 	if w.Box, err = w.openBox(ctx, spec); err != nil {
-		err = errors.Join(fmt.Errorf("sandbox %s: %w", c.Sandboxes.Name(), err), w.Gateway.Close())
+		err = errors.Join(err, w.Gateway.Close())
 		w.Gateway = nil
 		w.leaveWarmth()
 		return err

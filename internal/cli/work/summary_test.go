@@ -1,12 +1,15 @@
 package work
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/clitest"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool"
@@ -44,5 +47,26 @@ func TestSummaryCost(t *testing.T) {
 	}
 	if got := summaryJSON(pool.Summary{Runs: []journal.Record{counted, priced}}).Spent; got != (agents.Usage{Input: 12000, CostUSD: 0.25}) {
 		t.Errorf("spent %+v", got)
+	}
+}
+
+// What the line of a run has said whole is not the last line, too.
+func TestSayOnce(t *testing.T) {
+	t.Parallel()
+	a := compose.New(compose.Host{Stdout: io.Discard, Stderr: io.Discard})
+	view := &progress.View{UI: a.UI, Name: func(key string) string { return key }}
+	view.Event(journal.Event{
+		Kind: journal.EventEnded, Key: "one", Run: "1", Outcome: journal.EnvironmentUnavailable,
+		Reason: &journal.Reason{Code: journal.ReasonOpen, Detail: "open sandbox docker: no room"},
+	})
+	for text, want := range map[string]string{
+		"open sandbox docker: no room": "no issue can be worked, as said above",
+		"open sandbox docker: no file": "open sandbox docker: no file",
+	} {
+		cause := errors.New(text)
+		err := &exit.Error{Status: exit.Parked, Err: cause, Hint: "make room"}
+		if sayOnce(err, cause, view); err.Error() != want || err.Hint != "make room" {
+			t.Errorf("%s: %v, %s", text, err, err.Hint)
+		}
 	}
 }

@@ -143,12 +143,8 @@ func (s *sweep) ended(ctx context.Context, done pool.Summary, failed error) erro
 		return exit.Classified(failed)
 	}
 	err := verdict(ctx, done)
-	_, setUp := errors.AsType[*workspace.BaselineError](done.Unavailable)
-	if why, ok := errors.AsType[*exit.Error](err); ok && setUp && !s.JSON && s.view.Told(why.Error()) != "" { // it is long, and said once
-		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", s.view.Told(why.Error()))
-	}
-	if u, ok := errors.AsType[*run.UnavailableError](done.Unavailable); ok && u.Cause == nil && err != nil && !s.JSON {
-		sayOnce(err, report.Reason(u.Reason), report.Unavailable(u.Agents), s.view)
+	if !s.JSON {
+		sayOnce(err, done.Unavailable, s.view)
 	}
 	if why, ok := errors.AsType[*exit.Error](err); ok && s.view.Full != "" && why.Hint == s.view.Full {
 		why.Hint = "once there is room, the next `ralph work` goes on from there"
@@ -159,11 +155,23 @@ func (s *sweep) ended(ctx context.Context, done pool.Summary, failed error) erro
 	return leftOut(done)
 }
 
-// sayOnce leaves the reason why agents are unavailable out of the last line where the line of a run has it.
-func sayOnce(err error, reason, what string, view *progress.View) {
+// sayOnce leaves the reason why no issue can be worked out of the last line where the line of a run has it: it may be long.
+func sayOnce(err, unavailable error, view *progress.View) {
 	why, ok := errors.AsType[*exit.Error](err)
-	if ok && view.Told(reason) != "" && strings.HasSuffix(why.Error(), reason) {
-		why.Err = errors.New(what + ", as said above")
+	if !ok || unavailable == nil {
+		return
+	}
+	u, agents := errors.AsType[*run.UnavailableError](unavailable)
+	_, setUp := errors.AsType[*workspace.BaselineError](unavailable)
+	switch key := view.Told(why.Error()); {
+	case agents && u.Cause == nil:
+		if reason := report.Reason(u.Reason); view.Told(reason) != "" && strings.HasSuffix(why.Error(), reason) {
+			why.Err = errors.New(report.Unavailable(u.Agents) + ", as said above")
+		}
+	case key != "" && setUp:
+		why.Err = fmt.Errorf("no issue can be worked, as said above; `ralph logs %s` has the output", key)
+	case key != "":
+		why.Err = errors.New("no issue can be worked, as said above")
 	}
 }
 
