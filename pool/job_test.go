@@ -182,3 +182,35 @@ func TestJobInADirtyWorktree(t *testing.T) {
 		t.Error("the draft was changed")
 	}
 }
+
+// A later job on a kept branch finds the copied files of the first one, whose agent may have changed them: an isolated worktree gets
+// them before its first sandbox only.
+func TestCopyOnAReusedBranch(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	f.Config.Run.Sandboxes = newBinding(nil)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(f.repo, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j := f.job(job.StrategyBranch)
+	j.Branch, j.Run.Copy = "topic", []string{".env"}
+	j.Run.Before = []string{"echo made >made"}
+	write(".gitignore", ".env\nmade\n")
+	f.git(f.repo, "add", ".gitignore")
+	f.git(f.repo, "commit", "-qm", "Ignore")
+	write(".env", "A=1")
+	first := do(t, j).Record
+	write(".env", "A=2")
+	second := do(t, j).Record
+	if second.Commits != 2 || second.Tree != first.Tree {
+		t.Errorf("%d commits in %s, want 2 in %s", second.Commits, second.Tree, first.Tree)
+	}
+	for name, want := range map[string]string{".env": "A=1", "made": "made\n"} {
+		if got, err := os.ReadFile(filepath.Join(second.Tree, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}

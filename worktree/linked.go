@@ -98,7 +98,7 @@ func (t *Tree) TakeUntracked(ctx context.Context, from *Tree) error {
 }
 
 func (t *Tree) copyFrom(ctx context.Context, dir string, paths []string, links filecopy.Links) error {
-	if len(paths) > 0 && t.Spec().Private && t.record().Used {
+	if len(paths) > 0 && t.Used() {
 		return errors.New("copy: a sandbox has been open on the worktree")
 	}
 	var place func(path string) string // only there: the commit, which may be an agent's, does not choose what is copied

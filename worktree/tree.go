@@ -65,6 +65,9 @@ func (t *Tree) Dir() string {
 // Layered reports that the tree is laid over a layer: only a sandbox that can show layers shows all of its files.
 func (t *Tree) Layered() bool { rec := t.record(); return rec.Layer+rec.Setup != "" }
 
+// Used reports a private tree on which a sandbox has been open: nothing is copied into it any more.
+func (t *Tree) Used() bool { rec := t.record(); return rec.Spec.Private && rec.Used }
+
 func (t *Tree) folder() string { return t.repo.path("worktrees", t.name) }
 
 // Folders are what runs in the worktree may write: the worktree, and the private repository, which need not exist.

@@ -91,8 +91,10 @@ func (x *execution) open(ctx context.Context) error {
 		}
 		return nil
 	}
-	if x.space.Tree != nil && len(x.c.Copy) > 0 {
-		if err := x.space.Tree.CopyIn(ctx, x.c.Copy); err != nil {
+	if t := x.space.Tree; t != nil && t.Used() && len(x.c.Copy)+len(x.c.Before) > 0 {
+		x.emit(journal.Event{Kind: journal.EventWarning, Text: "the files of copy and before stay as the earlier run on " + x.run.Branch + " has left them"})
+	} else if t != nil && len(x.c.Copy) > 0 {
+		if err := t.CopyIn(ctx, x.c.Copy); err != nil {
 			return err
 		}
 	}
@@ -132,7 +134,7 @@ func (x *execution) before(ctx context.Context) error {
 	if x.space.Tree == nil {
 		return x.r.spaces.HostCommands(ctx, x.hostCommands(), x.space.Dir)
 	}
-	if err := x.makeHostFiles(ctx); err != nil {
+	if err := x.makeHostFiles(ctx); err != nil || x.space.Tree.Used() {
 		return err
 	}
 	return x.made.Into(ctx, x.space.Tree)
