@@ -167,6 +167,15 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	return nil
 }
 
+// Kept lists the ended containers of all runs on this engine, whose Config had Keep or whose ralph died.
+func (p *Provider) Kept(ctx context.Context) ([]string, error) {
+	out, err := p.call(ctx, "ps", "--all", "--filter", "label="+labelRun, "--filter", "status=exited", "--format", "{{.Names}}")
+	if err != nil {
+		return nil, fmt.Errorf("look for kept containers: %w", err)
+	}
+	return strings.Fields(out), nil
+}
+
 // removeFiles removes the state folders of the run's containers.
 func (p *Provider) removeFiles(run string) error {
 	entries, err := os.ReadDir(p.config.StateDir)
