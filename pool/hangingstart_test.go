@@ -137,6 +137,37 @@ func TestStopWhileTheBaseIsFetchedForTheChecks(t *testing.T) {
 	f.clean()
 }
 
+// A claim of a dead holder that could not be released because of the stop is no problem: a later sweep releases it.
+func TestStopWhileAStrayClaimIsReleased(t *testing.T) {
+	t.Parallel()
+	for setting, program := range map[string]string{"uploadpack": "upload-pack", "receivepack": "receive-pack"} {
+		for n := range 4 {
+			t.Run(fmt.Sprint(program, " ", n+1), func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, commits)
+				f.withRemote()
+				dead := f.git(f.repo, "commit-tree", "-m", `{"version":1,"nonce":"A","generation":1,"holder":{"owner":"x","run":"r","expires":"2020-01-01T00:00:00Z"}}`, "HEAD^{tree}")
+				f.git(f.repo, "push", "-q", "origin", dead+":refs/ralph/claims/stray")
+				pipe := newPipe(t)
+				if err := os.WriteFile(f.hangs(setting, program, n+1, pipe), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				f.Config.Observe = func(e journal.Event) {
+					if e.Kind == journal.EventProblem {
+						t.Errorf("%+v", e.Skip)
+					}
+				}
+				ctx, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				pipe.then(func() { stop(nil) })
+				if s, err := f.pool().Sweep(ctx); err != nil || len(s.Broken) > 0 {
+					t.Errorf("%+v, %v", s.Broken, err)
+				}
+			})
+		}
+	}
+}
+
 // A remote that takes long is told once, with what is waited for.
 func TestSlowRemoteIsTold(t *testing.T) {
 	t.Parallel()

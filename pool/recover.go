@@ -43,7 +43,7 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		return r, err
 	}
 	note := func(key string, err error) {
-		if err == nil {
+		if err == nil || soft.Err() != nil { // then every call may fail
 			return
 		}
 		s := journal.Skip{Code: journal.SkipBroken, Detail: "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
@@ -61,9 +61,7 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		if publish.Unreachable(err) {
 			r.Unavailable = err
 		}
-		if soft.Err() == nil { // otherwise every call may fail
-			note(rec.Key, err)
-		}
+		note(rec.Key, err)
 	}
 	if key != "" || soft.Err() != nil {
 		return r, nil //nolint:nilerr // as above
