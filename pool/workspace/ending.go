@@ -100,7 +100,9 @@ func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Leaving is Outlasting for a call that nobody waits for any more, either, a moment after the end of soft.
 func Leaving(soft, ctx context.Context) (context.Context, context.CancelFunc) {
-	return Ending{Soon: soft.Done(), Now: ctx.Done()}.Leaving(ctx)
+	outlasting, cancel := Outlasting(ctx)
+	limited, free := Within(outlasting, soft.Done(), moment)
+	return limited, func() { free(); cancel() }
 }
 
 // total is for everything that is left when everything is to end at once, together.

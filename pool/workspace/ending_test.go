@@ -126,3 +126,32 @@ func TestOutlasting(t *testing.T) {
 		}
 	})
 }
+
+// What is given back when a call ends may wait for a remote until somebody stops the call.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]bool{"asked to end": true, "ended": false} {
+		synctest.Test(t, func(t *testing.T) {
+			soft, stop := context.WithCancelCause(t.Context())
+			hard, kill := context.WithCancelCause(t.Context())
+			ctx, cancel := Leaving(soft, hard)
+			defer cancel()
+			<-time.NewTimer(time.Hour).C
+			if ctx.Err() != nil {
+				t.Fatalf("%s: over before: %v", name, context.Cause(ctx))
+			}
+			start := time.Now()
+			if first {
+				stop(nil)
+			} else {
+				kill(nil)
+			}
+			<-ctx.Done()
+			if got := time.Since(start); got != moment {
+				t.Errorf("%s: after %s: %v", name, got, context.Cause(ctx))
+			}
+			stop(nil)
+			kill(nil)
+		})
+	}
+}
