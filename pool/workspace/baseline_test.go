@@ -75,6 +75,8 @@ func TestCauseOfAFailure(t *testing.T) {
 		"  ModuleNotFoundError: No module named 'app'\n\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n":          "ModuleNotFoundError: No module named 'app'",
 		"sh: 1: tool: not found\n": "sh: 1: tool: not found",
 		"npm ERR! code CERT\nnpm ERR! request to HOST failed, reason: self-signed certificate\n\nnpm ERR! A complete log of this run can be found in:\nnpm ERR!     /home/agent/x.log\n": "npm ERR! request to HOST failed, reason: self-signed certificate",
+		"npm error code E1\nnpm error A complete log of this run can be found in: /home/agent/x.log\nmake: *** [test] Error 1\n":                                                         "make: *** [test] Error 1",
+		"npm ERR! A complete log of this run can be found in:\nnpm ERR!     /home/agent/x.log\nValueError: no version\n":                                                                 "ValueError: no version",
 		"npm error code EUSAGE\nnpm error A complete log of this run can be found in: /home/agent/x.log\n":                                                                               "npm error code EUSAGE",
 		"  error: subprocess-exited-with-error\n      ValueError: no version\n      [end of output]\nerror: subprocess-exited-with-error\n\n╰─> See above for output.\n":                 "ValueError: no version",
 	} {

@@ -102,12 +102,12 @@ func lastLine(s string) string {
 // causal marks lines that tell why a program has failed. Many end with others: a summary, or where a log is.
 var causal = pattern.Lazy(`[Ee]rror: |(?i)\b(cannot|can't|could not|no such|not found|missing|denied|refused|unable)\b`)
 
-// causeLine is the last line that tells a cause, or else the last. Below the error of a build pip repeats that there was one, and
-// npm says where in the sandbox its log was.
+// npmLog is where npm says in which file of the sandbox its log was.
+var npmLog = pattern.Lazy(`(?m)^.*A complete log of this run.*?(:\n.*)?$`)
+
+// causeLine is the last line that tells a cause, or else the last. Below the error of a build pip repeats that there was one.
 func causeLine(s string) string {
-	if log := strings.Index(s, "A complete log of this run"); log >= 0 {
-		s = s[:strings.LastIndexByte(s[:log], '\n')+1]
-	}
+	s = npmLog().ReplaceAllString(s, "")
 	for _, line := range slices.Backward(strings.Split(s, "\n")) {
 		if causal().MatchString(line) && !strings.HasSuffix(line, "error: subprocess-exited-with-error") {
 			return strings.TrimSpace(line)
