@@ -28,7 +28,7 @@ const maxShortLived = 512
 type Secrets struct {
 	mu         sync.Mutex
 	values     []string     // guarded by mu
-	shortLived []string     // guarded by mu; the latest, oldest first
+	shortLived []string     // guarded by mu; the one added last is the last
 	finder     *leak.Finder // guarded by mu; nil when values have changed
 }
 
@@ -51,12 +51,16 @@ func (s *Secrets) Add(values ...string) {
 	}
 }
 
-// AddShortLived is Add for values that expire and are replaced, such as tokens: the latest 512 of them are kept.
+// AddShortLived is Add for values that expire and are replaced, such as tokens: of them the 512 that were added last are kept.
 func (s *Secrets) AddShortLived(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range values {
-		if v = strings.TrimSpace(v); len(v) < leak.Shortest || slices.Contains(s.values, v) || slices.Contains(s.shortLived, v) {
+		if v = strings.TrimSpace(v); len(v) < leak.Shortest || slices.Contains(s.values, v) {
+			continue
+		}
+		if i := slices.Index(s.shortLived, v); i >= 0 { // it is in use
+			s.shortLived = append(slices.Delete(s.shortLived, i, i+1), v)
 			continue
 		}
 		if len(s.shortLived) == maxShortLived {

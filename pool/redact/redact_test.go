@@ -126,3 +126,15 @@ func TestTokensTakeNothingFromOtherValues(t *testing.T) {
 		t.Errorf("%d tokens", len(s.shortLived))
 	}
 }
+
+// A value that is still in use, such as a login that lasts, is not the oldest.
+func TestTokensInUseAreKept(t *testing.T) {
+	t.Parallel()
+	s := New()
+	for n := range maxShortLived {
+		s.AddShortLived("the-login-that-lasts", fmt.Sprintf("token-%d-of-many", n))
+	}
+	if len(s.shortLived) != maxShortLived || !s.In("the-login-that-lasts") {
+		t.Errorf("%d tokens", len(s.shortLived))
+	}
+}
