@@ -168,6 +168,26 @@ func TestStopWhileAStrayClaimIsReleased(t *testing.T) {
 	}
 }
 
+// Merges that wait for the tracker end when they are stopped.
+func TestStopWhileMergesWaitForTheTracker(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	h := hung{f.Config.Run.Tracker, "get", make(chan struct{}, 100)}
+	f.Config.Run.Tracker = h
+	p := f.pool()
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	go func() { <-h.asked; stop(nil) }()
+	late := time.AfterFunc(time.Minute, func() { t.Error("the merges go on after they were stopped"); p.Kill() })
+	defer late.Stop()
+	keys := []string{"a", "b"}
+	for n, r := range p.MergeAll(ctx, keys) {
+		if r.Err != nil || r.Issue.Key != keys[n] || r.Skip == nil || r.Skip.Code != journal.SkipStopped {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 // A remote that takes long is told once, with what is waited for.
 func TestSlowRemoteIsTold(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -69,12 +70,9 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 // beginMerge is begin for an issue whose branch is to be merged.
 func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, Result) {
 	t := task{merge: true, keys: []string{key}}
-	var err error
-	if t.issue, err = w.named(hard, key); err != nil {
-		return nil, Result{Issue: tracker.Issue{Key: key}, Err: err}
-	}
-	if left, err := w.prepare(soft, hard, &t); left.Skip != nil || err != nil {
+	if left, err := w.prepare(soft, hard, key, &t); left.Skip != nil || err != nil {
 		left.Issue, left.Err = t.issue, err
+		left.Issue.Key = cmp.Or(t.issue.Key, key)
 		return nil, left
 	}
 	a, not := w.begin(soft, hard, t)

@@ -200,32 +200,29 @@ func (w *Worker) single(ctx context.Context, key string, t task) (r Result, err 
 	}
 	ctx, hard, done := w.call(ctx)
 	defer done()
-	if t.issue, err = w.named(ctx, key); err != nil && ctx.Err() != nil && w.life.Err() == nil {
-		return Result{Issue: tracker.Issue{Key: key}, Skip: &journal.Skip{Code: journal.SkipStopped}}, nil
-	} else if err != nil {
-		return r, err
-	}
-	if r, err = w.prepare(ctx, hard, &t); r.Skip != nil || err != nil {
+	if r, err = w.prepare(ctx, hard, key, &t); r.Skip != nil || err != nil {
 		return r, err
 	}
 	r = w.work(ctx, hard, t)
 	return r, errors.Join(r.Err, r.Deferred)
 }
 
-// prepare finds what the task starts from. A skip says that an earlier merge was unfinished, and has ended now.
-func (w *Worker) prepare(soft, hard context.Context, t *task) (left Result, err error) {
-	if t.merge {
+// prepare finds the issue with this key, and what the task starts from. A skip says that an earlier merge was unfinished, and has
+// ended now, or that the call was stopped.
+func (w *Worker) prepare(soft, hard context.Context, key string, t *task) (left Result, err error) {
+	if t.issue, err = w.named(soft, key); err == nil && t.merge {
 		if left, err = w.leftMerge(soft, hard, t.issue); left.Skip != nil || err != nil {
 			return left, err
 		}
 		t.base, t.tip, err = publish.MergeBase(soft, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+t.issue.Key)
-	} else {
+	} else if err == nil {
 		t.base, err = w.newBase(soft)
 	}
 	if err == nil {
 		err = w.runner.CheckIdentity(soft, true)
 	}
 	if err != nil && soft.Err() != nil && hard.Err() == nil {
+		t.issue.Key = cmp.Or(t.issue.Key, key)
 		return Result{Issue: t.issue, Skip: &journal.Skip{Code: journal.SkipStopped}}, nil
 	}
 	return left, err
