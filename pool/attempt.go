@@ -199,7 +199,9 @@ func (a *attempt) refused(soft, ctx context.Context, err error, all bool) Result
 // givenUp ends an attempt that has a claim but starts no run.
 func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Result {
 	defer a.end()
-	after, cancel := workspace.Leaving(a.soft, ctx)
+	early, enough := workspace.EndedBy(a.soft, a.drained)
+	defer enough()
+	after, cancel := workspace.Leaving(early, ctx)
 	defer cancel()
 	err = errors.Join(err, a.claim.Release(after), a.w.c.Run.Store.Forget(after, a.rec.ID))
 	if err != nil {

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -184,6 +185,45 @@ func TestStopWhileMergesWaitForTheTracker(t *testing.T) {
 	for n, r := range p.MergeAll(ctx, keys) {
 		if r.Err != nil || r.Issue.Key != keys[n] || r.Skip == nil || r.Skip.Code != journal.SkipStopped {
 			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// Drain ends the wait of a sweep for a remote that hangs, too, as long as no run has begun.
+func TestDrainWhileTheRemoteHangs(t *testing.T) {
+	t.Parallel()
+	for setting, most := range map[string]int{"uploadpack": 3, "receivepack": 1} {
+		for n := range most {
+			for _, planned := range []bool{false, true} {
+				t.Run(fmt.Sprint(setting, " ", n+1, planned), func(t *testing.T) {
+					t.Parallel()
+					f := newFixture(t, commits)
+					f.withRemote()
+					f.issue("a")
+					pipe := newPipe(t)
+					file := f.hangs(setting, map[string]string{"uploadpack": "upload-pack", "receivepack": "receive-pack"}[setting], n+1, pipe)
+					if err := os.WriteFile(file, nil, 0o600); err != nil {
+						t.Fatal(err)
+					}
+					f.onStage(journal.StagePrepare, func(journal.Record) { _ = os.Remove(file) })
+					p := f.pool()
+					hung := false
+					pipe.then(func() { hung = true; p.Drain() })
+					late := time.AfterFunc(time.Minute, func() { t.Error("it goes on after Drain"); p.Kill() })
+					defer late.Stop()
+					if planned {
+						if r, err := p.WorkPlanned(t.Context(), "a", nil); errors.Is(err, pool.ErrEnded) != hung || n == 0 && !hung {
+							t.Errorf("hung %v: %+v, %v", hung, r.Skip, err)
+						}
+					} else if s, err := p.Sweep(t.Context()); err != nil || !s.Interrupted || len(s.Runs)+len(s.Broken) > 0 {
+						t.Errorf("%+v, %v", s, err)
+					}
+					_ = os.Remove(file)
+					if f.sweep(t.Context()); f.ended("a") != journal.Succeeded {
+						t.Error("the next sweep does not work the issue")
+					}
+				})
+			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
 
 // leftMerge continues an unfinished merge of the issue. Without a skip there was none.
 func (w *Worker) leftMerge(soft, ctx context.Context, issue tracker.Issue) (Result, error) {
-	left, err := w.recover(soft, ctx, issue.Key)
+	left, err := w.recover(soft, soft, ctx, issue.Key)
 	r := Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}
 	n := len(left.Finished)
 	switch {

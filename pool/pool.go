@@ -81,11 +81,12 @@ func (c Config) validate() error {
 // Pool works one backlog of one repository. New makes it: a zero Pool, like a zero Worker, panics.
 type Pool struct {
 	*Worker
-	wakes atomic.Int64 // calls of Wake
+	wakes   atomic.Int64    // calls of Wake
+	drained context.Context //nolint:containedctx // ends with Drain
+	drain   context.CancelCauseFunc
 
-	mu       sync.Mutex
-	draining bool            // guarded by mu
-	sweeps   map[*sweep]bool // guarded by mu; those that are on
+	mu     sync.Mutex
+	sweeps map[*sweep]bool // guarded by mu; those that are on
 }
 
 // New checks the whole configuration and makes a pool. It starts nothing.
@@ -95,7 +96,9 @@ func New(c Config) (*Pool, error) {
 		return nil, err
 	}
 	w.runner.Lot().SetMost(w.c.Parallel)
-	return &Pool{Worker: w, sweeps: map[*sweep]bool{}}, nil
+	p := &Pool{Worker: w, sweeps: map[*sweep]bool{}}
+	p.drained, p.drain = context.WithCancelCause(context.Background())
+	return p, nil
 }
 
 // Wake makes every sweep list the backlog again, and every run look at its issue, such as after a webhook.
@@ -136,7 +139,7 @@ func (p *Pool) Demand() int {
 	for s := range p.sweeps {
 		wants = wants || s.wants.Load()
 	}
-	if !wants || p.draining || p.life.Err() != nil {
+	if !wants || p.isDraining() || p.life.Err() != nil {
 		return 0
 	}
 	return p.runner.Lot().Bears(p.choices, time.Now())
@@ -158,8 +161,9 @@ func (p *Pool) Held() error {
 	return nil
 }
 
-// Drain makes sweeps and WorkPlanned start no more runs, and sweeps return when theirs have ended. It cannot be undone.
-func (p *Pool) Drain() { p.change(func() { p.draining = true }) }
+// Drain makes sweeps and WorkPlanned start no more runs, and sweeps return when theirs have ended. What they wait for before a run
+// begins is waited for no longer. It cannot be undone.
+func (p *Pool) Drain() { p.change(func() { p.drain(ErrEnded) }) }
 
 // takeSlot takes a slot for a run if one is free.
 func (p *Pool) takeSlot() bool {
@@ -181,7 +185,11 @@ func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.Foll
 		return Result{}, ErrBusy
 	}
 	defer p.freeSlot()
-	return p.single(ctx, key, task{follow: follow})
+	r, err := p.single(ctx, key, task{follow: follow, drained: p.drained})
+	if r.Skip != nil && r.Skip.Code == journal.SkipStopped && p.isDraining() && ctx.Err() == nil {
+		err = cmp.Or(err, ErrEnded)
+	}
+	return r, err
 }
 
 func (p *Pool) freeSlot() {
@@ -192,11 +200,7 @@ func (p *Pool) freeSlot() {
 // hasSlot reports whether takeSlot would succeed.
 func (p *Pool) hasSlot() bool { return !p.isDraining() && p.runner.Lot().Free(p.choices, time.Now()) }
 
-func (p *Pool) isDraining() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.draining
-}
+func (p *Pool) isDraining() bool { return p.drained.Err() != nil }
 
 // enlist makes Wake reach a sweep until leave is called.
 func (p *Pool) enlist(s *sweep) (leave func()) {

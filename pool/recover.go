@@ -33,17 +33,17 @@ func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 	}
 	ctx, hard, done := w.call(ctx)
 	defer done()
-	return w.recover(ctx, hard, "")
+	return w.recover(ctx, ctx, hard, "")
 }
 
-// recover is Recover, for one issue if there is a key.
-func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, err error) {
+// recover is Recover, for one issue if there is a key. After the end of early it begins with no other run.
+func (w *Worker) recover(early, soft, ctx context.Context, key string) (r Recovered, err error) {
 	open, err := w.c.Run.Store.Find(ctx, journal.Query{Pool: w.c.Run.Name, Key: key, Kind: journal.KindIssue, Open: true})
 	if err != nil {
 		return r, err
 	}
 	note := func(key string, err error) {
-		if err == nil || soft.Err() != nil { // then every call may fail
+		if err == nil || early.Err() != nil { // then every call may fail
 			return
 		}
 		s := journal.Skip{Code: journal.SkipBroken, Detail: "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
@@ -51,23 +51,23 @@ func (w *Worker) recover(soft, ctx context.Context, key string) (r Recovered, er
 		w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Skip: &s})
 	}
 	for _, rec := range open {
-		if soft.Err() != nil {
+		if early.Err() != nil {
 			return r, nil //nolint:nilerr // the rest is left to the next call
 		}
-		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(soft, rec)) {
+		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(early, rec)) {
 			continue
 		}
-		err := w.recoverRun(soft, ctx, rec, &r)
+		err := w.recoverRun(early, soft, ctx, rec, &r)
 		if publish.Unreachable(err) {
 			r.Unavailable = err
 		}
 		note(rec.Key, err)
 	}
-	if key != "" || soft.Err() != nil {
+	if key != "" || early.Err() != nil {
 		return r, nil //nolint:nilerr // as above
 	}
-	err = w.taker.RemoveStrays(soft, ctx, open, note)
-	if soft.Err() != nil {
+	err = w.taker.RemoveStrays(early, ctx, open, note)
+	if early.Err() != nil {
 		return r, nil //nolint:nilerr // as above
 	}
 	return r, err
@@ -81,8 +81,8 @@ func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
 }
 
 // recoverRun claims the issue of a dead run and settles the run.
-func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record, r *Recovered) error {
-	claim, err := w.taker.Take(soft, rec)
+func (w *Worker) recoverRun(early, soft, ctx context.Context, rec journal.Record, r *Recovered) error {
+	claim, err := w.taker.Take(early, rec)
 	taken, isTaken := errors.AsType[*worktree.TakenError](err)
 	switch {
 	case isTaken:
@@ -92,7 +92,7 @@ func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record, r *Re
 		if known, err := w.taker.Find(ctx, taken.Holder.Run); known != nil || err != nil {
 			return err // another process with this journal holds the claim, and settles the run itself
 		}
-	case err != nil && soft.Err() != nil:
+	case err != nil && early.Err() != nil:
 		return nil // it is left to the next call
 	case errors.Is(err, worktree.ErrRemote):
 		w.emit(journal.Event{Kind: journal.EventWarning, Run: rec.ID, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
@@ -101,7 +101,7 @@ func (w *Worker) recoverRun(soft, ctx context.Context, rec journal.Record, r *Re
 	case err != nil:
 		return err
 	}
-	after, cancel := workspace.Leaving(soft, ctx)
+	after, cancel := workspace.Leaving(early, ctx)
 	defer cancel()
 	now, err := w.taker.Find(ctx, rec.ID)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -62,25 +63,26 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	}
 	ctx, hard, done := p.call(ctx)
 	defer done()
-	s := &sweep{pool: p, keys: keys, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
+	early, _ := workspace.EndedBy(ctx, p.drained) // ctx ends with the call
+	s := &sweep{pool: p, keys: keys, soft: ctx, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
 	s.wants.Store(true)
 	p.slow.Begin()
 	defer p.enlist(s)()
 	defer p.disk.Watching(hard, func(*disk.ShortError) { p.signal() })()
-	before, err := p.recover(ctx, hard, "")
+	before, err := p.recover(early, ctx, hard, "")
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
 	if err == nil && s.summary.Unavailable == nil {
-		err = s.begin(ctx)
+		err = s.begin(early)
 	}
 	if err == nil && s.summary.Unavailable == nil {
-		err = s.run(ctx)
+		err = s.run(early)
 	}
-	if ctx.Err() != nil { // then every call fails
+	if early.Err() != nil { // then every call may fail
 		err = nil
 	}
 	s.summary.Parked = p.runner.Lot().Waiting(p.choices, time.Now())
 	s.summary.Parallel, s.summary.Most = p.runner.Lot().Allowed(p.choices, time.Now())
-	s.summary.Interrupted = ctx.Err() != nil || p.isDraining()
+	s.summary.Interrupted = early.Err() != nil
 	return s.summary, err
 }
 
@@ -88,6 +90,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 type sweep struct {
 	pool  *Pool
 	keys  []string
+	soft  context.Context //nolint:containedctx // ends when its runs are to end
 	hard  context.Context //nolint:containedctx // lives exactly as long as the call of Sweep
 	wake  chan struct{}   // a run has ended, a slot or disk space is free, or the backlog may have changed
 	wants atomic.Bool     // it waits for a slot, or has not listed the backlog yet
@@ -117,7 +120,7 @@ type sweep struct {
 	summary Summary
 }
 
-// run starts runs, lists the backlog when a worker has nothing to do, and waits until no run is on and none can be started.
+// run starts runs until ctx ends, lists the backlog when a worker has nothing to do, and waits until none is on or can be started.
 func (s *sweep) run(ctx context.Context) error {
 	refresh := time.NewTicker(s.pool.c.Refresh)
 	defer refresh.Stop()
@@ -125,7 +128,7 @@ func (s *sweep) run(ctx context.Context) error {
 	for ended := ctx.Done(); ; {
 		s.takeResults()
 		s.show()
-		stopped := failed != nil || ctx.Err() != nil || s.pool.isDraining()
+		stopped := failed != nil || ctx.Err() != nil
 		ending := len(s.unended) > 0 // nothing else is in the queue then; no limit and no lack of room keeps these runs back
 		over := stopped || s.summary.Unavailable != nil || !ending && s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
 		idle, empty := s.running == 0, len(s.queue) == 0
@@ -173,7 +176,7 @@ func (s *sweep) run(ctx context.Context) error {
 // start starts the first run of the queue. A run that fails never stops another.
 func (s *sweep) start(ctx context.Context) {
 	next := s.queue[0]
-	next.keys, next.base = s.keys, s.base
+	next.keys, next.base, next.drained = s.keys, s.base, s.pool.drained
 	s.queue, s.running, s.started = s.queue[1:], s.running+1, s.started+1
 	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
 	s.runs.Go(func() {
@@ -189,10 +192,10 @@ func (s *sweep) start(ctx context.Context) {
 			})
 		}()
 		if next.left {
-			r, err := s.pool.recover(ctx, s.hard, next.issue.Key)
+			r, err := s.pool.recover(ctx, s.soft, s.hard, next.issue.Key)
 			note = func() { s.resumed(next.issue, r, err) }
 		} else {
-			r := s.pool.work(ctx, s.hard, next)
+			r := s.pool.work(s.soft, s.hard, next)
 			note = func() { s.ended(r) }
 		}
 	})

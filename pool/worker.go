@@ -210,6 +210,8 @@ func (w *Worker) single(ctx context.Context, key string, t task) (r Result, err 
 // prepare finds the issue with this key, and what the task starts from. A skip says that an earlier merge was unfinished, and has
 // ended now, or that the call was stopped.
 func (w *Worker) prepare(soft, hard context.Context, key string, t *task) (left Result, err error) {
+	soft, enough := workspace.EndedBy(soft, t.drained)
+	defer enough()
 	if t.issue, err = w.named(soft, key); err == nil && t.merge {
 		if left, err = w.leftMerge(soft, hard, t.issue); left.Skip != nil || err != nil {
 			return left, err
@@ -264,6 +266,8 @@ type task struct {
 	merge  bool              // publish the commits on the branch; see Merge
 	tip    string            // the branch's tip, for a merge; empty: it is merged alone
 	left   bool              // end the run that has met an outage at its end
+
+	drained context.Context //nolint:containedctx // ends what is waited for before the run begins; nil: nothing does
 }
 
 // work works one issue. soft ends when no new run may start, hard when all runs have to end.
@@ -279,7 +283,9 @@ func (w *Worker) work(soft, hard context.Context, t task) Result {
 func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 	a := &attempt{task: t, w: w, rec: w.newRecord(t.issue)}
 	a.rec.Base = t.base.Name
-	if soft.Err() != nil {
+	early, enough := workspace.EndedBy(soft, t.drained)
+	defer enough()
+	if early.Err() != nil {
 		return nil, a.skipped(journal.Skip{Code: journal.SkipStopped})
 	}
 	if f := t.follow; f != nil {
@@ -292,7 +298,7 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 		a.rec.Agent, a.rec.Model = "", ""
 	}
 	a.soft, a.urgent, a.end = w.note(soft, a.rec)
-	not, begun := a.begin(soft, hard)
+	not, begun := a.begin(early, hard)
 	if !begun {
 		a.end()
 		return nil, not
@@ -300,8 +306,8 @@ func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
 	return a, Result{}
 }
 
-// begin claims the issue and freezes it. Where it has not begun, the result says why not. After the end of soft, the caller's, it
-// waits for no answer of a remote or tracker.
+// begin claims the issue and freezes it. Where it has not begun, the result says why not. After the end of soft, the caller's or that
+// of a Drain, it waits for no answer of a remote or tracker.
 func (a *attempt) begin(soft, hard context.Context) (not Result, begun bool) {
 	err := a.w.runner.Admission().Admit(hard, &a.rec)
 	if err != nil {
@@ -311,7 +317,7 @@ func (a *attempt) begin(soft, hard context.Context) (not Result, begun bool) {
 		return a.refused(soft, hard, err, false), false
 	}
 	skip, err := a.freeze(soft, hard)
-	if err != nil && a.soft.Err() != nil {
+	if err != nil && (a.soft.Err() != nil || soft.Err() != nil) {
 		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
 	}
 	own, ok := errors.AsType[*issueError](err)
