@@ -109,7 +109,7 @@ func (f *fleetScene) launch(t *testing.T, m *fleetMachine, args ...string) *ralp
 		database = f.server.Through(m.gate.dir, database)
 	}
 	env := f.env(append([]string{
-		"E2E_MACHINE=" + m.name, "E2E_LOG=" + f.path("log"), "RALPH_AGENT_COMMAND=" + f.path("agent"), "XDG_STATE_HOME=" + filepath.Join(string(m.folder), "state"),
+		"E2E_MACHINE=" + m.name, f.markOf(m), "E2E_LOG=" + f.path("log"), "RALPH_AGENT_COMMAND=" + f.path("agent"), "XDG_STATE_HOME=" + filepath.Join(string(m.folder), "state"),
 		"RALPH_DATABASE=" + database, "RALPH_TEST_FLEET_LIFE=6s",
 	}, m.env...)...)
 	if m.program != nil {
@@ -118,6 +118,9 @@ func (f *fleetScene) launch(t *testing.T, m *fleetMachine, args ...string) *ralp
 	return launch(t, m.folder, env, args...)
 }
 
+// markOf is in the environment of what this machine has started, and of nothing that a machine of another test has.
+func (f *fleetScene) markOf(m *fleetMachine) string { return "E2E_PLACE=" + f.path(m.name) }
+
 // signal sends a signal to the machine's ralph.
 func (f *fleetScene) signal(t *testing.T, m *fleetMachine, s syscall.Signal) {
 	t.Helper()
@@ -125,7 +128,7 @@ func (f *fleetScene) signal(t *testing.T, m *fleetMachine, s syscall.Signal) {
 		_ = m.Process.Signal(s)
 		return
 	}
-	for _, p := range processesWith(t, "E2E_MACHINE="+m.name) {
+	for _, p := range processesWith(t, f.markOf(m)) {
 		if strings.HasSuffix(p.args, " serve --listen none serve.yaml") && !strings.Contains(p.args, "unshare") && !strings.HasPrefix(p.args, "sh ") {
 			_ = syscall.Kill(p.pid, s)
 		}
@@ -211,7 +214,7 @@ func (f *fleetScene) kill(t *testing.T, m *fleetMachine) (cut int) {
 	_ = m.Process.Kill()
 	_ = m.Wait()
 	await(t, m.name+" to be down", func() bool {
-		left := processesWith(t, "E2E_MACHINE="+m.name)
+		left := processesWith(t, f.markOf(m))
 		for _, p := range left {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
