@@ -46,11 +46,7 @@ func site(s *githubtest.Server) *trackertest.Site {
 			i.Events = append(i.Events, githubtest.Event{Kind: kind, Actor: by, Label: label, From: "a", To: "b", At: now})
 		}
 	}
-	remark := func(thread string) int64 {
-		n, _ := strconv.ParseInt(strings.TrimPrefix(thread, "PRRT_"), 10, 64) // of this test's own
-		return n
-	}
-	return &trackertest.Site{
+	site := &trackertest.Site{
 		Ralph: githubtest.Bot, Token: githubtest.Token,
 		Open: func(t *testing.T, edits ...func(*forge.Config)) trackertest.Forge {
 			c := configOf(s)
@@ -95,43 +91,6 @@ func site(s *githubtest.Server) *trackertest.Site {
 				i.Title, i.Body = cmp.Or(title, i.Title), cmp.Or(body, i.Body)
 			})
 		},
-		Request: func(r trackertest.Request) int {
-			i := githubtest.Issue{Title: r.Title, Body: r.Body, Author: p.named(r.By), Closed: r.State == "closed" || r.State == "merged"}
-			return s.AddPull(i, githubtest.Pull{Head: r.Head, Base: r.Base, SHA: r.Commit, Draft: r.Draft, Merged: r.State == "merged"})
-		},
-		Requests: func() (all []trackertest.Request) {
-			for _, n := range s.Pulls() {
-				all = append(all, requestOf(s.Issue(n)))
-			}
-			return all
-		},
-		Amend: func(request int, change func(*trackertest.Request)) {
-			was := requestOf(s.Issue(request))
-			r := was
-			change(&r)
-			if r.Commit != was.Commit {
-				s.SetHead(r.Head, r.Commit)
-			}
-			if r.Failed != "" {
-				s.SetCheck(r.Commit, githubtest.Check{Name: r.Failed, Status: "completed", Conclusion: "failure", Actions: true}, r.Failed)
-			}
-			s.Do(request, func(i *githubtest.Issue, _ time.Time) {
-				mergeable := !r.Conflicts
-				i.Closed, i.Pull.Mergeable, i.Pull.Dirty = r.State == "closed", &mergeable, r.Conflicts
-			})
-		},
-		Review: func(by string, request int, body string) {
-			s.AddReview(request, githubtest.Review{Author: p.named(by), State: "CHANGES_REQUESTED", Body: body})
-		},
-		Remark: func(by string, request int, body string) string {
-			remark := githubtest.Remark{Author: p.named(by), Path: "a.go", Line: 3, Body: body}
-			r := s.AddReview(request, githubtest.Review{Author: by, State: "COMMENTED", Remarks: []githubtest.Remark{remark}})
-			return fmt.Sprintf("PRRT_%d", r.Remarks[0].ID)
-		},
-		Reply: func(by string, request int, thread, body string) string {
-			return s.ReplyTo(request, remark(thread), p.named(by), body)
-		},
-		Thread: func(request int, thread string) []string { return s.Replies(request, remark(thread)) },
 		Say: func(by string, number int, _ bool, body string) string {
 			return fmt.Sprintf("IC_%d", s.AddComment(number, p.named(by), body))
 		},
@@ -153,6 +112,54 @@ func site(s *githubtest.Server) *trackertest.Site {
 			return signs
 		},
 	}
+	p.requests(site)
+	return site
+}
+
+// requests fills in what they do with requests.
+func (p *people) requests(site *trackertest.Site) {
+	s := p.s
+	remark := func(thread string) int64 {
+		n, _ := strconv.ParseInt(strings.TrimPrefix(thread, "PRRT_"), 10, 64) // of this test's own
+		return n
+	}
+	site.Request = func(r trackertest.Request) int {
+		i := githubtest.Issue{Title: r.Title, Body: r.Body, Author: p.named(r.By), Closed: r.State == "closed" || r.State == "merged"}
+		return s.AddPull(i, githubtest.Pull{Head: r.Head, Base: r.Base, SHA: r.Commit, Draft: r.Draft, Merged: r.State == "merged"})
+	}
+	site.Requests = func() (all []trackertest.Request) {
+		for _, n := range s.Pulls() {
+			all = append(all, requestOf(s.Issue(n)))
+		}
+		return all
+	}
+	site.Amend = func(request int, change func(*trackertest.Request)) {
+		was := requestOf(s.Issue(request))
+		r := was
+		change(&r)
+		if r.Commit != was.Commit {
+			s.SetHead(r.Head, r.Commit)
+		}
+		if r.Failed != "" {
+			s.SetCheck(r.Commit, githubtest.Check{Name: r.Failed, Status: "completed", Conclusion: "failure", Actions: true}, r.Failed)
+		}
+		s.Do(request, func(i *githubtest.Issue, _ time.Time) {
+			mergeable := !r.Conflicts
+			i.Closed, i.Pull.Mergeable, i.Pull.Dirty = r.State == "closed", &mergeable, r.Conflicts
+		})
+	}
+	site.Review = func(by string, request int, body string) {
+		s.AddReview(request, githubtest.Review{Author: p.named(by), State: "CHANGES_REQUESTED", Body: body})
+	}
+	site.Remark = func(by string, request int, body string) string {
+		remark := githubtest.Remark{Author: p.named(by), Path: "a.go", Line: 3, Body: body}
+		r := s.AddReview(request, githubtest.Review{Author: by, State: "COMMENTED", Remarks: []githubtest.Remark{remark}})
+		return fmt.Sprintf("PRRT_%d", r.Remarks[0].ID)
+	}
+	site.Reply = func(by string, request int, thread, body string) string {
+		return s.ReplyTo(request, remark(thread), p.named(by), body)
+	}
+	site.Thread = func(request int, thread string) []string { return s.Replies(request, remark(thread)) }
 }
 
 func requestOf(i githubtest.Issue) trackertest.Request {
