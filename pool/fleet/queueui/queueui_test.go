@@ -14,22 +14,29 @@ import (
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
 )
 
-// The page, what it loads, and its API answer below the path.
-func TestPageAndAPI(t *testing.T) {
-	t.Parallel()
+// database is a new one with its tables, and its server.
+func database(t *testing.T) (*fleettest.Server, *fleet.Database) {
+	t.Helper()
 	server, end, err := fleettest.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer end()
+	t.Cleanup(end)
 	d, err := fleet.Open(t.Context(), server.Database(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	t.Cleanup(d.Close)
 	if _, err := d.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return server, d
+}
+
+// The page, what it loads, and its API answer below the path.
+func TestPageAndAPI(t *testing.T) {
+	t.Parallel()
+	_, d := database(t)
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	h, err := New(ctx, d, "/queue/", slog.New(slog.DiscardHandler))
@@ -83,19 +90,7 @@ func (s spoken) Handle(_ context.Context, r slog.Record) error {
 // An outage of the database is one line, of the fleet, whatever the page asks for meanwhile.
 func TestOutageIsTheFleetsLine(t *testing.T) {
 	t.Parallel()
-	server, end, err := fleettest.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer end()
-	d, err := fleet.Open(t.Context(), server.Database(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	if _, err := d.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	server, d := database(t)
 	got := make(chan string, 1000)
 	log := slog.New(spoken{slog.NewTextHandler(io.Discard, nil), got})
 	f, err := fleet.Start(t.Context(), fleet.Config{Database: d, Log: log})
