@@ -144,7 +144,11 @@ func showRun(a *compose.App, s RunState, name string) {
 		}
 	}
 	if u := f.ReviewSpend.Usage; u != (agents.Usage{}) {
-		line(map[bool]string{true: "review"}[f.Review == nil], "%s of the usage below", ledger.Spend{Usage: u}.Text())
+		name := ""
+		if f.Review == nil { // else its line stands above
+			name = "review"
+		}
+		line(name, "%s of the usage below", ledger.Spend{Usage: u}.Text())
 	}
 	if f.Usage != (agents.Usage{}) {
 		line("usage", "%s", ledger.Spend{Usage: f.Usage}.Text())
