@@ -8,13 +8,18 @@ import (
 
 func TestOutcomeOf(t *testing.T) {
 	t.Parallel()
-	for want, s := range map[string]journal.State{
-		"not verified yet":                      {Stage: journal.StageVerify},
-		"environment-unavailable, not imported": {Stage: journal.StageVerify, Facts: journal.Facts{Starved: true}},
-		"failed":                                {Verdict: journal.Verdict{Outcome: journal.Failed}, Facts: journal.Facts{Starved: true}},
+	starved := journal.Facts{Starved: true}
+	for _, c := range []struct {
+		state journal.State
+		want  string
+	}{
+		{journal.State{Stage: journal.StageVerify}, "not verified yet"},
+		{journal.State{Stage: journal.StageVerify, Facts: starved}, "environment-unavailable, not imported"},
+		{journal.State{Stage: journal.StageVerify, Facts: starved, Tip: "aaaa"}, "not verified yet"}, // a later sweep has imported them
+		{journal.State{Verdict: journal.Verdict{Outcome: journal.Failed}, Facts: starved}, "failed"},
 	} {
-		if got := OutcomeOf(journal.Record{State: s}); got != want {
-			t.Errorf("%q, want %q", got, want)
+		if got := OutcomeOf(journal.Record{State: c.state}); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

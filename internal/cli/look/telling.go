@@ -37,7 +37,7 @@ func Attempt(n int) string {
 // OutcomeOf is the outcome in words. A run has none while its commits are still to be verified, or to be imported because the machine
 // or its engine failed.
 func OutcomeOf(r journal.Record) string {
-	if r.Verdict.Outcome == "" && r.Facts.Starved {
+	if r.Verdict.Outcome == "" && r.Facts.Starved && r.Tip == "" {
 		return string(journal.EnvironmentUnavailable) + ", not imported"
 	}
 	return cmp.Or(string(r.Verdict.Outcome), "not verified yet")
