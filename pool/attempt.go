@@ -11,9 +11,11 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/backlog"
+	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/tally"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
@@ -32,9 +34,8 @@ type attempt struct {
 	landed      bool            // the batch has merged them; the later stages are left
 	failed      error           // why the run cannot begin; nil if it can
 	finished    []journal.Record
-	soft        context.Context //nolint:containedctx // ends with that of the caller, and with Stop
-	urgent      context.Context //nolint:containedctx // ends with StopNow
-	end         func()          // ends both: Stop does not reach the attempt any more
+	call        stops
+	on          *running // makes Stop reach the attempt
 }
 
 // issueError is a failure before the run that concerns this issue only. The run ends with it, and uses no attempt.
@@ -43,11 +44,75 @@ type issueError struct{ error }
 // Unwrap is the cause.
 func (e *issueError) Unwrap() error { return e.error }
 
+// newAttempt claims an issue and freezes it. Without an attempt the result says why not. Stop reaches it, as its record is in the
+// journal.
+func (w *Worker) newAttempt(s stops, t task) (*attempt, Result) {
+	a := &attempt{task: t, w: w, call: s, rec: w.newRecord(t.issue)}
+	a.rec.Base = t.base.Name
+	if s.early.Err() != nil {
+		return nil, a.skipped(journal.Skip{Code: journal.SkipStopped})
+	}
+	if f := t.follow; f != nil {
+		a.rec.FollowUp, a.rec.Answers, a.rec.Threads = string(f.Reason), f.At, f.Threads
+		a.rec.Request = journal.Request{Number: f.Request.Number, URL: f.Request.URL, Draft: f.Request.Draft}
+	}
+	if t.merge {
+		s := &a.rec.Settings
+		s.Publish, s.Attended, s.Checks.Files, s.Checks.Clean, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, true, 1
+		a.rec.Agent, a.rec.Model = "", ""
+	}
+	a.on = w.register(s.soft, a.rec)
+	not, frozen := a.claimAndFreeze()
+	if !frozen {
+		w.forget(a.on)
+		return nil, not
+	}
+	return a, Result{}
+}
+
+// claimAndFreeze makes the attempt ready for its run. Where that failed, the result says why.
+func (a *attempt) claimAndFreeze() (not Result, frozen bool) {
+	err := a.w.runner.Admission().Admit(a.call.hard, &a.rec)
+	if err != nil {
+		return a.refused(err, true), false
+	}
+	if a.claim, err = a.w.taker.Take(a.call.early, a.rec); err != nil {
+		return a.refused(err, false), false
+	}
+	skip, err := a.freeze()
+	if err != nil && (a.on.soft.Err() != nil || a.call.early.Err() != nil) {
+		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
+	}
+	own, ok := errors.AsType[*issueError](err)
+	if ok && a.call.hard.Err() == nil && !publish.Unreachable(err) {
+		a.failed, skip, err = own.error, nil, nil
+	}
+	if skip != nil || err != nil {
+		return a.givenUp(skip, err), false
+	}
+	return Result{}, true
+}
+
+// do does the attempt's run.
+func (a *attempt) do() Result {
+	w, rec := a.w, a.rec
+	defer w.forget(a.on)
+	if a.landed {
+		rec = *a.stored
+	}
+	res := w.runner.Do(a.call.hard, run.Task{
+		Soft: a.on.soft, Urgent: a.on.urgent,
+		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base,
+		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
+	})
+	return Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}
+}
+
 // freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue does not qualify any more.
-func (a *attempt) freeze(soft, ctx context.Context) (*journal.Skip, error) {
-	w := a.w
-	over, unsettled := a.settleEarlier(a.soft, ctx)
-	runs, err := w.count(ctx, &a.rec, a.claim.Record())
+func (a *attempt) freeze() (*journal.Skip, error) {
+	w, early, hard := a.w, a.call.early, a.call.hard
+	over, unsettled := a.settleEarlier()
+	runs, err := w.count(hard, &a.rec, a.claim.Record())
 	if over || unsettled != nil || err != nil {
 		return &journal.Skip{Code: journal.SkipRecovered}, errors.Join(unsettled, err)
 	}
@@ -57,7 +122,7 @@ func (a *attempt) freeze(soft, ctx context.Context) (*journal.Skip, error) {
 	if d := a.claim.Record(); d.Pending != nil {
 		return &journal.Skip{Code: journal.SkipUnreported, Run: d.Run}, nil
 	}
-	issue, err := w.c.Run.Tracker.Get(soft, a.rec.Key)
+	issue, err := w.c.Run.Tracker.Get(early, a.rec.Key)
 	if errors.Is(err, tracker.ErrNotFound) {
 		return &journal.Skip{Code: journal.SkipGone}, nil
 	}
@@ -73,7 +138,7 @@ func (a *attempt) freeze(soft, ctx context.Context) (*journal.Skip, error) {
 	if a.rec.Settings.Attended {
 		before.Facts.End = loop.EndDone
 		a.unpublished = &before
-		return nil, a.take(ctx, issue, nil, "")
+		return nil, a.snapshot(hard, issue, nil, "")
 	}
 	asked := feedback.Asked(a.rec.Earlier.Asked)
 	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record(), Approved: tally.Approved(issue, runs, a.claim)}
@@ -81,26 +146,26 @@ func (a *attempt) freeze(soft, ctx context.Context) (*journal.Skip, error) {
 		if skip := w.planner.Outdated(*a.follow, issue, past, a.keys); skip != nil {
 			return skip, nil
 		}
-		return nil, a.take(ctx, issue, begun, feedback.Follow(*a.follow, a.base.Name)+asked)
+		return nil, a.snapshot(hard, issue, begun, feedback.Follow(*a.follow, a.base.Name)+asked)
 	}
-	if skip, err := w.planner.WhyNot(soft, issue, past, a.keys); skip != nil || err != nil {
+	if skip, err := w.planner.WhyNot(early, issue, past, a.keys); skip != nil || err != nil {
 		return skip, err
 	}
-	skip, err := w.planner.Unapproved(soft, issue, past)
+	skip, err := w.planner.Unapproved(early, issue, past)
 	if skip != nil && skip.Code == journal.SkipEdited {
-		err = a.unlabel(ctx)
+		err = a.unlabel(hard)
 	}
 	if skip != nil || err != nil {
 		return skip, err
 	}
-	if err := a.anew(soft, before); err != nil {
+	if err := a.anew(early, before); err != nil {
 		return nil, err
 	}
 	told := feedback.Earlier(begun)
 	if a.rec.Without != "" {
 		told = feedback.Anew(before, a.rec.Anew)
 	}
-	return nil, a.take(ctx, issue, begun, told+asked)
+	return nil, a.snapshot(hard, issue, begun, told+asked)
 }
 
 // unlabel removes the pick-up label that a command has set: the text has changed since, so a person has to approve it.
@@ -152,8 +217,8 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 	return runs, err
 }
 
-// take freezes the issue as it is now, and sets the label claimed.
-func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
+// snapshot puts the issue as it is now into the run's record, and sets the label claimed.
+func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
 	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
 	if a.unpublished == nil && !tally.Afresh(a.rec.Earlier.Asked, a.claim.Record()) {
@@ -175,18 +240,18 @@ func (a *attempt) take(ctx context.Context, issue tracker.Issue, runs journal.Hi
 }
 
 // refused ends an attempt that was not admitted or got no claim. all: it would be so with every issue.
-func (a *attempt) refused(soft, ctx context.Context, err error, all bool) Result {
+func (a *attempt) refused(err error, all bool) Result {
 	if capped := admission.Skip(err); capped != nil {
 		return a.skipped(*capped)
 	}
-	after, cancel := workspace.Outlasting(ctx)
+	after, cancel := workspace.Outlasting(a.call.hard)
 	defer cancel()
 	forgotten := a.w.c.Run.Store.Forget(after, a.rec.ID)
 	taken, ok := errors.AsType[*worktree.TakenError](err)
 	switch {
 	case ok && forgotten == nil:
 		return a.skipped(journal.Skip{Code: journal.SkipClaimed, Run: taken.Holder.Run, Host: taken.Holder.Host})
-	case soft.Err() != nil && forgotten == nil:
+	case a.call.early.Err() != nil && forgotten == nil:
 		return a.skipped(journal.Skip{Code: journal.SkipStopped})
 	}
 	r := a.broken(errors.Join(err, forgotten))
@@ -197,11 +262,11 @@ func (a *attempt) refused(soft, ctx context.Context, err error, all bool) Result
 }
 
 // givenUp ends an attempt that has a claim but starts no run.
-func (a *attempt) givenUp(ctx context.Context, skip *journal.Skip, err error) Result {
-	defer a.end()
-	early, enough := workspace.EndedBy(a.soft, a.drained)
-	defer enough()
-	after, cancel := workspace.Leaving(early, ctx)
+func (a *attempt) givenUp(skip *journal.Skip, err error) Result {
+	defer a.w.forget(a.on)
+	asked, unlink := workspace.EndedBy(a.on.soft, a.call.early)
+	defer unlink()
+	after, cancel := workspace.Leaving(asked, a.call.hard)
 	defer cancel()
 	err = errors.Join(err, a.claim.Release(after), a.w.c.Run.Store.Forget(after, a.rec.ID))
 	if err != nil {

@@ -16,12 +16,12 @@ func TestKillBoundsWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &Worker{bus: journal.NewBus(nil)}
 		w.life, w.kill = context.WithCancelCause(t.Context())
-		_, hard, done := w.call(t.Context())
+		s, done := w.call(t.Context(), nil)
 		w.Kill()
 		start := time.Now()
 		for range 10 {
 			for _, derive := range []func(context.Context) (context.Context, context.CancelFunc){workspace.Hurried, workspace.Outlasting} {
-				step, cancel := derive(hard)
+				step, cancel := derive(s.hard)
 				<-step.Done()
 				cancel()
 			}

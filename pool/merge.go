@@ -15,12 +15,12 @@ import (
 // the base branch and closes the issue. The caller is a person who has read the commits, so changed checks are allowed. An
 // unfinished merge is continued. Otherwise it is like Work. The base must be a branch of this repository.
 func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
-	return w.single(ctx, key, task{merge: true, keys: []string{key}})
+	return w.single(ctx, nil, key, task{merge: true, keys: []string{key}})
 }
 
 // leftMerge continues an unfinished merge of the issue. Without a skip there was none.
-func (w *Worker) leftMerge(soft, ctx context.Context, issue tracker.Issue) (Result, error) {
-	left, err := w.recover(soft, soft, ctx, issue.Key)
+func (w *Worker) leftMerge(s stops, issue tracker.Issue) (Result, error) {
+	left, err := w.recover(s, issue.Key)
 	r := Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}
 	n := len(left.Finished)
 	switch {

@@ -22,11 +22,11 @@ func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
 // step. If a batch fails, each half is tried; a single branch that fails is merged by Merge, whose result has the reason. The
 // error of an issue is in its result; it is ErrEnded after Kill.
 func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result) {
-	ctx, hard, done := w.call(ctx)
+	s, done := w.call(ctx, nil)
 	defer done()
 	var items []*batch.Item
 	var away error // why no other issue can be merged now
-	note := func(r Result) (landed bool) {
+	add := func(r Result) (landed bool) {
 		if r.Deferred != nil {
 			r.Err = errors.Join(r.Err, r.Deferred)
 		}
@@ -34,20 +34,20 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 		return r.Record.Published != ""
 	}
 	for _, key := range keys {
-		a, r := w.beginMerge(ctx, hard, key)
+		a, r := w.newMerge(s, key)
 		if a == nil {
-			note(r)
+			add(r)
 			continue
 		}
 		items = append(items, &batch.Item{
 			Branch: batch.Branch{Key: key, Name: a.rec.Branch, Title: a.rec.Title, Tip: a.tip}, Renew: a.claim.Renew,
 			Store:  a.storeMerge,
-			Finish: func(context.Context) { a.landed = true; note(a.do(hard)) },
+			Finish: func(context.Context) { a.landed = true; add(a.do()) },
 			Alone: func(context.Context) bool {
-				if ctx.Err() != nil || away != nil {
-					return note(a.givenUp(hard, &journal.Skip{Code: journal.SkipStopped}, nil))
+				if s.soft.Err() != nil || away != nil {
+					return add(a.givenUp(&journal.Skip{Code: journal.SkipStopped}, nil))
 				}
-				return note(a.do(hard))
+				return add(a.do())
 			},
 		})
 	}
@@ -60,22 +60,22 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	m := &batch.Merger{
 		Repo: w.c.Run.Repo, Spaces: spaces, Baselines: workspace.NewBaselines(spaces, filepath.Join(w.c.Run.Repo.StateDir(), "baselines")),
 		Policy: publish.Policy{Repo: w.c.Run.Repo, Protected: w.c.Run.Protected, Secrets: w.c.Run.Secrets}, Checks: checks, Canaries: w.c.Run.Canaries,
-		Run: rec.ID, Interrupt: ctx.Done(),
+		Run: rec.ID, Interrupt: s.soft.Done(),
 		Says: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
 	}
-	m.Merge(hard, w.c.Run.Base, w.c.Run.ClaimTTL/3, items)
+	m.Merge(s.hard, w.c.Run.Base, w.c.Run.ClaimTTL/3, items)
 	return results
 }
 
-// beginMerge is begin for an issue whose branch is to be merged.
-func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, Result) {
+// newMerge is newAttempt for an issue whose branch is to be merged.
+func (w *Worker) newMerge(s stops, key string) (*attempt, Result) {
 	t := task{merge: true, keys: []string{key}}
-	if left, err := w.prepare(soft, hard, key, &t); left.Skip != nil || err != nil {
+	if left, err := w.lookUp(s, key, &t); left.Skip != nil || err != nil {
 		left.Issue, left.Err = t.issue, err
 		left.Issue.Key = cmp.Or(t.issue.Key, key)
 		return nil, left
 	}
-	a, not := w.begin(soft, hard, t)
+	a, not := w.newAttempt(s, t)
 	if a != nil && a.failed != nil { // its own run reports that
 		a.tip = ""
 	}
@@ -84,8 +84,8 @@ func (w *Worker) beginMerge(soft, hard context.Context, key string) (*attempt, R
 
 // storeMerge stores the run before the batch moves the base, so that recovery can finish it.
 func (a *attempt) storeMerge(ctx context.Context, s batch.Stack) error {
-	if a.soft.Err() != nil { // a person has stopped it, or all
-		return context.Cause(a.soft)
+	if a.on.soft.Err() != nil { // a person has stopped it, or all
+		return context.Cause(a.on.soft)
 	}
 	log, err := a.w.c.Run.Repo.Log(ctx, s.Base.Commit, a.tip)
 	if err != nil {

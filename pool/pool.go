@@ -185,7 +185,7 @@ func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.Foll
 		return Result{}, ErrBusy
 	}
 	defer p.freeSlot()
-	r, err := p.single(ctx, key, task{follow: follow, drained: p.drained})
+	r, err := p.single(ctx, p.drained, key, task{follow: follow})
 	if r.Skip != nil && r.Skip.Code == journal.SkipStopped && p.isDraining() && ctx.Err() == nil {
 		err = cmp.Or(err, ErrEnded)
 	}

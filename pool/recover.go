@@ -31,43 +31,43 @@ func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 	if w.life.Err() != nil {
 		return Recovered{}, ErrEnded
 	}
-	ctx, hard, done := w.call(ctx)
+	s, done := w.call(ctx, nil)
 	defer done()
-	return w.recover(ctx, ctx, hard, "")
+	return w.recover(s, "")
 }
 
-// recover is Recover, for one issue if there is a key. After the end of early it begins with no other run.
-func (w *Worker) recover(early, soft, ctx context.Context, key string) (r Recovered, err error) {
-	open, err := w.c.Run.Store.Find(ctx, journal.Query{Pool: w.c.Run.Name, Key: key, Kind: journal.KindIssue, Open: true})
+// recover is Recover, for one issue if there is a key. After the end of s.early it begins with no other run.
+func (w *Worker) recover(s stops, key string) (r Recovered, err error) {
+	open, err := w.c.Run.Store.Find(s.hard, journal.Query{Pool: w.c.Run.Name, Key: key, Kind: journal.KindIssue, Open: true})
 	if err != nil {
 		return r, err
 	}
-	note := func(key string, err error) {
-		if err == nil || early.Err() != nil { // then every call may fail
+	broken := func(key string, err error) {
+		if err == nil || s.early.Err() != nil { // then every call may fail
 			return
 		}
-		s := journal.Skip{Code: journal.SkipBroken, Detail: "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
-		r.Broken = append(r.Broken, backlog.Skipped{Issue: tracker.Issue{Key: key}, Skip: s})
-		w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Skip: &s})
+		why := journal.Skip{Code: journal.SkipBroken, Detail: "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
+		r.Broken = append(r.Broken, backlog.Skipped{Issue: tracker.Issue{Key: key}, Skip: why})
+		w.emit(journal.Event{Kind: journal.EventProblem, Key: key, Skip: &why})
 	}
 	for _, rec := range open {
-		if early.Err() != nil {
+		if s.early.Err() != nil {
 			return r, nil //nolint:nilerr // the rest is left to the next call
 		}
-		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(early, rec)) {
+		if !w.runner.Dead(rec) && (rec.Host == w.runner.Host() || !w.abandoned(s.early, rec)) {
 			continue
 		}
-		err := w.recoverRun(early, soft, ctx, rec, &r)
+		err := w.recoverRun(s, rec, &r)
 		if publish.Unreachable(err) {
 			r.Unavailable = err
 		}
-		note(rec.Key, err)
+		broken(rec.Key, err)
 	}
-	if key != "" || early.Err() != nil {
+	if key != "" || s.early.Err() != nil {
 		return r, nil //nolint:nilerr // as above
 	}
-	err = w.taker.RemoveStrays(early, ctx, open, note)
-	if early.Err() != nil {
+	err = w.taker.RemoveStrays(s.early, s.hard, open, broken)
+	if s.early.Err() != nil {
 		return r, nil //nolint:nilerr // as above
 	}
 	return r, err
@@ -81,18 +81,18 @@ func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
 }
 
 // recoverRun claims the issue of a dead run and settles the run.
-func (w *Worker) recoverRun(early, soft, ctx context.Context, rec journal.Record, r *Recovered) error {
-	claim, err := w.taker.Take(early, rec)
+func (w *Worker) recoverRun(s stops, rec journal.Record, r *Recovered) error {
+	claim, err := w.taker.Take(s.early, rec)
 	taken, isTaken := errors.AsType[*worktree.TakenError](err)
 	switch {
 	case isTaken:
 		if taken.Holder.Run == "" {
 			return nil // it is being released
 		}
-		if known, err := w.taker.Find(ctx, taken.Holder.Run); known != nil || err != nil {
+		if known, err := w.taker.Find(s.hard, taken.Holder.Run); known != nil || err != nil {
 			return err // another process with this journal holds the claim, and settles the run itself
 		}
-	case err != nil && early.Err() != nil:
+	case err != nil && s.early.Err() != nil:
 		return nil // it is left to the next call
 	case errors.Is(err, worktree.ErrRemote):
 		w.emit(journal.Event{Kind: journal.EventWarning, Run: rec.ID, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
@@ -101,9 +101,9 @@ func (w *Worker) recoverRun(early, soft, ctx context.Context, rec journal.Record
 	case err != nil:
 		return err
 	}
-	after, cancel := workspace.Leaving(early, ctx)
+	after, cancel := workspace.Leaving(s.early, s.hard)
 	defer cancel()
-	now, err := w.taker.Find(ctx, rec.ID)
+	now, err := w.taker.Find(s.hard, rec.ID)
 	if err != nil {
 		return errors.Join(err, w.leave(after, claim, rec))
 	}
@@ -113,7 +113,7 @@ func (w *Worker) recoverRun(early, soft, ctx context.Context, rec journal.Record
 		}
 		return claim.Release(after)
 	}
-	_, err = w.settle(soft, ctx, *now, claim, false, r)
+	_, err = w.settle(s, *now, claim, false, r)
 	return err
 }
 
@@ -126,9 +126,10 @@ func (w *Worker) leave(ctx context.Context, claim *worktree.Claim, rec journal.R
 }
 
 // settleEarlier settles the issue's dead runs under the attempt's claim. over reports that the issue needs no new run now.
-func (a *attempt) settleEarlier(soft, ctx context.Context) (over bool, err error) {
-	w := a.w
-	runs, err := w.history(ctx, a.rec.Key)
+func (a *attempt) settleEarlier() (over bool, err error) {
+	w, s := a.w, a.call
+	s.soft = a.on.soft // Stop reaches it
+	runs, err := w.history(s.hard, a.rec.Key)
 	if err != nil {
 		return false, err
 	}
@@ -137,19 +138,19 @@ func (a *attempt) settleEarlier(soft, ctx context.Context) (over bool, err error
 		if rec.ID == a.rec.ID || !rec.Ended.IsZero() || !w.runner.Dead(rec) {
 			continue
 		}
-		over, err = w.settle(soft, ctx, rec, a.claim, true, &settled)
+		over, err = w.settle(s, rec, a.claim, true, &settled)
 		if a.finished = settled.Finished; over || err != nil {
 			return over, err
 		}
 	}
-	return w.taker.OnBehalf(ctx, a.rec.Key, a.claim)
+	return w.taker.OnBehalf(s.hard, a.rec.Key, a.claim)
 }
 
 // settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. Without a
 // claim another process has the issue, and nothing is reported. shared means that another run uses the claim afterwards. over
 // reports that the issue needs no new run now.
-func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *worktree.Claim, shared bool, r *Recovered) (over bool, err error) {
-	after, cancel := workspace.Leaving(soft, ctx)
+func (w *Worker) settle(s stops, rec journal.Record, claim *worktree.Claim, shared bool, r *Recovered) (over bool, err error) {
+	after, cancel := workspace.Leaving(s.soft, s.hard)
 	defer cancel()
 	giveUp := func(err error) (bool, error) {
 		if !shared {
@@ -157,7 +158,7 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		}
 		return false, err
 	}
-	if err := w.runner.Spaces().End(ctx, rec.ID); err != nil {
+	if err := w.runner.Spaces().End(s.hard, rec.ID); err != nil {
 		return giveUp(&issueError{err})
 	}
 	if told, overtaken := tally.Overtaken(rec, claim); overtaken {
@@ -170,7 +171,7 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		claim = nil
 	}
 	if rec.Stage == journal.StageClaim { // its earlier runs are not counted yet
-		if _, err := w.count(ctx, &rec, claim.Record()); err != nil {
+		if _, err := w.count(s.hard, &rec, claim.Record()); err != nil {
 			return giveUp(err)
 		}
 	}
@@ -178,8 +179,8 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		rec.Earlier = tally.Onto(rec, claim.Record())
 	}
 	rec.Elsewhere = claim == nil && rec.Stage.Before(journal.StageRelease)
-	issue, err := w.c.Run.Tracker.Get(soft, rec.Key)
-	if publish.Unreachable(err) || err != nil && soft.Err() != nil { // try again later
+	issue, err := w.c.Run.Tracker.Get(s.soft, rec.Key)
+	if publish.Unreachable(err) || err != nil && s.soft.Err() != nil { // try again later
 		rec.PID = 0
 		return false, errors.Join(err, w.leave(after, claim, rec), w.c.Run.Store.Save(after, rec))
 	}
@@ -191,15 +192,15 @@ func (w *Worker) settle(soft, ctx context.Context, rec journal.Record, claim *wo
 		how = "was left at stage "
 	}
 	finished := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
-	own, urgent, forget := w.note(soft, rec)
-	defer forget()
-	res := w.runner.Do(ctx, run.Task{
-		Soft: own, Urgent: urgent,
+	on := w.register(s.soft, rec)
+	defer w.forget(on)
+	res := w.runner.Do(s.hard, run.Task{
+		Soft: on.soft, Urgent: on.urgent,
 		Record: rec, Resume: true, Claim: claim, Shared: shared && !finished, Issue: issue, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
 	v := res.Record.Verdict
-	asked := own.Err() != nil && soft.Err() == nil
+	asked := on.soft.Err() != nil && s.soft.Err() == nil
 	over = finished || v.Final || asked // the next run would be what was to end
 	switch {
 	case res.Deferred != nil:

@@ -16,7 +16,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 )
@@ -61,28 +60,28 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	if p.life.Err() != nil || p.isDraining() {
 		return Summary{Interrupted: true}, nil
 	}
-	ctx, hard, done := p.call(ctx)
+	call, done := p.call(ctx, p.drained)
 	defer done()
-	early, _ := workspace.EndedBy(ctx, p.drained) // ctx ends with the call
-	s := &sweep{pool: p, keys: keys, soft: ctx, hard: hard, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
+	s := &sweep{pool: p, keys: keys, call: call, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
 	s.wants.Store(true)
 	p.slow.Begin()
 	defer p.enlist(s)()
-	defer p.disk.Watching(hard, func(*disk.ShortError) { p.signal() })()
-	before, err := p.recover(early, ctx, hard, "")
+	defer p.disk.Watching(call.hard, func(*disk.ShortError) { p.signal() })()
+	before, err := p.recover(call, "")
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
 	if err == nil && s.summary.Unavailable == nil {
-		err = s.begin(early)
+		p.obeyAll(call.early, keys)
+		err = s.loadParked(call.early)
 	}
 	if err == nil && s.summary.Unavailable == nil {
-		err = s.run(early)
+		err = s.run(call.early)
 	}
-	if early.Err() != nil { // then every call may fail
+	if call.early.Err() != nil { // then every call may fail
 		err = nil
 	}
 	s.summary.Parked = p.runner.Lot().Waiting(p.choices, time.Now())
 	s.summary.Parallel, s.summary.Most = p.runner.Lot().Allowed(p.choices, time.Now())
-	s.summary.Interrupted = early.Err() != nil
+	s.summary.Interrupted = call.early.Err() != nil
 	return s.summary, err
 }
 
@@ -90,14 +89,13 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 type sweep struct {
 	pool  *Pool
 	keys  []string
-	soft  context.Context //nolint:containedctx // ends when its runs are to end
-	hard  context.Context //nolint:containedctx // lives exactly as long as the call of Sweep
-	wake  chan struct{}   // a run has ended, a slot or disk space is free, or the backlog may have changed
-	wants atomic.Bool     // it waits for a slot, or has not listed the backlog yet
+	call  stops
+	wake  chan struct{} // a run has ended, a slot or disk space is free, or the backlog may have changed
+	wants atomic.Bool   // it waits for a slot, or has not listed the backlog yet
 
 	runs    sync.WaitGroup
 	mu      sync.Mutex
-	results []func() // guarded by mu: they note what has become of runs, until they are called
+	results []func() // guarded by mu: each adds what has become of a run; see takeResults
 	held    error    // guarded by mu: see Pool.Held
 
 	listed  time.Time // when the backlog was last listed
@@ -138,7 +136,7 @@ func (s *sweep) run(ctx context.Context) error {
 		}
 		switch {
 		case !over && !empty && s.takeSlot():
-			s.start(ctx)
+			s.startNext()
 			continue
 		case !over && empty && stale && s.pool.hasSlot():
 			failed = s.list(ctx)
@@ -173,30 +171,30 @@ func (s *sweep) run(ctx context.Context) error {
 	return failed
 }
 
-// start starts the first run of the queue. A run that fails never stops another.
-func (s *sweep) start(ctx context.Context) {
+// startNext starts the first run of the queue. A run that fails never stops another.
+func (s *sweep) startNext() {
 	next := s.queue[0]
-	next.keys, next.base, next.drained = s.keys, s.base, s.pool.drained
+	next.keys, next.base = s.keys, s.base
 	s.queue, s.running, s.started = s.queue[1:], s.running+1, s.started+1
 	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
 	s.runs.Go(func() {
 		defer s.pool.freeSlot()
-		note := func() {}
-		defer func() { // also when the goroutine is ended
+		add := func() {} // its result
+		defer func() {   // also when the goroutine is ended
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.results = append(s.results, func() {
 				s.running--
 				delete(s.on, next.issue.Key)
-				note()
+				add()
 			})
 		}()
 		if next.left {
-			r, err := s.pool.recover(ctx, s.soft, s.hard, next.issue.Key)
-			note = func() { s.resumed(next.issue, r, err) }
+			r, err := s.pool.recover(s.call, next.issue.Key)
+			add = func() { s.resumed(next.issue, r, err) }
 		} else {
-			r := s.pool.work(s.soft, s.hard, next)
-			note = func() { s.ended(r) }
+			r := s.pool.work(s.call, next)
+			add = func() { s.ended(r) }
 		}
 	})
 }
@@ -213,15 +211,14 @@ func (s *sweep) takeResults() {
 	list := s.results
 	s.results = nil
 	s.mu.Unlock()
-	for _, note := range list {
-		note()
+	for _, add := range list {
+		add()
 	}
 }
 
-// begin obeys commands, and loads which agents earlier runs on this host found unavailable. If none is available the sweep is
-// over. Keys named by a person are tried all the same.
-func (s *sweep) begin(ctx context.Context) error {
-	s.pool.obeyAll(ctx, s.keys)
+// loadParked loads which agents earlier runs on this host found unavailable. If none is available the sweep is over. Keys named by
+// a person are tried all the same.
+func (s *sweep) loadParked(ctx context.Context) error {
 	w := s.pool.Worker
 	var list []journal.Parked
 	if len(s.keys) == 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,14 +12,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/claims"
-	"github.com/ralph-pool/ralph/pool/decide"
-	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/schedule"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/base"
@@ -42,11 +38,6 @@ type Worker struct {
 	mu      sync.Mutex
 	running map[string][]*running // guarded by mu; by key, in the order in which they began
 	failed  string                // guarded by mu; the last reported failure of a command
-}
-
-type running struct {
-	Running
-	stop, hasten context.CancelCauseFunc
 }
 
 // Running is an issue that is being worked.
@@ -91,19 +82,6 @@ func NewWorker(c Config) (*Worker, error) {
 // quick; otherwise the next start imports it. All other calls end, too, and later ones but Sweep fail with ErrEnded, for good.
 func (w *Worker) Kill() { w.kill(errKilled) }
 
-// errKilled is the cause of contexts that Kill ends.
-var errKilled = halt.Error(journal.StopShutdown, "")
-
-// call derives the contexts of a call from its caller's. Both end with Kill: soft also with ctx, and hard not. done waits until
-// Observe has got the call's events.
-func (w *Worker) call(ctx context.Context) (soft, hard context.Context, done func()) {
-	soft, stop := context.WithCancelCause(ctx)
-	bounded, free := workspace.Bounded(context.WithoutCancel(ctx), w.life)
-	hard, cancel := context.WithCancelCause(bounded)
-	unbind := context.AfterFunc(w.life, func() { stop(errKilled); cancel(errKilled) }) // whoever finds hard ended finds soft ended, too
-	return soft, hard, func() { w.bus.Flush(soft, hard); unbind(); free(); cancel(context.Canceled); stop(context.Canceled) }
-}
-
 // until does what works no issue: its context ends with Kill, too, and after Kill it fails with ErrEnded. It waits for no observer.
 func until[T any](ctx context.Context, w *Worker, do func(context.Context) (T, error)) (out T, err error) {
 	if w.life.Err() != nil {
@@ -145,32 +123,6 @@ func (w *Worker) Waits(ctx context.Context) ([]journal.Parked, error) {
 // Park notes agents that runs elsewhere found unavailable, with the same account.
 func (w *Worker) Park(list []journal.Parked) { w.runner.Lot().Park(list) }
 
-// Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
-func (w *Worker) Stop(key string) bool { return w.ask(key, "", false) }
-
-// StopRun is Stop for one run of the issue: it does nothing when that is over.
-func (w *Worker) StopRun(key, run string) bool { return w.ask(key, run, false) }
-
-// StopNow is Stop without a grace period: the agent, or the checks, are killed, and a sandbox that is being opened is given up.
-func (w *Worker) StopNow(key string) bool { return w.ask(key, "", true) }
-
-func (w *Worker) ask(key, run string, now bool) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	found := false
-	for _, r := range w.running[key] {
-		if run != "" && r.Run != run {
-			continue
-		}
-		found = true
-		r.stop(halt.Error(journal.StopAsked, ""))
-		if now {
-			r.hasten(halt.Error(journal.StopAsked, ""))
-		}
-	}
-	return found
-}
-
 // Result is the outcome of one call for one issue.
 type Result struct {
 	Issue  tracker.Issue
@@ -191,39 +143,38 @@ type Result struct {
 // sweep has to end the run. An issue that may not be worked now, such as one that is claimed, or with a ctx that is over, is no error
 // but a Result with a Skip. Work needs no slot: it does not heed the limit of SetParallel, nor Drain.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
-	return w.single(ctx, key, task{keys: []string{key}})
+	return w.single(ctx, nil, key, task{keys: []string{key}})
 }
 
-func (w *Worker) single(ctx context.Context, key string, t task) (r Result, err error) {
+// single works one issue, or merges its branch. drained ends what comes before the run; nil: nothing does.
+func (w *Worker) single(ctx, drained context.Context, key string, t task) (r Result, err error) {
 	if short := w.disk.Short(); short != nil && !t.merge && w.life.Err() == nil { // as a sweep
 		return Result{Unavailable: short}, short
 	}
-	ctx, hard, done := w.call(ctx)
+	s, done := w.call(ctx, drained)
 	defer done()
-	if r, err = w.prepare(ctx, hard, key, &t); r.Skip != nil || err != nil {
+	if r, err = w.lookUp(s, key, &t); r.Skip != nil || err != nil {
 		return r, err
 	}
-	r = w.work(ctx, hard, t)
+	r = w.work(s, t)
 	return r, errors.Join(r.Err, r.Deferred)
 }
 
-// prepare finds the issue with this key, and what the task starts from. A skip says that an earlier merge was unfinished, and has
+// lookUp finds the issue with this key, and what the task starts from. A skip says that an earlier merge was unfinished, and has
 // ended now, or that the call was stopped.
-func (w *Worker) prepare(soft, hard context.Context, key string, t *task) (left Result, err error) {
-	soft, enough := workspace.EndedBy(soft, t.drained)
-	defer enough()
-	if t.issue, err = w.named(soft, key); err == nil && t.merge {
-		if left, err = w.leftMerge(soft, hard, t.issue); left.Skip != nil || err != nil {
+func (w *Worker) lookUp(s stops, key string, t *task) (left Result, err error) {
+	if t.issue, err = w.named(s.early, key); err == nil && t.merge {
+		if left, err = w.leftMerge(s, t.issue); left.Skip != nil || err != nil {
 			return left, err
 		}
-		t.base, t.tip, err = publish.MergeBase(soft, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+t.issue.Key)
+		t.base, t.tip, err = publish.MergeBase(s.early, w.c.Run.Repo, w.c.Run.Base, w.c.BranchPrefix+t.issue.Key)
 	} else if err == nil {
-		t.base, err = w.newBase(soft)
+		t.base, err = w.newBase(s.early)
 	}
 	if err == nil {
-		err = w.runner.CheckIdentity(soft, true)
+		err = w.runner.CheckIdentity(s.early, true)
 	}
-	if err != nil && soft.Err() != nil && hard.Err() == nil {
+	if err != nil && s.early.Err() != nil && s.hard.Err() == nil {
 		t.issue.Key = cmp.Or(t.issue.Key, key)
 		return Result{Issue: t.issue, Skip: &journal.Skip{Code: journal.SkipStopped}}, nil
 	}
@@ -266,83 +217,15 @@ type task struct {
 	merge  bool              // publish the commits on the branch; see Merge
 	tip    string            // the branch's tip, for a merge; empty: it is merged alone
 	left   bool              // end the run that has met an outage at its end
-
-	drained context.Context //nolint:containedctx // ends what is waited for before the run begins; nil: nothing does
 }
 
-// work works one issue. soft ends when no new run may start, hard when all runs have to end.
-func (w *Worker) work(soft, hard context.Context, t task) Result {
-	a, not := w.begin(soft, hard, t)
+// work works one issue.
+func (w *Worker) work(s stops, t task) Result {
+	a, not := w.newAttempt(s, t)
 	if a == nil {
 		return not
 	}
-	return a.do(hard)
-}
-
-// begin claims an issue and freezes it. Without an attempt the result says why not. Stop reaches it, as its record is in the journal.
-func (w *Worker) begin(soft, hard context.Context, t task) (*attempt, Result) {
-	a := &attempt{task: t, w: w, rec: w.newRecord(t.issue)}
-	a.rec.Base = t.base.Name
-	early, enough := workspace.EndedBy(soft, t.drained)
-	defer enough()
-	if early.Err() != nil {
-		return nil, a.skipped(journal.Skip{Code: journal.SkipStopped})
-	}
-	if f := t.follow; f != nil {
-		a.rec.FollowUp, a.rec.Answers, a.rec.Threads = string(f.Reason), f.At, f.Threads
-		a.rec.Request = journal.Request{Number: f.Request.Number, URL: f.Request.URL, Draft: f.Request.Draft}
-	}
-	if t.merge {
-		s := &a.rec.Settings
-		s.Publish, s.Attended, s.Checks.Files, s.Checks.Clean, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, true, 1
-		a.rec.Agent, a.rec.Model = "", ""
-	}
-	a.soft, a.urgent, a.end = w.note(soft, a.rec)
-	not, begun := a.begin(early, hard)
-	if !begun {
-		a.end()
-		return nil, not
-	}
-	return a, Result{}
-}
-
-// begin claims the issue and freezes it. Where it has not begun, the result says why not. After the end of soft, the caller's or that
-// of a Drain, it waits for no answer of a remote or tracker.
-func (a *attempt) begin(soft, hard context.Context) (not Result, begun bool) {
-	err := a.w.runner.Admission().Admit(hard, &a.rec)
-	if err != nil {
-		return a.refused(soft, hard, err, true), false
-	}
-	if a.claim, err = a.w.taker.Take(soft, a.rec); err != nil {
-		return a.refused(soft, hard, err, false), false
-	}
-	skip, err := a.freeze(soft, hard)
-	if err != nil && (a.soft.Err() != nil || soft.Err() != nil) {
-		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
-	}
-	own, ok := errors.AsType[*issueError](err)
-	if ok && hard.Err() == nil && !publish.Unreachable(err) {
-		a.failed, skip, err = own.error, nil, nil
-	}
-	if skip != nil || err != nil {
-		return a.givenUp(hard, skip, err), false
-	}
-	return Result{}, true
-}
-
-// do does the run of an issue that begin has claimed.
-func (a *attempt) do(hard context.Context) Result {
-	defer a.end()
-	w, rec := a.w, a.rec
-	if a.landed {
-		rec = *a.stored
-	}
-	res := w.runner.Do(hard, run.Task{
-		Soft: a.soft, Urgent: a.urgent,
-		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base,
-		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
-	})
-	return Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}
+	return a.do()
 }
 
 // newRecord is the record of a new run of the issue.
@@ -351,26 +234,6 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 	rec.Title, rec.URL, rec.Branch = issue.Title, issue.URL, w.c.BranchPrefix+issue.Key
 	rec.Settings.Require = w.c.Require
 	return rec
-}
-
-// note makes Stop reach a run until forget is called, which may be called again: own ends then, and urgent with StopNow.
-func (w *Worker) note(soft context.Context, r journal.Record) (own, urgent context.Context, forget func()) {
-	own, stop := context.WithCancelCause(soft)
-	urgent, hasten := context.WithCancelCause(context.WithoutCancel(soft))
-	on := &running{Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}, stop, hasten}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.running[r.Key] = append(w.running[r.Key], on)
-	return own, urgent, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		left := slices.DeleteFunc(w.running[r.Key], func(other *running) bool { return other == on })
-		if w.running[r.Key] = left; len(left) == 0 {
-			delete(w.running, r.Key)
-		}
-		stop(nil)
-		hasten(nil)
-	}
 }
 
 func (w *Worker) emit(e journal.Event) { w.bus.Emit(w.runner.Stamp(e)) }

@@ -15,19 +15,19 @@ import (
 )
 
 // RemoveStrays removes worktrees and claims of runs that the journal does not know: their records were lost. It waits for no remote
-// after the end of soft.
-func (t *Taker) RemoveStrays(soft, ctx context.Context, open []journal.Record, note func(key string, err error)) error {
-	trees, broken := t.Run.Repo.Trees(ctx) // before the claims: a run claims first, then makes its worktree
-	claims, err := t.Claims(soft)
+// after the end of early; the rest is done until the end of hard.
+func (t *Taker) RemoveStrays(early, hard context.Context, open []journal.Record, note func(key string, err error)) error {
+	trees, broken := t.Run.Repo.Trees(hard) // before the claims: a run claims first, then makes its worktree
+	claims, err := t.Claims(early)
 	if errors.Is(err, worktree.ErrRemote) {
 		return nil // the next listing reports it
 	}
 	if err != nil {
 		return err
 	}
-	note("leftovers", t.tidy(ctx, claims))
+	note("leftovers", t.tidy(hard, claims))
 	if broken != nil {
-		_, err := t.Run.Repo.Trees(ctx)
+		_, err := t.Run.Repo.Trees(hard)
 		note("worktrees", err)
 	}
 	for _, tree := range trees {
@@ -36,11 +36,11 @@ func (t *Taker) RemoveStrays(soft, ctx context.Context, open []journal.Record, n
 		if claimed && (c.Err != nil || tally.Held(c)) || slices.ContainsFunc(open, func(r journal.Record) bool { return r.ID == spec.Run }) {
 			continue
 		}
-		known, err := t.Find(ctx, spec.Run)
+		known, err := t.Find(hard, spec.Run)
 		if err != nil || known != nil && known.Kind != journal.KindIssue && (known.Ended.IsZero() || known.Tree != "") {
 			continue // of a prompt or a command, which is on or has kept it
 		}
-		told, err := t.Spaces.Abandon(ctx, tree)
+		told, err := t.Spaces.Abandon(hard, tree)
 		note(spec.Key, err)
 		for _, n := range told {
 			t.Emit(journal.Event{Kind: journal.EventWarning, Run: spec.Run, Key: spec.Key, Text: n.Text, About: n.About})
@@ -48,13 +48,13 @@ func (t *Taker) RemoveStrays(soft, ctx context.Context, open []journal.Record, n
 	}
 	released := 0
 	for key, c := range claims {
-		if released == releasedAtOnce || soft.Err() != nil {
+		if released == releasedAtOnce || early.Err() != nil {
 			break
 		}
 		id, forget := "", false
 		switch {
 		case c.Waits && !c.Gone && c.Holder.Place == t.place():
-			known, err := t.Find(ctx, c.Holder.Run)
+			known, err := t.Find(hard, c.Holder.Run)
 			if known != nil || err != nil { // the run can continue
 				note(key, err)
 				continue
@@ -69,7 +69,7 @@ func (t *Taker) RemoveStrays(soft, ctx context.Context, open []journal.Record, n
 			continue
 		}
 		released++
-		note(key, t.releaseStray(soft, key, id, forget))
+		note(key, t.releaseStray(early, key, id, forget))
 	}
 	return nil //nolint:nilerr // the rest is left to the next call
 }

@@ -1,0 +1,99 @@
+package pool
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/workspace"
+)
+
+// stops are the contexts of one call, in the order in which they end. Stop and StopNow end one run only; see running.
+type stops struct {
+	// early ends with soft, and with Drain where the call heeds it. It is for waiting before a run has begun: for the remote, the
+	// tracker, a claim.
+	early context.Context
+	// soft ends with hard, and with the caller's context. It asks a run to end, which keeps its work.
+	soft context.Context
+	// hard ends with Kill. It is for what is not to be left half done: runs, and what the journal, claims and labels say of them.
+	hard context.Context
+}
+
+// call makes the contexts of a call from its caller's. drained ends early; nil: nothing does. done waits until Observe has got the
+// call's events.
+func (w *Worker) call(ctx, drained context.Context) (s stops, done func()) {
+	soft, stop := context.WithCancelCause(ctx)
+	early, unlink := workspace.EndedBy(soft, drained)
+	bounded, free := workspace.Bounded(context.WithoutCancel(ctx), w.life)
+	hard, cancel := context.WithCancelCause(bounded)
+	unbind := context.AfterFunc(w.life, func() { stop(errKilled); cancel(errKilled) }) // whoever finds hard ended finds soft ended, too
+	return stops{early, soft, hard}, func() {
+		w.bus.Flush(soft, hard)
+		unbind()
+		free()
+		cancel(context.Canceled)
+		unlink()
+		stop(context.Canceled)
+	}
+}
+
+// errKilled is the cause of contexts that Kill ends.
+var errKilled = halt.Error(journal.StopShutdown, "")
+
+// running is a run that Stop and StopNow reach, from register to forget.
+type running struct {
+	Running
+	soft         context.Context // ends with the call's, and with Stop: the run is asked to end
+	urgent       context.Context // ends with StopNow: what runs in the sandbox is killed
+	stop, hasten context.CancelCauseFunc
+}
+
+// register makes Stop and StopNow reach a run.
+func (w *Worker) register(soft context.Context, r journal.Record) *running {
+	on := &running{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}}
+	on.soft, on.stop = context.WithCancelCause(soft)
+	on.urgent, on.hasten = context.WithCancelCause(context.WithoutCancel(soft))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running[r.Key] = append(w.running[r.Key], on)
+	return on
+}
+
+// forget ends the contexts of a run that is over. It may be called again.
+func (w *Worker) forget(on *running) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := slices.DeleteFunc(w.running[on.Key], func(other *running) bool { return other == on })
+	if w.running[on.Key] = left; len(left) == 0 {
+		delete(w.running, on.Key)
+	}
+	on.stop(nil)
+	on.hasten(nil)
+}
+
+// Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
+func (w *Worker) Stop(key string) bool { return w.ask(key, "", false) }
+
+// StopRun is Stop for one run of the issue: it does nothing when that is over.
+func (w *Worker) StopRun(key, run string) bool { return w.ask(key, run, false) }
+
+// StopNow is Stop without a grace period: the agent, or the checks, are killed, and a sandbox that is being opened is given up.
+func (w *Worker) StopNow(key string) bool { return w.ask(key, "", true) }
+
+func (w *Worker) ask(key, run string, now bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found := false
+	for _, r := range w.running[key] {
+		if run != "" && r.Run != run {
+			continue
+		}
+		found = true
+		r.stop(halt.Error(journal.StopAsked, ""))
+		if now {
+			r.hasten(halt.Error(journal.StopAsked, ""))
+		}
+	}
+	return found
+}
