@@ -146,61 +146,100 @@ func (a *attempt) settleEarlier() (over bool, err error) {
 	return w.taker.OnBehalf(s.hard, a.rec.Key, a.claim)
 }
 
-// settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. Without a
-// claim another process has the issue, and nothing is reported. shared means that another run uses the claim afterwards. over
-// reports that the issue needs no new run now.
+// settle ends one dead run. A run that had finished its work continues at its stage; any other ends as interrupted. shared means
+// that another run uses the claim afterwards. over reports that the issue needs no new run now.
 func (w *Worker) settle(s stops, rec journal.Record, claim *worktree.Claim, shared bool, r *Recovered) (over bool, err error) {
 	after, cancel := workspace.Leaving(s.soft, s.hard)
 	defer cancel()
-	giveUp := func(err error) (bool, error) {
-		if !shared {
-			err = errors.Join(err, w.leave(after, claim, rec))
-		}
-		return false, err
-	}
-	if err := w.runner.Spaces().End(s.hard, rec.ID); err != nil {
-		return giveUp(&issueError{err})
-	}
-	if told, overtaken := tally.Overtaken(rec, claim); overtaken {
-		rec.Facts.Reported = told
-		if !shared {
-			if err := claim.Release(after); err != nil {
-				return false, err
-			}
-		}
-		claim = nil
-	}
-	if rec.Stage == journal.StageClaim { // its earlier runs are not counted yet
-		if _, err := w.count(s.hard, &rec, claim.Record()); err != nil {
-			return giveUp(err)
+	d := &deadRun{w: w, call: s, after: after, rec: rec, claim: claim, shared: shared}
+	for _, step := range []func() error{d.endProcesses, d.leaveToOthers, d.count, d.readIssue} {
+		if err := step(); err != nil {
+			return false, err
 		}
 	}
-	if claim != nil {
-		rec.Earlier = tally.Onto(rec, claim.Record())
+	return d.resume(r)
+}
+
+// deadRun is a run whose process has died, while settle ends it.
+type deadRun struct {
+	w      *Worker
+	call   stops
+	after  context.Context // for giving the claim back
+	rec    journal.Record
+	claim  *worktree.Claim // nil: another process has the issue, and nothing is reported
+	shared bool            // another run uses the claim afterwards
+	issue  tracker.Issue
+}
+
+// endProcesses ends what the run has left running.
+func (d *deadRun) endProcesses() error {
+	if err := d.w.runner.Spaces().End(d.call.hard, d.rec.ID); err != nil {
+		return d.keepClaim(&issueError{err})
 	}
-	rec.Elsewhere = claim == nil && rec.Stage.Before(journal.StageRelease)
-	issue, err := w.c.Run.Tracker.Get(s.soft, rec.Key)
-	if publish.Unreachable(err) || err != nil && s.soft.Err() != nil { // try again later
-		rec.PID = 0
-		return false, errors.Join(err, w.leave(after, claim, rec), w.c.Run.Store.Save(after, rec))
+	return nil
+}
+
+// leaveToOthers gives the claim up if another machine has worked the issue since.
+func (d *deadRun) leaveToOthers() error {
+	told, overtaken := tally.Overtaken(d.rec, d.claim)
+	if !overtaken {
+		return nil
+	}
+	d.rec.Facts.Reported = told
+	if !d.shared {
+		if err := d.claim.Release(d.after); err != nil {
+			return err
+		}
+	}
+	d.claim = nil
+	return nil
+}
+
+// count puts what is known of the issue's earlier runs into the record.
+func (d *deadRun) count() error {
+	if d.rec.Stage == journal.StageClaim { // they are not counted yet
+		if _, err := d.w.count(d.call.hard, &d.rec, d.claim.Record()); err != nil {
+			return d.keepClaim(err)
+		}
+	}
+	if d.claim != nil {
+		d.rec.Earlier = tally.Onto(d.rec, d.claim.Record())
+	}
+	d.rec.Elsewhere = d.claim == nil && d.rec.Stage.Before(journal.StageRelease)
+	return nil
+}
+
+// readIssue reads the issue. If the tracker cannot be reached, the next sweep settles the run.
+func (d *deadRun) readIssue() (err error) {
+	d.issue, err = d.w.c.Run.Tracker.Get(d.call.soft, d.rec.Key)
+	if publish.Unreachable(err) || err != nil && d.call.soft.Err() != nil {
+		d.rec.PID = 0
+		return errors.Join(err, d.w.leave(d.after, d.claim, d.rec), d.w.c.Run.Store.Save(d.after, d.rec))
 	}
 	if err != nil {
-		issue = tracker.Issue{Key: rec.Key, Title: rec.Title, URL: rec.URL}
+		d.issue = tracker.Issue{Key: d.rec.Key, Title: d.rec.Title, URL: d.rec.URL}
 	}
+	return nil
+}
+
+// resume takes the run through its last stages.
+func (d *deadRun) resume(r *Recovered) (over bool, err error) {
+	w, rec := d.w, d.rec
 	how := "ralph had died at stage "
 	if rec.PID == 0 {
 		how = "was left at stage "
 	}
 	finished := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
-	on := w.register(s.soft, rec)
+	on := w.register(d.call.soft, rec)
 	defer w.forget(on)
-	res := w.runner.Do(s.hard, run.Task{
+	res := w.runner.Do(d.call.hard, run.Task{
 		Soft: on.soft, Urgent: on.urgent,
-		Record: rec, Resume: true, Claim: claim, Shared: shared && !finished, Issue: issue, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,
+		Record: rec, Resume: true, Claim: d.claim, Shared: d.shared && !finished, Issue: d.issue,
+		Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,
 	})
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
 	v := res.Record.Verdict
-	asked := on.soft.Err() != nil && s.soft.Err() == nil
+	asked := on.soft.Err() != nil && d.call.soft.Err() == nil
 	over = finished || v.Final || asked // the next run would be what was to end
 	switch {
 	case res.Deferred != nil:
@@ -210,4 +249,12 @@ func (w *Worker) settle(s stops, rec journal.Record, claim *worktree.Claim, shar
 		r.Finished = append(r.Finished, res.Record)
 	}
 	return over, res.Deferred
+}
+
+// keepClaim keeps the claim for the next try to settle the run, and returns why this one failed.
+func (d *deadRun) keepClaim(why error) error {
+	if d.shared {
+		return why
+	}
+	return errors.Join(why, d.w.leave(d.after, d.claim, d.rec))
 }
