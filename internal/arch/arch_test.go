@@ -79,6 +79,7 @@ var floors = map[string]int{
 	"pool/claims":              7,
 	"pool/run":                 7,
 	"pool/run/config":          6,
+	"pool/run/events":          5,
 	"pool/run/hold":            5,
 	"pool/batch":               7,
 	"pool/job":                 8,

@@ -45,10 +45,11 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 		Run: x.run.ID, Key: x.run.Key, Base: x.task.Base, Checks: x.run.Settings.Checks, Interrupt: x.stop.Done,
 		Says: func(kind journal.EventKind, text string) {
 			took = true
-			x.emit(journal.Event{Kind: kind, Text: text})
+			x.events.Emit(journal.Event{Kind: kind, Text: text})
 		},
-		Observe: func(e loop.Event) { x.observe(e, journal.PlaceBase) }, Stream: func(name string) (io.WriteCloser, error) { return x.stream("baseline-" + name) },
-		Refused: x.refusal,
+		Observe: func(e loop.Event) { x.events.Observe(e, journal.PlaceBase) },
+		Stream:  func(name string) (io.WriteCloser, error) { return x.events.Stream("baseline-" + name) },
+		Refused: x.events.Refused,
 	})
 	if err == nil && took {
 		x.reconcile(ctx)
@@ -66,8 +67,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	s.Facts.Baseline = v
 	x.task.Feedback += feedback.Baseline(v)
 	if !v.Passed() {
-		x.emit(journal.Event{Kind: journal.EventWarning, Text: fmt.Sprintf(
-			"%s fails on %s already; with the commits it has to pass", v.Checks[len(v.Checks)-1].Command, v.Base)})
+		x.events.Warn(fmt.Sprintf("%s fails on %s already; with the commits it has to pass", v.Checks[len(v.Checks)-1].Command, v.Base))
 	}
 	return s, nil
 }
@@ -79,15 +79,8 @@ func (x *execution) checkout(ctx context.Context, commit string) (workspace.Chec
 	base.Commit = commit
 	return workspace.Checkout{
 		Run: x.run.ID, Name: "verify", Key: x.run.Key, Base: base, From: x.base.Commit, Checks: x.run.Settings.Checks, Made: x.made, Facts: x.environment(),
-		Interrupt: x.stop.Done, Stream: x.stream, Refused: x.refusal, Observe: func(e loop.Event) { x.observe(e, journal.PlaceCheckout) },
+		Interrupt: x.stop.Done, Stream: x.events.Stream, Refused: x.events.Refused, Observe: func(e loop.Event) { x.events.Observe(e, journal.PlaceCheckout) },
 	}, err
-}
-
-func (x *execution) emitNote(text string) { x.emit(journal.Event{Kind: journal.EventNote, Text: text}) }
-
-// emitWait says until when a request of the run waits.
-func (x *execution) emitWait(until time.Time) {
-	x.emitNote("waits for the forge's rate limit until " + until.Local().Format(time.TimeOnly))
 }
 
 // runGate runs setup and gate on a clean checkout of the tip, and examines what the commits changed in the checks.
@@ -96,7 +89,7 @@ func (x *execution) runGate(ctx context.Context, s journal.State) (workspace.Che
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	look := checks.Look{Base: x.base.Commit, Plant: at.Checks.Plant, Own: x.c.Canaries, Says: x.emitNote, Checkout: at}
+	look := checks.Look{Base: x.base.Commit, Plant: at.Checks.Plant, Own: x.c.Canaries, Says: x.events.Note, Checkout: at}
 	if before := s.Facts.Baseline; before != nil && before.Passed() {
 		look.Green = before.Tip
 	}
@@ -113,6 +106,6 @@ func (x *execution) retest(ctx context.Context, s *journal.State) (told, err err
 		return nil, err
 	}
 	return x.r.retest.Test(ctx, retest.Work{
-		Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.emitNote, Save: func() { _ = x.save(ctx, *s) }, Setup: x.observe,
+		Run: x.run, Base: x.base.Commit, Checkout: at, Says: x.events.Note, Save: func() { _ = x.save(ctx, *s) }, Setup: x.events.Observe,
 	}, s)
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"github.com/ralph-pool/ralph/pool/admission"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run/config"
@@ -38,3 +39,6 @@ func (r *Runner) Spaces() *workspace.Config { return r.spaces }
 
 // Lot knows which agents are unavailable, for all runs of the runner.
 func (r *Runner) Lot() *parking.Lot { return r.lot }
+
+// Stamp numbers and redacts an event.
+func (r *Runner) Stamp(e journal.Event) journal.Event { return r.events.Stamp(e) }

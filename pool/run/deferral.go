@@ -35,7 +35,7 @@ func note(list []sandboxes.Notice, more ...sandboxes.Notice) []sandboxes.Notice 
 // warn adds a warning to the run's record and to its events.
 func (x *execution) warn(s journal.State, err error) journal.State {
 	s.Warnings = note(s.Warnings, sandboxes.Notice{Text: err.Error()})
-	x.emit(journal.Event{Kind: journal.EventWarning, Text: err.Error()})
+	x.events.Warn(err.Error())
 	return s
 }
 
@@ -48,7 +48,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	s.Warnings = append(s.Warnings, x.space.Shut(ctx)...)
 	x.result.Deferred = fmt.Errorf("stage %s is left to the next sweep: %w", s.Stage, err)
 	s.Warnings = note(s.Warnings, sandboxes.Notice{Text: x.result.Deferred.Error()})
-	x.emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
+	x.events.Emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
 	x.reportDeclined(ctx, s, err)
 	s.PID = 0
 	_ = x.save(ctx, s) // this process knows it all the same

@@ -92,7 +92,7 @@ func (x *execution) open(ctx context.Context) error {
 		return nil
 	}
 	if t := x.space.Tree; t != nil && t.Used() && len(x.c.Copy)+len(x.c.Before) > 0 {
-		x.emit(journal.Event{Kind: journal.EventWarning, Text: "the files of copy and before stay as the earlier run on " + x.run.Branch + " has left them"})
+		x.events.Warn("the files of copy and before stay as the earlier run on " + x.run.Branch + " has left them")
 	} else if t != nil && len(x.c.Copy) > 0 {
 		if err := t.CopyIn(ctx, x.c.Copy); err != nil {
 			return err
@@ -142,7 +142,7 @@ func (x *execution) before(ctx context.Context) error {
 
 func (x *execution) hostCommands() workspace.Before {
 	return workspace.Before{
-		Run: x.run.ID, Key: x.run.Key, Base: x.base, Facts: x.environment(), Interrupt: x.stop.Done, Stream: x.stream,
+		Run: x.run.ID, Key: x.run.Key, Base: x.base, Facts: x.environment(), Interrupt: x.stop.Done, Stream: x.events.Stream,
 	}
 }
 
@@ -180,7 +180,7 @@ func (x *execution) makeTree(ctx, waiting context.Context) error {
 		}
 		told, err := x.r.spaces.Clear(ctx, x.run.Key, x.run.ID)
 		for _, n := range told {
-			x.emit(journal.Event{Kind: journal.EventWarning, Text: n.Text, About: n.About})
+			x.events.Emit(journal.Event{Kind: journal.EventWarning, Text: n.Text, About: n.About})
 		}
 		if err != nil {
 			return err
@@ -267,7 +267,7 @@ func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
 
 // newSpace makes the run's workspace for a tree; nil means the user's checkout.
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
-	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.refusal)
+	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.events.Refused)
 	w.Ending, w.Asked = x.ending, x.stop.Done
 	w.Meter.Limit(x.budget().After(x.task.Record.Facts.Usage)) // until an agent's loop sets its own
 	return w

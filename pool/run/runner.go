@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/retest"
+	"github.com/ralph-pool/ralph/pool/run/events"
 	"github.com/ralph-pool/ralph/pool/run/hold"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
@@ -40,7 +40,7 @@ type Runner struct {
 	process string // start token of this process
 	policy  publish.Policy
 	opened  atomic.Bool // a sandbox has opened; a later failure concerns its own run only
-	seq     atomic.Uint64
+	events  *events.Source
 	look    atomic.Pointer[chan struct{}] // closed by the next Look
 
 	admission *admission.Desk
@@ -94,6 +94,7 @@ func New(c Config) (*Runner, error) {
 		Store: c.Store, Pool: c.Name, Account: c.Network.Account, Budget: c.Budget.Min(c.PerRun), Estimate: c.LargestEstimate(),
 		Dead: r.Dead, Lock: filepath.Join(state, "locks", "admission"),
 	}
+	r.events = &events.Source{Pool: c.Name, Secrets: c.Secrets, Emit: c.Emit}
 	r.c.Store = &journal.Unsaved{Store: c.Store}
 	r.look.Store(new(make(chan struct{})))
 	return r, nil
@@ -187,19 +188,20 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 	defer cancel(nil)
 	x := &execution{
 		r: r, c: &r.c, task: task, run: task.Record.Run, kill: cancel, stop: halt.New(),
-		log: r.c.Log.With("run", task.Record.ID, "issue", task.Record.Key), news: make(chan struct{}, 1),
+		log: r.c.Log.With("run", task.Record.ID, "issue", task.Record.Key),
 	}
+	x.events = r.events.New(x.run, x.log)
+	x.events.Loop, x.events.Output = task.Observe, task.Stream
 	x.claim = hold.New(task.Claim, hold.Config{
 		Run: task.Record.ID, Kind: task.Record.Kind, Shared: task.Shared, TTL: r.c.ClaimTTL, Stop: x.stop, Log: x.log,
 	})
-	x.at.Store(&journal.Event{})
 	x.ending = workspace.Ending{Grace: r.c.StopGrace, Now: ctx.Done()}
 	if task.Soft != nil {
 		x.ending.Soon = task.Soft.Done()
 		defer x.stop.When(task.Soft)()
 	}
 	state, err := task.Record.State, error(nil)
-	if x.folder, err = journal.OpenFolder(task.Record.Dir); err != nil {
+	if err = x.events.Open(); err != nil {
 		x.result.Record = journal.Record{Run: x.run, State: x.deferRun(run, state, err)}
 		return x.result
 	}
@@ -208,14 +210,12 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 	state = x.pipeline(run, state)
 	cancel(nil)
 	wait()
-	if err := x.folder.Close(); err != nil {
-		x.log.Warn("event log not closed", "error", err)
-	}
+	x.events.Close()
 	x.result.Record = journal.Record{Run: x.run, State: state}
 	return x.result
 }
 
-// execution is one run in progress. It belongs to one goroutine; only claim, stop, kill, folder and emit are used by others.
+// execution is one run in progress. It belongs to one goroutine; only claim, stop, kill and events are used by others.
 type execution struct {
 	r      *Runner
 	c      *Config
@@ -224,17 +224,14 @@ type execution struct {
 	claim  *hold.Claim
 	stop   *halt.Switch
 	kill   context.CancelCauseFunc
-	folder *journal.Folder
+	events *events.Log
 	quiet  func() // stops the reports of progress, and waits for one that is being written
 	log    *slog.Logger
-	events sync.Mutex // held while an event is delivered, so that events are in the order of their numbers
 
-	earlier []journal.Record              // the issue's ended runs
-	at      atomic.Pointer[journal.Event] // the latest event of a stage or iteration
-	news    chan struct{}                 // at has changed
-	shown   atomic.Bool                   // the issue has a note of progress
-	edited  atomic.Bool                   // the issue differs from the snapshot
-	unsaved atomic.Bool                   // it was reported that the journal was not written
+	earlier []journal.Record // the issue's ended runs
+	shown   atomic.Bool      // the issue has a note of progress
+	edited  atomic.Bool      // the issue differs from the snapshot
+	unsaved atomic.Bool      // it was reported that the journal was not written
 
 	base      worktree.Base
 	moved     bool  // base is newer than at the start of this process; for reports
@@ -249,7 +246,6 @@ type execution struct {
 	counted   agents.Usage     // the part of the meter's count that the facts include
 	booking   *gateway.Booking // nil: nothing is booked in advance
 	invisible int              // characters removed from the issue's text
-	shows     report.Loops
 	result    Result
 }
 
@@ -274,7 +270,7 @@ func stages() []stage {
 
 // pipeline takes the state through the stages that are left.
 func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State {
-	ctx = tracker.WithWait(ctx, x.emitWait)
+	ctx = tracker.WithWait(ctx, x.events.Waiting)
 	defer x.freeMerges()
 	defer func() { x.space.Forget() }()
 	defer x.dropHostFiles(ctx)
@@ -286,7 +282,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 			continue
 		}
 		if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.Cut == "" {
-			x.emit(journal.Event{
+			x.events.Emit(journal.Event{
 				Kind: journal.EventStarted, Branch: x.run.Branch, Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
 				Elapsed: x.run.Took(time.Now()).Seconds(),
 			})
@@ -302,7 +298,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 		if err := x.save(ctx, s); err != nil && !stage.name.Before(journal.StagePublish) {
 			return x.deferRun(ctx, s, &deferral{err, true}) // what cannot be undone needs a record
 		}
-		x.emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: x.run.Took(time.Now()).Seconds()})
+		x.events.Emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: x.run.Took(time.Now()).Seconds()})
 		next, err := x.do(ctx, stage, s)
 		next.Facts.At, next.Facts.Usage = time.Now(), x.used(stage.name, next.Facts.Usage)
 		if !stage.name.Before(journal.StageVerify) { // earlier stages have no verdict
@@ -327,7 +323,7 @@ func (x *execution) save(ctx context.Context, s journal.State) error {
 	err := x.c.Store.Save(ctx, report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets))
 	if err != nil && !x.unsaved.Swap(true) {
 		x.log.Error("journal not written", "error", err)
-		x.emit(journal.Event{Kind: journal.EventWarning, Text: err.Error()})
+		x.events.Warn(err.Error())
 	}
 	return err
 }
@@ -352,14 +348,14 @@ func (x *execution) stopped(ctx context.Context) bool {
 func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	s.Stage, s.Ended = journal.StageEnd, time.Now()
 	usage, reason := s.Facts.Usage, s.Verdict.Reason
-	e := x.stamp(journal.Event{
+	e := x.events.Stamp(journal.Event{
 		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
 		Usage: &usage, Free: s.Facts.Free, Elapsed: x.run.Took(s.Ended).Seconds(), Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox, Text: s.Published,
 		Merged: journal.Record{Run: x.run, State: s}.Merged(), URL: x.run.URL, Request: s.Request.URL,
 	})
 	x.c.Ending(e)
 	_ = x.save(ctx, s) // the stage before is stored, and repeats nothing
-	x.deliver(e)
+	x.events.Deliver(e)
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String())), "commits", s.Commits,
 		"elapsed", x.run.Took(s.Ended).Round(time.Millisecond).String())
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {

@@ -311,7 +311,7 @@ func (x *execution) verifyTip(ctx context.Context, s journal.State) (journal.Sta
 	if !x.unverified(s) {
 		if v := s.Verified; v.Tip == s.Tip && v.At.Before(x.run.Started) {
 			at := v.At.Local().Format(time.DateTime)
-			x.emit(journal.Event{Kind: journal.EventSweep, Text: fmt.Sprintf("the gate passed on %.12s at %s and is not run again", v.Tip, at)})
+			x.events.Emit(journal.Event{Kind: journal.EventSweep, Text: fmt.Sprintf("the gate passed on %.12s at %s and is not run again", v.Tip, at)})
 		}
 		return s, nil
 	}

@@ -70,7 +70,7 @@ func (x *execution) watchIssue(ctx context.Context, look *chan struct{}) {
 		case <-reconcile.C:
 			x.reconcile(ctx)
 		case <-asked.C:
-			if x.folder.StopRequested() && !x.stop.Is(journal.StopAsked) {
+			if x.events.StopRequested() && !x.stop.Is(journal.StopAsked) {
 				x.lookBriefly(ctx) // whoever closes the issue asks for the stop as well
 				x.stop.Stop(halt.Error(journal.StopAsked, ""))
 			}
@@ -96,7 +96,7 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 		if waiting.Err() != nil || x.stop.Cause() != nil || !x.claim.Valid() {
 			return
 		}
-		text := report.Progress(about, *x.at.Load())
+		text := report.Progress(about, x.events.Latest())
 		if err := x.writeReport(ctx, text); err != nil {
 			x.log.Warn("progress not reported", "error", err)
 		} else {
@@ -104,7 +104,7 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 		}
 		select {
 		case <-waiting.Done():
-		case <-x.news:
+		case <-x.events.News():
 		}
 		due.Reset(x.c.ProgressReport)
 	}

@@ -92,7 +92,7 @@ func (x *execution) takeUnpublished(ctx context.Context, s *journal.State) bool 
 		s.Verified, f.Verify, f.Watch, f.Retest, f.Review = old.Verified, was.Verify, was.Watch, was.Retest, was.Review
 	}
 	if !x.run.Settings.Attended {
-		x.emit(journal.Event{Kind: journal.EventWarning, Text: "the agent has nothing to do: the commits of run " + old.ID + " are only to be checked and published"})
+		x.events.Warn("the agent has nothing to do: the commits of run " + old.ID + " are only to be checked and published")
 	}
 	return true
 }
@@ -129,7 +129,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
 		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter,
 		Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
-		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.stream,
+		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.events.Stream,
 		Observe: func(e loop.Event) {
 			switch e.Kind {
 			case loop.EventIteration:
@@ -138,7 +138,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 			case loop.EventSpent, loop.EventEnded: // stored before a crash can lose it
 				x.spent(ctx, s, e)
 			}
-			x.observe(e, journal.PlaceWorktree)
+			x.events.Observe(e, journal.PlaceWorktree)
 		},
 	})
 }
@@ -165,7 +165,7 @@ func (x *execution) after(ctx context.Context, s journal.State) journal.State {
 	defer cancel()
 	ctx, hasten := workspace.EndedBy(ctx, x.task.Urgent)
 	defer hasten()
-	a := workspace.After{Lines: x.c.After, Stream: x.stream, Observe: func(e loop.Event) { x.observe(e, journal.PlaceWorktree) }}
+	a := workspace.After{Lines: x.c.After, Stream: x.events.Stream, Observe: func(e loop.Event) { x.events.Observe(e, journal.PlaceWorktree) }}
 	for _, err := range a.Run(ctx, x.space) {
 		s = x.warn(s, err)
 	}
@@ -193,8 +193,8 @@ func (x *execution) review(ctx context.Context, s *journal.State) (told, err err
 	defer func() { x.counted = x.counted.Add(x.space.Meter.Used().Less(counted)) }() // the facts include it
 	return x.r.judge.Review(ctx, judge.Work{
 		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
-		Interrupt: x.stop.Done, Stream: x.stream,
-		Refused: x.refusal, Emit: x.emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { _ = x.save(ctx, *s) },
+		Interrupt: x.stop.Done, Stream: x.events.Stream,
+		Refused: x.events.Refused, Emit: x.events.Emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { _ = x.save(ctx, *s) },
 	}, s)
 }
 
