@@ -81,6 +81,7 @@ var floors = map[string]int{
 	"pool/run/config":          6,
 	"pool/run/events":          5,
 	"pool/run/hold":            5,
+	"pool/run/spending":        6,
 	"pool/batch":               7,
 	"pool/job":                 8,
 	"pool/checks":              6,

@@ -269,7 +269,7 @@ func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.events.Refused)
 	w.Ending, w.Asked = x.ending, x.stop.Done
-	w.Meter.Limit(x.budget().After(x.task.Record.Facts.Usage)) // until an agent's loop sets its own
+	w.Meter.Limit(x.spend.Left().After(x.task.Record.Facts.Usage)) // until an agent's loop sets its own
 	return w
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/checks"
 	"github.com/ralph-pool/ralph/pool/decide"
-	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/judge"
@@ -28,6 +27,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/retest"
 	"github.com/ralph-pool/ralph/pool/run/events"
 	"github.com/ralph-pool/ralph/pool/run/hold"
+	"github.com/ralph-pool/ralph/pool/run/spending"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -195,6 +195,7 @@ func (r *Runner) Do(ctx context.Context, task Task) Result {
 	x.claim = hold.New(task.Claim, hold.Config{
 		Run: task.Record.ID, Kind: task.Record.Kind, Shared: task.Shared, TTL: r.c.ClaimTTL, Stop: x.stop, Log: x.log,
 	})
+	x.spend = &spending.Account{Run: x.run, Claim: x.claim, Issue: r.c.Budget, Own: r.c.PerRun, Log: x.log}
 	x.ending = workspace.Ending{Grace: r.c.StopGrace, Now: ctx.Done()}
 	if task.Soft != nil {
 		x.ending.Soon = task.Soft.Done()
@@ -225,6 +226,7 @@ type execution struct {
 	stop   *halt.Switch
 	kill   context.CancelCauseFunc
 	events *events.Log
+	spend  *spending.Account
 	quiet  func() // stops the reports of progress, and waits for one that is being written
 	log    *slog.Logger
 
@@ -241,11 +243,9 @@ type execution struct {
 	notOpen   error // why the sandbox did not open
 	space     *workspace.Workspace
 	ending    workspace.Ending
-	made      *workspace.Made  // files of the user's host commands
-	unmerge   func()           // releases the merge lock; nil: not held
-	counted   agents.Usage     // the part of the meter's count that the facts include
-	booking   *gateway.Booking // nil: nothing is booked in advance
-	invisible int              // characters removed from the issue's text
+	made      *workspace.Made // files of the user's host commands
+	unmerge   func()          // releases the merge lock; nil: not held
+	invisible int             // characters removed from the issue's text
 	result    Result
 }
 

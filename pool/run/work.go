@@ -12,7 +12,6 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/checks"
 	"github.com/ralph-pool/ralph/pool/feedback"
-	"github.com/ralph-pool/ralph/pool/gateway"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/judge"
 	"github.com/ralph-pool/ralph/pool/parking"
@@ -21,7 +20,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
 // work lets the agent, or the command, work.
@@ -42,8 +40,8 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	f := &s.Facts
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage, f.Free = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage, journal.Free(res.Iterations)
-	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: x.earlierSpent()})
-	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(x.earlierSpent()))
+	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: x.spend.Earlier()})
+	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(x.spend.Earlier()))
 	if res.End == loop.EndUnavailable {
 		f.Back = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
 	}
@@ -103,7 +101,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	if err != nil {
 		return loop.Result{End: loop.EndImport, Err: err}
 	}
-	if x.c.Budget.Spent(x.earlierSpent()) { // such as after a crash
+	if x.c.Budget.Spent(x.spend.Earlier()) { // such as after a crash
 		return loop.Result{End: loop.EndBudget, Work: before}
 	}
 	prompt := x.c.Prompt
@@ -117,7 +115,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		setup = nil
 	}
 	timers.Interrupt = x.c.StopGrace
-	x.book(s)
+	x.spend.Book(x.space.Meter, s.Facts.Usage)
 	x.addSecrets()
 	defer x.addSecrets() // an agent on the host may renew its login
 	return loop.Run(ctx, loop.Config{
@@ -127,7 +125,7 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 		Verify:    func(ctx context.Context) error { return x.verifyWork(ctx, s) },
 		Unchanged: checks.NewUnchanged(s.Facts.Baseline, x.space.Box.Workdir()).After, Feedback: x.task.Feedback,
 		Setup: setup, Gate: x.c.Gate, Signals: x.c.Signals, MaxIterations: x.c.MaxIterations, NoProgress: x.c.NoProgress,
-		Timers: timers, Budget: x.budget(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter,
+		Timers: timers, Budget: x.spend.Left(), Iteration: x.c.Iteration, Estimate: x.c.EstimateOf, Price: x.c.Priced, Meter: x.space.Meter,
 		Output: x.task.Output, WithoutCommits: x.run.Kind != journal.KindIssue,
 		Resume: x.c.Resume, Shares: x.c.Shares, Interrupt: x.stop.Done, Stream: x.events.Stream,
 		Observe: func(e loop.Event) {
@@ -188,11 +186,11 @@ func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
 
 // review lets a second agent review the commits, if the configuration asks for that. told is feedback for the first agent.
 func (x *execution) review(ctx context.Context, s *journal.State) (told, err error) {
-	x.book(s)
+	x.spend.Book(x.space.Meter, s.Facts.Usage)
 	counted := x.space.Meter.Used()
-	defer func() { x.counted = x.counted.Add(x.space.Meter.Used().Less(counted)) }() // the facts include it
+	defer func() { x.spend.Includes(x.space.Meter.Used().Less(counted)) }()
 	return x.r.judge.Review(ctx, judge.Work{
-		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.budget(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
+		Run: x.run, Issue: x.task.Issue, Base: x.base, Env: x.environment(), Budget: x.spend.Left(), Estimate: x.c.EstimateOf, Price: x.c.Priced,
 		Interrupt: x.stop.Done, Stream: x.events.Stream,
 		Refused: x.events.Refused, Emit: x.events.Emit, Spent: func(e loop.Event) { x.spent(ctx, s, e) }, Save: func() { _ = x.save(ctx, *s) },
 	}, s)
@@ -302,54 +300,16 @@ func (x *execution) addSecrets() {
 	x.c.Secrets.AddShortLived(agents.Secrets(x.c.Network.User, all...)...)
 }
 
-// budget is what the run may use: the rest of the issue's budget, within the run's own and its grant.
-func (x *execution) budget() loop.Budget {
-	return x.c.Budget.After(x.earlierSpent()).Min(x.c.PerRun).Min(x.run.Granted)
-}
-
-// earlierSpent is what earlier attempts have spent of the issue's budget. A person who merges has all of it.
-func (x *execution) earlierSpent() agents.Usage {
-	if x.run.Kind != journal.KindIssue || x.run.Settings.Attended {
-		return agents.Usage{}
-	}
-	return x.run.Earlier.Next().Spent
-}
-
-const (
-	bookings    = 8                // about how many times a run books before its budget is spent
-	bookingWait = 10 * time.Second // for the remote; otherwise the claim's next renewal writes it
-)
-
-// book makes the agents' spending stand on the claim before they spend it, if the issue has a budget. If this run dies, the booked
-// amount counts: other machines cannot read its journal, and requests in flight are not in it.
-func (x *execution) book(s *journal.State) {
-	limit := x.c.Budget
-	if x.booking == nil && limit != (loop.Budget{}) && x.run.Kind == journal.KindIssue && x.claim.Held() {
-		step := agents.Usage{Input: (limit.Tokens + bookings - 1) / bookings, CostUSD: limit.CostUSD / bookings}
-		x.booking = gateway.NewBooking(s.Facts.Usage.Less(x.counted), step, func(ctx context.Context, sum agents.Usage) error {
-			ctx, cancel := context.WithTimeout(ctx, bookingWait)
-			defer cancel()
-			err := x.claim.Spend(ctx, x.run, sum)
-			if err != nil && !errors.Is(err, worktree.ErrLost) {
-				x.log.Warn("spend not recorded on the claim in advance", "error", err)
-				return nil
-			}
-			return err
-		})
-		x.space.Meter.Book(x.booking)
-	}
-}
-
 // used adds usage after the stage Work, such as of a gate after a rebase.
 func (x *execution) used(stage journal.Stage, u agents.Usage) agents.Usage {
 	if x.space == nil {
 		return u
 	}
-	before := x.counted
-	if x.counted = x.space.Meter.Used(); !journal.StageWork.Before(stage) { // counted by the loop
+	since := x.spend.Count(x.space.Meter)
+	if !journal.StageWork.Before(stage) { // counted by the loop
 		return u
 	}
-	return u.Add(x.counted.Less(before))
+	return u.Add(since)
 }
 
 // spent stores the run's usage, so that no crash loses it: after an iteration also on the claim, for other machines, and
@@ -361,13 +321,8 @@ func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 		s.Facts.Iterations = append(s.Facts.Iterations, *e.Result)
 	}
 	_ = x.save(ctx, *s) // the next stage tries again
-	if e.Kind != loop.EventEnded && !ahead || x.run.Kind != journal.KindIssue || !x.claim.Held() || e.Used == (agents.Usage{}) {
-		return
-	}
-	limited, cancel := context.WithTimeout(ctx, bookingWait)
-	defer cancel()
-	if err := x.claim.Spend(limited, x.run, x.booking.AtLeast(e.Used)); err != nil && ctx.Err() == nil { // at the end, release records it
-		x.log.Warn("spend not recorded on the claim", "error", err)
+	if e.Kind == loop.EventEnded || ahead {
+		x.spend.Record(ctx, e.Used)
 	}
 }
 
