@@ -55,7 +55,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 		x.reconcile(ctx)
 	}
 	switch {
-	case x.stopped(ctx):
+	case x.stop.stopped(ctx):
 		return x.cut(ctx, s, journal.StageBaseline), nil
 	case err != nil:
 		x.result.Unavailable = workspace.Whole(err)

@@ -52,7 +52,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	x.reportDeclined(ctx, s, err)
 	s.PID = 0
 	_ = x.save(ctx, s) // this process knows it all the same
-	ctx, done := x.ending.Leaving(ctx)
+	ctx, done := x.stop.leaving(ctx)
 	defer done()
 	if err := x.claim.Leave(ctx, x.r.LeftFor(s.Stage)); err != nil {
 		x.log.Warn("claim not left", "error", err)

@@ -37,7 +37,7 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 		s.Facts.Policy = not.findings
 		return s, nil
 	}
-	if x.stopped(ctx) {
+	if x.stop.stopped(ctx) {
 		return x.cut(ctx, s, journal.StagePrepare), nil
 	}
 	// A tree with earlier work may be the reason why its sandbox does not open: then other runs are not affected.
@@ -58,7 +58,7 @@ type openError struct{ error }
 func (e *openError) Unwrap() error { return e.error }
 
 func (x *execution) open(ctx context.Context) error {
-	waiting, enough := workspace.Within(ctx, x.stop.Done, 0) // for a remote: nothing has begun
+	waiting, enough := x.stop.untilAsked(ctx) // for a remote: nothing has begun
 	defer enough()
 	var err error
 	x.base = x.task.Base
@@ -80,7 +80,7 @@ func (x *execution) open(ctx context.Context) error {
 	}
 	x.space.WatchDisk(ctx, func(err *disk.UsageError) {
 		x.stop.Stop(halt.Error(journal.StopDisk, err.Error()))
-		x.kill(err) // a grace period would let it write more
+		x.stop.kill(err) // a grace period would let it write more
 	})
 	if err := x.checkStart(ctx); err != nil {
 		return err
@@ -268,7 +268,7 @@ func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
 // newSpace makes the run's workspace for a tree; nil means the user's checkout.
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.events.Refused)
-	w.Ending, w.Asked = x.ending, x.stop.Done
+	w.Ending, w.Asked = x.stop.ending, x.stop.Done
 	w.Meter.Limit(x.spend.Left().After(x.task.Record.Facts.Usage)) // until an agent's loop sets its own
 	return w
 }

@@ -74,13 +74,13 @@ const mergeRetries = 5
 
 // publishCommits publishes as Settings.Publish asks, unless that is done. A base that has moved meanwhile is verified anew.
 func (x *execution) publishCommits(ctx context.Context, s journal.State) (journal.State, error) {
-	there, done := x.ending.Remote(ctx)
+	there, done := x.stop.remote(ctx)
 	defer done()
 	for try := 0; ; try++ {
 		if s.Published != "" || !x.publishable(s) {
 			return s, nil
 		}
-		if x.killed || x.outward(s) && !x.mayPublish(there) {
+		if x.stop.killed || x.outward(s) && !x.mayPublish(there) {
 			return x.cut(ctx, s, journal.StagePublish), nil
 		}
 		err := x.readIssue(there)

@@ -11,7 +11,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/feedback"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/git"
@@ -33,10 +32,10 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 	if err != nil || s.Facts.Cut != "" || !x.publishable(s) {
 		return s, err
 	}
-	if x.killed {
+	if x.stop.killed {
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
-	urgent, cancel := workspace.EndedBy(ctx, x.task.Urgent)
+	urgent, cancel := x.stop.untilUrgent(ctx)
 	defer cancel()
 	s, err = x.rebaseAndCheck(urgent, s)
 	switch {
@@ -44,7 +43,7 @@ func (x *execution) verify(ctx context.Context, s journal.State) (journal.State,
 		return x.countChanges(ctx, s), nil
 	case x.stop.Is(journal.StopShutdown) && ctx.Err() == nil && x.run.Kind == journal.KindIssue && !x.run.Settings.Attended:
 		return s, &deferral{error: err} // the agent's work is done; the next sweep verifies it
-	case x.stopped(ctx):
+	case x.stop.stopped(ctx):
 		return x.cut(ctx, s, journal.StageVerify), nil
 	}
 	return x.fault(s, err)
@@ -128,7 +127,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 			}
 		}
 	}
-	if left == nil && !crashed && !x.killed {
+	if left == nil && !crashed && !x.stop.killed {
 		s = x.after(ctx, s)
 	}
 	s.Warnings = note(s.Warnings, w.Shut(ctx)...)
@@ -199,7 +198,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 		}
 		s = moved
 	}
-	there, cancel := x.ending.Remote(ctx)
+	there, cancel := x.stop.remote(ctx)
 	defer cancel()
 	if s, err = x.rewriteCommits(there, s); err != nil {
 		return s, err
@@ -282,7 +281,7 @@ func (x *execution) lockMerges(ctx context.Context) error {
 	if x.unmerge != nil {
 		return nil
 	}
-	waiting, enough := workspace.Within(ctx, x.stop.Done, 0)
+	waiting, enough := x.stop.untilAsked(ctx)
 	defer enough()
 	unlock, err := x.c.Repo.LockMerges(waiting)
 	x.unmerge = unlock
@@ -341,7 +340,7 @@ func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 	if s.Facts.About(s.Tip); s.Facts.Verify == nil {
 		next, err := x.verifyTip(ctx, *s)
 		if err != nil {
-			if !x.stopped(ctx) {
+			if !x.stop.stopped(ctx) {
 				x.log.Warn("work not verified yet", "error", err)
 			}
 			return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 )
 
@@ -26,7 +25,7 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 	unneeded := x.r.spaces.Disk.Needed()
 	watching.Go(func() {
 		if x.claim.Heartbeat(ctx) {
-			x.kill(halt.Error(journal.StopClaimLost, ""))
+			x.stop.kill(halt.Error(journal.StopClaimLost, ""))
 		}
 	})
 	look := x.r.look.Load()
@@ -137,22 +136,4 @@ func (x *execution) readIssue(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// do does a stage. Those in which the agent works end with Urgent, and those that only tell others in time.
-func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
-	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stopped(ctx) { // nothing has begun
-		return x.cut(ctx, s, stage.name), nil
-	}
-	if stage.name.Before(journal.StageVerify) {
-		urgent, cancel := workspace.EndedBy(ctx, x.task.Urgent)
-		defer cancel()
-		ctx = urgent
-	}
-	if journal.StagePublish.Before(stage.name) {
-		there, cancel := x.ending.Remote(ctx)
-		defer cancel()
-		ctx = there
-	}
-	return stage.do(x, ctx, s)
 }

@@ -59,7 +59,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	}
 	ended := slices.Contains([]loop.End{loop.EndDone, loop.EndNoChange, loop.EndNeedsInfo}, res.End)
 	// A stop leaves an import little time.
-	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stopped(ctx)
+	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stop.stopped(ctx)
 	if full && !ended && !interrupted && f.EndDetail != "" { // such as an import without disk space
 		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: f.EndDetail})
 	}
@@ -159,9 +159,9 @@ func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns
 
 // after runs the commands of `after`. At a shutdown they have the same grace period as an agent.
 func (x *execution) after(ctx context.Context, s journal.State) journal.State {
-	ctx, cancel := workspace.Within(ctx, x.stop.Done, x.c.StopGrace)
+	ctx, cancel := x.stop.untilGrace(ctx)
 	defer cancel()
-	ctx, hasten := workspace.EndedBy(ctx, x.task.Urgent)
+	ctx, hasten := x.stop.untilUrgent(ctx)
 	defer hasten()
 	a := workspace.After{Lines: x.c.After, Stream: x.events.Stream, Observe: func(e loop.Event) { x.events.Observe(e, journal.PlaceWorktree) }}
 	for _, err := range a.Run(ctx, x.space) {
@@ -174,7 +174,7 @@ func (x *execution) after(ctx context.Context, s journal.State) journal.State {
 func (x *execution) judgeWork(ctx context.Context, s *journal.State) error {
 	for _, look := range []func(context.Context, *journal.State) (told, err error){x.retest, x.review} {
 		told, err := look(ctx, s)
-		if err != nil && !x.stopped(ctx) {
+		if err != nil && !x.stop.stopped(ctx) {
 			x.log.Warn("work not judged yet", "error", err)
 		}
 		if err != nil || told != nil {
@@ -232,7 +232,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	}
 	checks, err := loop.RunSetup(ctx, loop.Config{Sandbox: x.space.Box, Setup: x.c.Setup, Timers: x.c.Timers, Interrupt: x.stop.Done})
 	switch {
-	case x.stopped(ctx):
+	case x.stop.stopped(ctx):
 		return work, nil
 	case err == nil && !loop.AllPassed(checks):
 		err = errors.New("a command did not pass")
@@ -278,7 +278,7 @@ func (x *execution) exec(ctx context.Context, s journal.State) journal.State {
 	})
 	_, missing := errors.AsType[*sandboxes.StartError](err)
 	switch {
-	case err != nil && x.stopped(ctx):
+	case err != nil && x.stop.stopped(ctx):
 		s = x.cut(ctx, s, journal.StageWork)
 	case missing: // as in a shell
 		status := 127

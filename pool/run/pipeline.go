@@ -1,0 +1,182 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/decide"
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run/events"
+	"github.com/ralph-pool/ralph/pool/run/hold"
+	"github.com/ralph-pool/ralph/pool/run/spending"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// execution is one run in progress. It belongs to one goroutine; only claim, stop and events are used by others.
+type execution struct {
+	r      *Runner
+	c      *Config
+	task   Task
+	run    journal.Run
+	claim  *hold.Claim
+	stop   *stopping
+	events *events.Log
+	spend  *spending.Account
+	quiet  func() // stops the reports of progress, and waits for one that is being written
+	log    *slog.Logger
+
+	earlier []journal.Record // the issue's ended runs
+	shown   atomic.Bool      // the issue has a note of progress
+	edited  atomic.Bool      // the issue differs from the snapshot
+	unsaved atomic.Bool      // it was reported that the journal was not written
+
+	base      worktree.Base
+	moved     bool  // base is newer than at the start of this process; for reports
+	asked     bool  // the agent was asked to reword its messages
+	notOpen   error // why the sandbox did not open
+	space     *workspace.Workspace
+	made      *workspace.Made // files of the user's host commands
+	unmerge   func()          // releases the merge lock; nil: not held
+	invisible int             // characters removed from the issue's text
+	result    Result
+}
+
+// stage is a function from one state to the next. An error defers the run to the next sweep, at this stage.
+type stage struct {
+	name journal.Stage
+	do   func(*execution, context.Context, journal.State) (journal.State, error)
+}
+
+func stages() []stage {
+	return []stage{
+		{journal.StageBaseline, (*execution).baseline},
+		{journal.StagePrepare, (*execution).prepare},
+		{journal.StageWork, (*execution).work},
+		{journal.StageVerify, (*execution).verify},
+		{journal.StagePublish, (*execution).publish},
+		{journal.StageReport, (*execution).report},
+		{journal.StageLabel, (*execution).label},
+		{journal.StageRelease, (*execution).release},
+	}
+}
+
+// pipeline takes the state through the stages that are left.
+func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State {
+	ctx = tracker.WithWait(ctx, x.events.Waiting)
+	defer x.freeMerges()
+	defer func() { x.space.Forget() }()
+	defer x.dropHostFiles(ctx)
+	s, from := x.resume(ctx, s)
+	free := func() {}
+	defer func() { free() }()
+	for _, stage := range stages() {
+		if stage.name.Before(from) {
+			continue
+		}
+		if ctx.Err() != nil && !stage.name.Before(journal.StageVerify) {
+			free()
+			ctx, free = x.stop.onlySave(ctx) //nolint:fatcontext // at most once a stage, and each ends the one before
+		}
+		next, err := x.enter(ctx, stage, s)
+		if err != nil {
+			return x.deferRun(ctx, next, err)
+		}
+		s = next
+	}
+	return x.end(ctx, s)
+}
+
+// enter stores that a stage begins, and does it.
+func (x *execution) enter(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
+	if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.Cut == "" {
+		x.events.Emit(journal.Event{
+			Kind: journal.EventStarted, Branch: x.run.Branch, Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
+			Elapsed: x.run.Took(time.Now()).Seconds(),
+		})
+	}
+	s.Stage = stage.name
+	if err := x.save(ctx, s); err != nil && !stage.name.Before(journal.StagePublish) {
+		return s, &deferral{err, true} // what cannot be undone needs a record
+	}
+	x.events.Emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: x.run.Took(time.Now()).Seconds()})
+	s, err := x.do(ctx, stage, s)
+	s.Facts.At, s.Facts.Usage = time.Now(), x.used(stage.name, s.Facts.Usage)
+	if !stage.name.Before(journal.StageVerify) { // earlier stages have no verdict
+		s.Verdict = decide.Verdict(s.Facts)
+	}
+	if err != nil && s.Stage == journal.StageVerify { // the verdict may still change
+		s.Verdict = journal.Verdict{}
+	}
+	return s, err
+}
+
+// do does a stage. Those in which the agent works end with Task.Urgent, and those that only tell others end in time.
+func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
+	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stop.stopped(ctx) { // nothing has begun
+		return x.cut(ctx, s, stage.name), nil
+	}
+	cancel := context.CancelFunc(func() {})
+	switch {
+	case stage.name.Before(journal.StageVerify):
+		ctx, cancel = x.stop.untilUrgent(ctx)
+	case journal.StagePublish.Before(stage.name):
+		ctx, cancel = x.stop.remote(ctx)
+	}
+	defer cancel()
+	return stage.do(x, ctx, s)
+}
+
+// save stores the state, redacted. If that fails a run works on, but does nothing outward: a later process would not know of it.
+func (x *execution) save(ctx context.Context, s journal.State) error {
+	s.Shown, s.Facts.Edited = s.Shown || x.shown.Load(), s.Facts.Edited || x.edited.Load()
+	ctx, done := x.stop.saving(ctx)
+	defer done()
+	err := x.c.Store.Save(ctx, report.Redacted(journal.Record{Run: x.run, State: s}, x.c.Secrets))
+	if err != nil && !x.unsaved.Swap(true) {
+		x.log.Error("journal not written", "error", err)
+		x.events.Warn(err.Error())
+	}
+	return err
+}
+
+// cut records at which stage the run was cut short, and why.
+func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) journal.State {
+	s.Facts.Cut = at
+	halt.Note(&s.Facts, x.stop.why(ctx))
+	return s
+}
+
+// end stores and emits the run's end.
+func (x *execution) end(ctx context.Context, s journal.State) journal.State {
+	s.Stage, s.Ended = journal.StageEnd, time.Now()
+	usage, reason := s.Facts.Usage, s.Verdict.Reason
+	e := x.events.Stamp(journal.Event{
+		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
+		Usage: &usage, Free: s.Facts.Free, Elapsed: x.run.Took(s.Ended).Seconds(), Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox, Text: s.Published,
+		Merged: journal.Record{Run: x.run, State: s}.Merged(), URL: x.run.URL, Request: s.Request.URL,
+	})
+	x.c.Ending(e)
+	_ = x.save(ctx, s) // the stage before is stored, and repeats nothing
+	x.events.Deliver(e)
+	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String())), "commits", s.Commits,
+		"elapsed", x.run.Took(s.Ended).Round(time.Millisecond).String())
+	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
+		x.log.Warn("old runs not pruned", "error", err)
+	}
+	imported := s.Facts.Starved && (x.task.Resume || s.Facts.End == loop.EndSandbox) // where the engine is still away, the next run says so
+	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() && !imported {
+		x.result.Unavailable = &UnavailableError{
+			Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Failure: s.Facts.Failure, Until: s.Verdict.RetryAt, Cause: x.notOpen,
+		}
+	}
+	return s
+}
