@@ -1,12 +1,15 @@
 package run
 
 import (
+	"context"
+
 	"github.com/ralph-pool/ralph/pool/admission"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run/config"
 	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/worktree"
 )
 
 // The types of a runner's configuration.
@@ -42,3 +45,6 @@ func (r *Runner) Lot() *parking.Lot { return r.lot }
 
 // Stamp numbers and redacts an event.
 func (r *Runner) Stamp(e journal.Event) journal.Event { return r.events.Stamp(e) }
+
+// Base is the commit from which a run starts; see tree.Maker.
+func (r *Runner) Base(ctx context.Context) (worktree.Base, error) { return r.trees.Base(ctx) }

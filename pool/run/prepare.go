@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/disk"
@@ -13,6 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/run/tree"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/tracker"
@@ -57,22 +57,14 @@ type openError struct{ error }
 
 func (e *openError) Unwrap() error { return e.error }
 
+// open makes the tree and opens the sandbox in it. For a merge by a person nothing runs here: the gate runs on a clean checkout.
 func (x *execution) open(ctx context.Context) error {
 	waiting, enough := x.stop.untilAsked(ctx) // for a remote: nothing has begun
 	defer enough()
-	var err error
-	x.base = x.task.Base
-	switch {
-	case x.base.Commit == "":
-		x.base, err = x.r.Base(waiting)
-	case x.run.Settings.Publish == journal.PublishMerge && x.run.Kind == journal.KindIssue:
-		x.base, err = x.c.Repo.Base(ctx, x.base.Ref) // includes what was merged since the sweep began
-	}
-	if err != nil {
+	if err := x.chooseBase(ctx, waiting); err != nil {
 		return err
 	}
-	x.run.Base = x.base.Name
-	if !x.run.Settings.Attended { // else nothing runs here
+	if !x.run.Settings.Attended {
 		defer x.r.spaces.Begin(x.run.ID)()
 	}
 	if err := x.makeTree(ctx, waiting); err != nil {
@@ -85,18 +77,14 @@ func (x *execution) open(ctx context.Context) error {
 	if err := x.checkStart(ctx); err != nil {
 		return err
 	}
-	if x.run.Settings.Attended { // nothing runs here: the gate runs on a clean checkout
+	if x.run.Settings.Attended {
 		if x.space.Tree.Start() == x.base.Commit {
 			return fmt.Errorf("branch %s has no commit that %s lacks", x.run.Branch, x.base.Name)
 		}
 		return nil
 	}
-	if t := x.space.Tree; t != nil && t.Used() && len(x.c.Copy)+len(x.c.Before) > 0 {
-		x.events.Warn("the files of copy and before stay as the earlier run on " + x.run.Branch + " has left them")
-	} else if t != nil && len(x.c.Copy) > 0 {
-		if err := t.CopyIn(ctx, x.c.Copy); err != nil {
-			return err
-		}
+	if err := x.copyIn(ctx); err != nil {
+		return err
 	}
 	if err := x.before(ctx); err != nil {
 		return err
@@ -105,6 +93,63 @@ func (x *execution) open(ctx context.Context) error {
 		return &openError{err}
 	}
 	x.r.opened.Store(true)
+	return nil
+}
+
+// chooseBase chooses the commit from which the run starts.
+func (x *execution) chooseBase(ctx, waiting context.Context) (err error) {
+	x.base = x.task.Base
+	switch {
+	case x.base.Commit == "":
+		x.base, err = x.r.Base(waiting)
+	case x.run.Settings.Publish == journal.PublishMerge && x.run.Kind == journal.KindIssue:
+		x.base, err = x.c.Repo.Base(ctx, x.base.Ref) // includes what was merged since the sweep began
+	}
+	if err == nil {
+		x.run.Base = x.base.Name
+	}
+	return err
+}
+
+// makeTree makes the worktree, or continues in the one that an earlier run on the branch has left.
+func (x *execution) makeTree(ctx, waiting context.Context) error {
+	if x.task.Head {
+		x.space = x.newSpace(nil)
+		x.space.Start = x.base.Commit
+		return nil
+	}
+	kept, err := x.r.trees.Kept(ctx, x.run, x.task.Dirty)
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		x.space = x.newSpace(kept)
+		return nil
+	}
+	made, err := x.r.trees.Make(ctx, waiting, x.run, x.base, func(n sandboxes.Notice) {
+		x.events.Emit(journal.Event{Kind: journal.EventWarning, Text: n.Text, About: n.About})
+	})
+	if err != nil {
+		return err
+	}
+	if made.Start() != x.base.Commit {
+		x.run.Without, x.run.Anew = "", ""
+	}
+	if x.space = x.newSpace(made); len(x.c.Setup) > 0 && !x.run.Settings.Attended {
+		x.space.Warm(ctx)
+	}
+	return nil
+}
+
+// copyIn copies the files of the user's checkout that the configuration names.
+func (x *execution) copyIn(ctx context.Context) error {
+	t := x.space.Tree
+	switch {
+	case t != nil && t.Used() && len(x.c.Copy)+len(x.c.Before) > 0:
+		x.events.Warn("the files of copy and before stay as the earlier run on " + x.run.Branch + " has left them")
+	case t != nil && len(x.c.Copy) > 0:
+		return t.CopyIn(ctx, x.c.Copy)
+	}
 	return nil
 }
 
@@ -161,110 +206,6 @@ func (x *execution) dropHostFiles(ctx context.Context) {
 	}
 }
 
-// makeTree makes the worktree, or reuses the one of an earlier run on the branch.
-func (x *execution) makeTree(ctx, waiting context.Context) error {
-	if x.task.Head {
-		x.space = x.newSpace(nil)
-		x.space.Start = x.base.Commit
-		return nil
-	}
-	tree, err := x.keptTree(ctx)
-	if err != nil {
-		return err
-	}
-	added := tree == nil
-	if added {
-		who, err := publish.Author(ctx, x.c.Identity, x.c.Tracker)
-		if err != nil {
-			return err
-		}
-		told, err := x.r.spaces.Clear(ctx, x.run.Key, x.run.ID)
-		for _, n := range told {
-			x.events.Emit(journal.Event{Kind: journal.EventWarning, Text: n.Text, About: n.About})
-		}
-		if err != nil {
-			return err
-		}
-		tree, err = x.c.Repo.Add(waiting, worktree.Spec{
-			Run: x.run.ID, Key: x.run.Key, Branch: x.run.Branch, Base: x.base, Fresh: x.run.Scratch || x.run.Fresh, Without: x.run.Without,
-			Private: x.r.spaces.Private(), Layers: x.r.spaces.Layers(), Identity: who,
-		})
-		if err != nil {
-			return err
-		}
-		if tree.Start() != x.base.Commit {
-			x.run.Without, x.run.Anew = "", ""
-		}
-	}
-	if x.space = x.newSpace(tree); added && len(x.c.Setup) > 0 && !x.run.Settings.Attended {
-		x.space.Warm(ctx)
-	}
-	return nil
-}
-
-// keptTree finds the worktree of an earlier run on the same branch. It is made anew if the sandbox has another isolation, or copies
-// the files: the earlier commits are not in them then.
-func (x *execution) keptTree(ctx context.Context) (*worktree.Tree, error) {
-	if !x.run.Keep {
-		return nil, nil
-	}
-	trees, err := x.c.Repo.Trees(ctx)
-	i := slices.IndexFunc(trees, func(t *worktree.Tree) bool { return t.Spec().Branch == x.run.Branch })
-	if i < 0 {
-		return nil, err
-	}
-	t := trees[i]
-	if err := x.endEarlier(ctx, t); err != nil {
-		return nil, err
-	}
-	look := t.Imported // an isolated agent's files are read inside a sandbox only
-	if !t.Spec().Private {
-		look = func(ctx context.Context) (worktree.Import, error) { return t.Import(ctx, nil) }
-	}
-	got, err := look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	copies, same := x.r.spaces.Copies(), t.Spec().Private == x.r.spaces.Private() && (!t.Layered() || x.r.spaces.Layers() != nil)
-	switch {
-	case got.WIP != "" && !(x.task.Dirty && (same || copies)):
-		return nil, &DirtyError{Branch: x.run.Branch, Dir: t.Dir()}
-	case copies || !same:
-		return nil, nil
-	}
-	return t, nil
-}
-
-// endEarlier ends what earlier runs may still do in a worktree that was kept.
-func (x *execution) endEarlier(ctx context.Context, t *worktree.Tree) error {
-	runs, err := x.c.Store.Find(ctx, journal.Query{Pool: x.c.Name, Key: x.run.Key})
-	for _, r := range runs {
-		left := r.Unclosed && r.Tree == t.Dir()
-		if r.ID == x.run.ID || !left && !r.Ended.IsZero() {
-			continue
-		}
-		stays := t.Unsaved() && x.r.spaces.Copies() // what only the sandbox has keeps it
-		if err = x.r.spaces.End(ctx, r.ID); err == nil && left && !stays {
-			r.Unclosed = false
-			err = x.c.Store.Save(ctx, r)
-		}
-		if err != nil {
-			return fmt.Errorf("run %s may still be at work in %s: %w", r.ID, t.Dir(), err)
-		}
-	}
-	return err
-}
-
-// DirtyError says that a kept worktree has uncommitted changes. It is a worktree.ErrDirty.
-type DirtyError struct{ Branch, Dir string }
-
-func (e *DirtyError) Error() string {
-	return fmt.Sprintf("the worktree of %s at %s has uncommitted changes", e.Branch, e.Dir)
-}
-
-// Unwrap is worktree.ErrDirty.
-func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
-
 // newSpace makes the run's workspace for a tree; nil means the user's checkout.
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.events.Refused)
@@ -288,39 +229,12 @@ func (x *execution) environment() []string {
 		fmt.Sprintf("RALPH_ATTEMPT=%d", x.run.Attempt))
 }
 
-// Base is the commit from which a run starts. With a remote it is the remote's tip of the base branch: the local one may be old.
-func (r *Runner) Base(ctx context.Context) (worktree.Base, error) {
-	base, err := r.c.Repo.Base(ctx, r.c.Base)
-	remote := r.c.Repo.Remote()
-	if err != nil || remote == "" || r.c.Publish == journal.PublishMerge || r.c.Publish == journal.PublishNone {
-		return base, err
-	}
-	branch := strings.TrimPrefix(base.Name, remote+"/")
-	tips, err := r.c.Repo.RemoteTips(ctx, branch)
-	tip := tips[branch]
-	if err == nil && tip == "" && r.c.Publish == journal.PublishRequest && r.c.Requests.Into(base.Name, remote) == branch {
-		err = fmt.Errorf("%w: %s has no branch %s for requests to go into; set `base` to the one that it has now, or push it", worktree.ErrRemote, remote, branch)
-	}
-	if err != nil || tip == "" {
-		return base, err
-	}
-	base.Remote = branch
-	newer := r.c.Publish == journal.PublishRequest
-	if !newer {
-		newer, err = r.c.Repo.Contains(ctx, tip, base.Commit)
-	}
-	if newer {
-		base.Commit = tip
-	}
-	return base, err
-}
-
 // faultOf classifies an error of opening: of this run, or of every run.
 func faultOf(err error, fresh bool) *journal.Fault {
 	f := &journal.Fault{Kind: journal.FaultOther, Text: err.Error()}
 	if _, ok := errors.AsType[*gateway.AgentError](err); ok {
 		f.Kind = journal.FaultAgent
-	} else if _, ok := errors.AsType[*DirtyError](err); ok {
+	} else if _, ok := errors.AsType[*tree.DirtyError](err); ok {
 		f.Kind = journal.FaultDirty
 	} else if publish.Unreachable(err) {
 		f.Kind = journal.FaultAway
@@ -371,13 +285,11 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 
 // reattach finds the run's tree.
 func (x *execution) reattach(ctx context.Context) error {
-	trees, err := x.c.Repo.Trees(ctx)
-	for _, t := range trees { // an unreadable one is skipped
-		if s := t.Spec(); s.Run == x.run.ID || x.run.Keep && s.Branch == x.run.Branch && !x.r.spaces.Copies() {
-			x.base = t.Spec().Base
-			x.space = x.newSpace(t)
-			return nil
-		}
+	found, err := x.r.trees.Find(ctx, x.run)
+	if found == nil {
+		return err
 	}
-	return err
+	x.base = found.Spec().Base
+	x.space = x.newSpace(found)
+	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run/events"
 	"github.com/ralph-pool/ralph/pool/run/hold"
 	"github.com/ralph-pool/ralph/pool/run/spending"
+	"github.com/ralph-pool/ralph/pool/run/tree"
 	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
@@ -44,6 +45,7 @@ type Runner struct {
 	baselines *workspace.Baselines
 	watcher   *checks.Watcher
 	retest    *retest.Tester
+	trees     *tree.Maker
 	judge     *judge.Judge
 }
 
@@ -91,6 +93,7 @@ func New(c Config) (*Runner, error) {
 	}
 	r.events = &events.Source{Pool: c.Name, Secrets: c.Secrets, Emit: c.Emit}
 	r.c.Store = &journal.Unsaved{Store: c.Store}
+	r.trees = &tree.Maker{Config: &r.c, Spaces: spaces}
 	r.look.Store(new(make(chan struct{})))
 	return r, nil
 }

@@ -1,0 +1,144 @@
+// Package tree finds or makes the worktree of a run. Package pool/run calls it.
+package tree
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/pool/publish"
+	"github.com/ralph-pool/ralph/pool/run/config"
+	"github.com/ralph-pool/ralph/pool/workspace"
+	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/worktree"
+)
+
+// Maker makes worktrees. All fields are required. It is safe for concurrent use.
+type Maker struct {
+	Config *config.Config // with its defaults
+	Spaces *workspace.Config
+}
+
+// Base is the commit from which a run starts. With a remote it is the remote's tip of the base branch: the local one may be old.
+func (m *Maker) Base(ctx context.Context) (worktree.Base, error) {
+	c := m.Config
+	base, err := c.Repo.Base(ctx, c.Base)
+	remote := c.Repo.Remote()
+	if err != nil || remote == "" || c.Publish == journal.PublishMerge || c.Publish == journal.PublishNone {
+		return base, err
+	}
+	branch := strings.TrimPrefix(base.Name, remote+"/")
+	tips, err := c.Repo.RemoteTips(ctx, branch)
+	tip := tips[branch]
+	if err == nil && tip == "" && c.Publish == journal.PublishRequest && c.Requests.Into(base.Name, remote) == branch {
+		err = fmt.Errorf("%w: %s has no branch %s for requests to go into; set `base` to the one that it has now, or push it", worktree.ErrRemote, remote, branch)
+	}
+	if err != nil || tip == "" {
+		return base, err
+	}
+	base.Remote = branch
+	newer := c.Publish == journal.PublishRequest
+	if !newer {
+		newer, err = c.Repo.Contains(ctx, tip, base.Commit)
+	}
+	if newer {
+		base.Commit = tip
+	}
+	return base, err
+}
+
+// Make makes the run's worktree, after it has removed those of earlier runs. It waits for a remote no longer than waiting.
+func (m *Maker) Make(ctx, waiting context.Context, run journal.Run, base worktree.Base, warn func(sandboxes.Notice)) (*worktree.Tree, error) {
+	who, err := publish.Author(ctx, m.Config.Identity, m.Config.Tracker)
+	if err != nil {
+		return nil, err
+	}
+	notices, err := m.Spaces.Clear(ctx, run.Key, run.ID)
+	for _, n := range notices {
+		warn(n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.Config.Repo.Add(waiting, worktree.Spec{
+		Run: run.ID, Key: run.Key, Branch: run.Branch, Base: base, Fresh: run.Scratch || run.Fresh, Without: run.Without,
+		Private: m.Spaces.Private(), Layers: m.Spaces.Layers(), Identity: who,
+	})
+}
+
+// Find finds the worktree of a run that has died; nil: it is lost.
+func (m *Maker) Find(ctx context.Context, run journal.Run) (*worktree.Tree, error) {
+	trees, err := m.Config.Repo.Trees(ctx)
+	for _, t := range trees { // an unreadable one is skipped
+		if s := t.Spec(); s.Run == run.ID || run.Keep && s.Branch == run.Branch && !m.Spaces.Copies() {
+			return t, nil
+		}
+	}
+	return nil, err
+}
+
+// Kept finds the worktree of an earlier run on the run's branch; nil: a new one is to be made, as there is none, the sandbox has
+// another isolation, or it copies the files: the earlier commits are not in them then. dirty means that uncommitted changes are no
+// error.
+func (m *Maker) Kept(ctx context.Context, run journal.Run, dirty bool) (*worktree.Tree, error) {
+	if !run.Keep {
+		return nil, nil
+	}
+	trees, err := m.Config.Repo.Trees(ctx)
+	i := slices.IndexFunc(trees, func(t *worktree.Tree) bool { return t.Spec().Branch == run.Branch })
+	if i < 0 {
+		return nil, err
+	}
+	t := trees[i]
+	if err := m.endEarlier(ctx, run, t); err != nil {
+		return nil, err
+	}
+	look := t.Imported // an isolated agent's files are read inside a sandbox only
+	if !t.Spec().Private {
+		look = func(ctx context.Context) (worktree.Import, error) { return t.Import(ctx, nil) }
+	}
+	got, err := look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	copies, same := m.Spaces.Copies(), t.Spec().Private == m.Spaces.Private() && (!t.Layered() || m.Spaces.Layers() != nil)
+	switch {
+	case got.WIP != "" && !(dirty && (same || copies)):
+		return nil, &DirtyError{Branch: run.Branch, Dir: t.Dir()}
+	case copies || !same:
+		return nil, nil
+	}
+	return t, nil
+}
+
+// endEarlier ends what earlier runs may still do in a worktree that was kept.
+func (m *Maker) endEarlier(ctx context.Context, run journal.Run, t *worktree.Tree) error {
+	runs, err := m.Config.Store.Find(ctx, journal.Query{Pool: m.Config.Name, Key: run.Key})
+	for _, r := range runs {
+		left := r.Unclosed && r.Tree == t.Dir()
+		if r.ID == run.ID || !left && !r.Ended.IsZero() {
+			continue
+		}
+		stays := t.Unsaved() && m.Spaces.Copies() // what only the sandbox has keeps it
+		if err = m.Spaces.End(ctx, r.ID); err == nil && left && !stays {
+			r.Unclosed = false
+			err = m.Config.Store.Save(ctx, r)
+		}
+		if err != nil {
+			return fmt.Errorf("run %s may still be at work in %s: %w", r.ID, t.Dir(), err)
+		}
+	}
+	return err
+}
+
+// DirtyError says that a kept worktree has uncommitted changes. It is a worktree.ErrDirty.
+type DirtyError struct{ Branch, Dir string }
+
+func (e *DirtyError) Error() string {
+	return fmt.Sprintf("the worktree of %s at %s has uncommitted changes", e.Branch, e.Dir)
+}
+
+// Unwrap is worktree.ErrDirty.
+func (*DirtyError) Unwrap() error { return worktree.ErrDirty }
