@@ -22,8 +22,8 @@ type deferral struct {
 
 func (e *deferral) Unwrap() error { return e.error }
 
-// note adds warnings that are not there already: each sweep may repeat them.
-func note(list []sandboxes.Notice, more ...sandboxes.Notice) []sandboxes.Notice {
+// addNotices adds warnings that are not there already: each sweep may repeat them.
+func addNotices(list []sandboxes.Notice, more ...sandboxes.Notice) []sandboxes.Notice {
 	for _, n := range more {
 		if !slices.Contains(list, n) {
 			list = append(list, n)
@@ -34,7 +34,7 @@ func note(list []sandboxes.Notice, more ...sandboxes.Notice) []sandboxes.Notice 
 
 // warn adds a warning to the run's record and to its events.
 func (x *execution) warn(s journal.State, err error) journal.State {
-	s.Warnings = note(s.Warnings, sandboxes.Notice{Text: err.Error()})
+	s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: err.Error()})
 	x.events.Warn(err.Error())
 	return s
 }
@@ -47,7 +47,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	}
 	s.Warnings = append(s.Warnings, x.space.Shut(ctx)...)
 	x.result.Deferred = fmt.Errorf("stage %s is left to the next sweep: %w", s.Stage, err)
-	s.Warnings = note(s.Warnings, sandboxes.Notice{Text: x.result.Deferred.Error()})
+	s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: x.result.Deferred.Error()})
 	x.events.Emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
 	x.reportDeclined(ctx, s, err)
 	s.PID = 0

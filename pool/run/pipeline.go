@@ -16,37 +16,31 @@ import (
 	"github.com/ralph-pool/ralph/pool/run/events"
 	"github.com/ralph-pool/ralph/pool/run/hold"
 	"github.com/ralph-pool/ralph/pool/run/spending"
-	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
-	"github.com/ralph-pool/ralph/worktree"
 )
 
-// execution is one run in progress. It belongs to one goroutine; only claim, stop and events are used by others.
+// execution is one run in progress: what it was given, the parts that all stages use, and what stages leave for later ones. What
+// outlives the process is in the journal.State that they take and return. It belongs to one goroutine; only claim, stop, events and
+// watched are used by others.
 type execution struct {
-	r      *Runner
-	c      *Config
-	task   Task
-	run    journal.Run
-	claim  *hold.Claim
+	r    *Runner
+	c    *Config
+	task Task
+	run  journal.Run // does not change, but for what Prepare chooses: Base, Without and Anew
+	log  *slog.Logger
+
 	stop   *stopping
+	claim  *hold.Claim
 	events *events.Log
 	spend  *spending.Account
-	quiet  func() // stops the reports of progress, and waits for one that is being written
-	log    *slog.Logger
+	watched
+	unsaved atomic.Bool // it was reported that the journal was not written
 
-	earlier []journal.Record // the issue's ended runs
-	shown   atomic.Bool      // the issue has a note of progress
-	edited  atomic.Bool      // the issue differs from the snapshot
-	unsaved atomic.Bool      // it was reported that the journal was not written
-
-	base      worktree.Base
-	moved     bool  // base is newer than at the start of this process; for reports
-	asked     bool  // the agent was asked to reword its messages
-	notOpen   error // why the sandbox did not open
-	space     *workspace.Workspace
-	made      *workspace.Made // files of the user's host commands
-	unmerge   func()          // releases the merge lock; nil: not held
-	invisible int             // characters removed from the issue's text
+	prepared                   // by the stage Prepare; of a run that has died, what resume finds of it
+	asked     bool             // the agent was asked to reword its messages
+	invisible int              // characters removed from the issue's text
+	unmerge   func()           // releases the merge lock, which Verify takes for Publish; nil: not held
+	earlier   []journal.Record // the issue's ended runs, for reports
 	result    Result
 }
 

@@ -21,6 +21,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
+// prepared is where the run works.
+type prepared struct {
+	base    worktree.Base        // from which the work starts; rebasing moves it
+	moved   bool                 // base is newer than at the start of this process; for reports
+	space   *workspace.Workspace // nil: no tree was made or found
+	made    *workspace.Made      // files of the user's host commands
+	notOpen error                // why the sandbox did not open
+}
+
 // prepare makes the tree and opens the sandbox.
 func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State, error) {
 	if s.Facts.Open != nil || s.Facts.Cut != "" {
@@ -269,7 +278,7 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 	}
 	s.PID, s.Process = os.Getpid(), x.r.process
 	if err := x.reattach(ctx); err != nil {
-		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: err.Error()})
+		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: err.Error()})
 	}
 	switch {
 	case s.Stage.Before(journal.StageVerify):

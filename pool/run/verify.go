@@ -130,7 +130,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 	if left == nil && !crashed && !x.stop.killed {
 		s = x.after(ctx, s)
 	}
-	s.Warnings = note(s.Warnings, w.Shut(ctx)...)
+	s.Warnings = addNotices(s.Warnings, w.Shut(ctx)...)
 	if (w.Hung || w.Unclosed && ctx.Err() != nil) && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
 		return s, &deferral{error: errors.New("the sandbox was not closed in time")} // the next start removes it
 	}
@@ -151,10 +151,10 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 		}
 	}
 	if links := w.Last.Gitlinks; len(links) > 0 {
-		s.Warnings = note(s.Warnings, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
+		s.Warnings = addNotices(s.Warnings, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
 	}
 	if others := w.Last.Others; len(others) > 0 {
-		s.Warnings = note(s.Warnings, sandboxes.Noticef("commits of other branches, tags or stashes are saved; look with: git log %s", strings.Join(others, " ")))
+		s.Warnings = addNotices(s.Warnings, sandboxes.Noticef("commits of other branches, tags or stashes are saved; look with: git log %s", strings.Join(others, " ")))
 	}
 	x.result.Commits = w.Last.Commits
 	return s, nil
@@ -207,7 +207,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 	if text, err := publish.Others(ctx, x.c.Repo, who, x.c.Agents().Mails(), x.base.Commit, s.Tip); err != nil {
 		return s, err
 	} else if text != "" {
-		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: text})
+		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: text})
 	}
 	x.addSecrets()
 	if s.Facts.Policy, err = x.r.policy.Check(there, x.space.Tree, x.base.Commit, s.Tip); err != nil || len(s.Facts.Policy) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/halt"
@@ -17,6 +18,13 @@ const (
 	lookTime = 3 * time.Second        // for a look at the issue before such a stop, or for which Look asks
 	lookGap  = 10 * time.Second       // between looks for which Look asks: what ralph itself changes on a forge wakes it, too
 )
+
+// watched is what watch finds of the issue, and shows on it, beside the stages.
+type watched struct {
+	edited atomic.Bool // the issue differs from the snapshot
+	shown  atomic.Bool // it has a note of progress
+	quiet  func()      // stops the notes of progress, and waits for one that is being written
+}
 
 // watch watches a run until ctx ends: it renews the claim, has the disk watched, and checks whether the issue still qualifies and whether
 // a stop was requested. wait returns when its goroutines have ended.

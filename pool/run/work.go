@@ -47,7 +47,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	}
 	s.Tip, s.Commits = res.Work.Tip, res.Work.Commits
 	for _, w := range res.Warnings {
-		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: w})
+		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: w})
 	}
 	x.result.Output = res.Output
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
@@ -61,7 +61,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	// A stop leaves an import little time.
 	interrupted := res.End == loop.EndInterrupted || res.End == loop.EndImport && x.stop.stopped(ctx)
 	if full && !ended && !interrupted && f.EndDetail != "" { // such as an import without disk space
-		s.Warnings = note(s.Warnings, sandboxes.Notice{Text: f.EndDetail})
+		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: f.EndDetail})
 	}
 	if full && !ended || interrupted {
 		s = x.cut(ctx, s, journal.StageWork)
