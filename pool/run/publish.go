@@ -98,36 +98,43 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 		if err == nil {
 			err = x.publishOnce(there, &s)
 		}
-		switch {
-		case x.claim.Lost(err):
-			return x.cut(ctx, s, journal.StagePublish), nil
-		case err == nil:
+		if err == nil {
 			s.Tries, s.Facts.Done = 0, true
 			_ = x.save(ctx, s) // the next stage tries again
 			return s, nil
-		case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish == journal.PublishMerge && try < mergeRetries:
-			if s, err = x.verify(ctx, s); err != nil { // the base has moved
-				s.Stage = journal.StageVerify
-				return s, err
-			}
-		case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish != journal.PublishMerge:
-			// A person, or a run of another clone that has had the issue since this one died. The next run begins at their commits.
-			s.Facts.Cut, s.Facts.Stop, s.Facts.StopBy = journal.StagePublish, journal.StopMoved, err.Error()
-			return s, nil
-		case outcome(s) == journal.GateFailed && !publish.Unreachable(err):
-			return x.warn(s, fmt.Errorf("publish: %w", err)), nil // a missing draft does not change the outcome
-		case errors.Is(err, worktree.ErrFiltered):
-			s.Facts.Policy = []string{err.Error()}
-			return s, nil
-		case errors.Is(err, worktree.ErrConflict) || errors.Is(err, worktree.ErrDirty) && x.run.Kind != journal.KindIssue:
-			s.Facts.Conflict = err.Error()
-			return s, nil
-		case !x.claim.Held() || ctx.Err() != nil:
-			return x.cut(ctx, s, journal.StagePublish), nil
-		default:
-			return x.fault(s, err)
+		}
+		moved := errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish == journal.PublishMerge
+		if x.claim.Lost(err) || !moved || try == mergeRetries {
+			return x.notPublished(ctx, s, err)
+		}
+		if s, err = x.verify(ctx, s); err != nil {
+			s.Stage = journal.StageVerify
+			return s, err
 		}
 	}
+}
+
+// notPublished says what an error of publishing means for the run.
+func (x *execution) notPublished(ctx context.Context, s journal.State, err error) (journal.State, error) {
+	switch {
+	case x.claim.Lost(err):
+		return x.cut(ctx, s, journal.StagePublish), nil
+	case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish != journal.PublishMerge:
+		// A person, or a run of another clone that has had the issue since this one died. The next run begins at their commits.
+		s.Facts.Cut, s.Facts.Stop, s.Facts.StopBy = journal.StagePublish, journal.StopMoved, err.Error()
+		return s, nil
+	case outcome(s) == journal.GateFailed && !publish.Unreachable(err):
+		return x.warn(s, fmt.Errorf("publish: %w", err)), nil // a missing draft does not change the outcome
+	case errors.Is(err, worktree.ErrFiltered):
+		s.Facts.Policy = []string{err.Error()}
+		return s, nil
+	case errors.Is(err, worktree.ErrConflict) || errors.Is(err, worktree.ErrDirty) && x.run.Kind != journal.KindIssue:
+		s.Facts.Conflict = err.Error()
+		return s, nil
+	case x.claim.Held() && ctx.Err() == nil:
+		return x.fault(s, err)
+	}
+	return x.cut(ctx, s, journal.StagePublish), nil
 }
 
 // prove signs the statement about the commits to be published. Only an unreachable remote is tried again.

@@ -116,24 +116,42 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 		return s, nil
 	}
 	crashed := s.Facts.Stop == journal.StopCrash
-	var left error
+	imported := true
 	if w.Tree == nil || w.Tree.Unsaved() || crashed {
-		if left = w.Take(ctx); left != nil {
-			s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, left))
-			person := s.Facts.Open != nil || s.Facts.Stop == journal.StopDisk // a person has to act first
-			waits := w.Tree != nil && (w.Tree.Waits() || x.stop.Is(journal.StopShutdown) && errors.Is(left, worktree.ErrLate))
-			if waits && x.run.Kind == journal.KindIssue && !person {
-				return s, &deferral{error: left} // the next sweep imports it
-			}
+		var err error
+		if s, imported, err = x.importLast(ctx, s); err != nil {
+			return s, err
 		}
 	}
-	if left == nil && !crashed && !x.stop.killed {
+	if imported && !crashed && !x.stop.killed {
 		s = x.after(ctx, s)
 	}
 	s.Warnings = addNotices(s.Warnings, w.Shut(ctx)...)
 	if (w.Hung || w.Unclosed && ctx.Err() != nil) && x.stop.Is(journal.StopShutdown) && x.run.Kind == journal.KindIssue {
 		return s, &deferral{error: errors.New("the sandbox was not closed in time")} // the next start removes it
 	}
+	return x.describeWork(ctx, s)
+}
+
+// importLast imports the work since the last import. What cannot be imported now stays in the worktree.
+func (x *execution) importLast(ctx context.Context, s journal.State) (next journal.State, imported bool, err error) {
+	w := x.space
+	left := w.Take(ctx)
+	if left == nil {
+		return s, true, nil
+	}
+	s = x.warn(s, fmt.Errorf("the worktree %s stays: %w", w.Dir, left))
+	person := s.Facts.Open != nil || s.Facts.Stop == journal.StopDisk // a person has to act first
+	waits := w.Tree != nil && (w.Tree.Waits() || x.stop.Is(journal.StopShutdown) && errors.Is(left, worktree.ErrLate))
+	if waits && x.run.Kind == journal.KindIssue && !person {
+		return s, false, &deferral{error: left} // the next sweep imports it
+	}
+	return s, false, nil
+}
+
+// describeWork puts the imported work into the state.
+func (x *execution) describeWork(ctx context.Context, s journal.State) (journal.State, error) {
+	w := x.space
 	if w.Last.Tip == "" && w.Tree != nil { // this process has imported nothing
 		got, err := w.Tree.Imported(ctx)
 		if err != nil {

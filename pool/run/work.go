@@ -33,15 +33,21 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 		return s, nil
 	}
 	res := x.loop(ctx, &s)
+	s = x.collect(s, res)
+	return x.checkInterrupted(ctx, s, res), nil
+}
+
+// collect puts what the loop gave into the state.
+func (x *execution) collect(s journal.State, res loop.Result) journal.State {
 	x.space.Gateway.Name(res.Failure)
 	for _, i := range res.Iterations {
 		x.space.Gateway.Name(i.Failure)
 	}
-	f := &s.Facts
+	f, earlier := &s.Facts, x.spend.Earlier()
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
 	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage, f.Free = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage, journal.Free(res.Iterations)
-	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: x.spend.Earlier()})
-	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(x.spend.Earlier()))
+	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: earlier})
+	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(earlier))
 	if res.End == loop.EndUnavailable {
 		f.Back = x.r.lot.Back(x.c.Chain(x.run.Attempt).Choices(), time.Now())
 	}
@@ -50,6 +56,12 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 		s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: w})
 	}
 	x.result.Output = res.Output
+	return s
+}
+
+// checkInterrupted tells what the agent has ended by itself from what the machine or a stop has cut short.
+func (x *execution) checkInterrupted(ctx context.Context, s journal.State, res loop.Result) journal.State {
+	f := &s.Facts
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
 	full = full || x.stop.Is(journal.StopDisk)
 	f.Starved = !full && (errors.Is(res.Err, sandboxes.ErrAway) || res.End == loop.EndImport && x.space.Starved(res.Err))
@@ -66,7 +78,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	if full && !ended || interrupted {
 		s = x.cut(ctx, s, journal.StageWork)
 	}
-	return s, nil
+	return s
 }
 
 // takeUnpublished takes the commits of an earlier run that only have to be published: no agent is needed. They are verified again
