@@ -5,5 +5,10 @@
 // stage. Stages collect facts; package decide derives the outcome from them. Issues, single prompts and single commands
 // take the same stages with parts left out.
 //
+// To read it, begin at [Runner.Do] and the pipeline in pipeline.go. Each stage has a file: baseline.go, prepare.go, work.go,
+// verify.go and publish.go; finish.go has the last three. watch.go runs beside them. stopping.go says how a run is stopped, and
+// deferral.go how it is left to the next sweep. Packages tree, hold, events and spending below this one are parts of a run with
+// state of their own.
+//
 // Package pool takes the claims and decides which runs there are. A [Runner] is safe for concurrent use.
 package run
