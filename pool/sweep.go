@@ -95,7 +95,7 @@ type sweep struct {
 
 	runs    sync.WaitGroup
 	mu      sync.Mutex
-	results []func() // guarded by mu: each adds what has become of a run; see takeResults
+	results []func() // guarded by mu: each adds what has become of a run; see addResults
 	held    error    // guarded by mu: see Pool.Held
 
 	listed  time.Time // when the backlog was last listed
@@ -124,7 +124,7 @@ func (s *sweep) run(ctx context.Context) error {
 	defer refresh.Stop()
 	var failed error
 	for ended := ctx.Done(); ; {
-		s.takeResults()
+		s.addResults()
 		s.show()
 		stopped := failed != nil || ctx.Err() != nil
 		ending := len(s.unended) > 0 // nothing else is in the queue then; no limit and no lack of room keeps these runs back
@@ -206,7 +206,7 @@ func (s *sweep) takeSlot() bool {
 	return len(s.results) == 0 && s.pool.takeSlot()
 }
 
-func (s *sweep) takeResults() {
+func (s *sweep) addResults() {
 	s.mu.Lock()
 	list := s.results
 	s.results = nil

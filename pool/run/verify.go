@@ -136,7 +136,7 @@ func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.Sta
 // importLast imports the work since the last import. What cannot be imported now stays in the worktree.
 func (x *execution) importLast(ctx context.Context, s journal.State) (next journal.State, imported bool, err error) {
 	w := x.space
-	left := w.Take(ctx)
+	left := w.Import(ctx)
 	if left == nil {
 		return s, true, nil
 	}

@@ -29,7 +29,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 		return s, nil
 	case x.run.Kind == journal.KindCommand:
 		return x.exec(ctx, s), nil
-	case x.takeUnpublished(ctx, &s):
+	case x.useUnpublished(ctx, &s):
 		return s, nil
 	}
 	res := x.loop(ctx, &s)
@@ -81,9 +81,9 @@ func (x *execution) checkInterrupted(ctx context.Context, s journal.State, res l
 	return s
 }
 
-// takeUnpublished takes the commits of an earlier run that only have to be published: no agent is needed. They are verified again
+// useUnpublished uses the commits of an earlier run that only have to be published: no agent is needed. They are verified again
 // unless a person merges commits that have passed.
-func (x *execution) takeUnpublished(ctx context.Context, s *journal.State) bool {
+func (x *execution) useUnpublished(ctx context.Context, s *journal.State) bool {
 	old := x.task.Unpublished
 	if old == nil || x.space.Tree == nil || x.space.Tree.Start() != old.Tip && !x.run.Settings.Attended {
 		return false
@@ -221,7 +221,7 @@ func (x *execution) markInUse(ctx context.Context) {
 // earlierWork is the work in the tree before the agent starts. Only host commands and copied files can have changed the worktree.
 func (x *execution) earlierWork(ctx context.Context) (loop.Work, error) {
 	if x.space.Tree == nil || len(x.c.Before) > 0 || len(x.c.Copy) > 0 {
-		err := x.space.Take(ctx)
+		err := x.space.Import(ctx)
 		return x.space.Work(), err
 	}
 	got, err := x.space.Tree.Earlier(ctx)
@@ -231,7 +231,7 @@ func (x *execution) earlierWork(ctx context.Context) (loop.Work, error) {
 
 // importWork imports the commits for the loop, and stores how many there are.
 func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work, error) {
-	if err := x.space.Take(ctx); err != nil {
+	if err := x.space.Import(ctx); err != nil {
 		return loop.Work{}, err
 	}
 	work := x.space.Work()

@@ -67,7 +67,7 @@ func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
 				t.Errorf("may have changed: %q (known: %v), want %q", got, known, c.may)
 			}
 			w = open("take", false)
-			if err := w.Take(t.Context()); err != nil {
+			if err := w.Import(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			saved := ""

@@ -123,10 +123,10 @@ func (w *Workspace) open(ctx context.Context) error {
 	return nil
 }
 
-// Present is the sandbox that is open when it is used: Take replaces one that broke.
+// Present is the sandbox that is open when it is used: Import replaces one that broke.
 func (w *Workspace) Present() sandboxes.Sandbox { return present{w} }
 
-// Bare reports, once, that setup has to run again: Take has replaced a sandbox that broke.
+// Bare reports, once, that setup has to run again: Import has replaced a sandbox that broke.
 func (w *Workspace) Bare() bool {
 	bare := w.bare && !w.skip && w.Box != nil
 	w.bare = false
@@ -194,8 +194,8 @@ func (w *Workspace) inside(ctx context.Context, cmd worktree.Command) (int, erro
 	return exit.Code, err
 }
 
-// Take imports what was committed. In the checkout itself the commits only have to be counted.
-func (w *Workspace) Take(ctx context.Context) error {
+// Import imports what was committed. In the checkout itself the commits only have to be counted.
+func (w *Workspace) Import(ctx context.Context) error {
 	if w.Tree == nil {
 		return w.count(ctx)
 	}
@@ -322,7 +322,7 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Noti
 	}
 	defer w.Forget()
 	if w.Tree != nil && w.Tree.Unsaved() {
-		if err := w.Take(ctx); err != nil {
+		if err := w.Import(ctx); err != nil {
 			told = append(told, sandboxes.Noticef("the worktree %s stays: %v", w.Dir, err))
 		} else if links := w.Last.Gitlinks; len(links) > 0 {
 			told = append(told, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
