@@ -110,19 +110,18 @@ func (a *attempt) do() Result {
 
 // freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue does not qualify any more.
 func (a *attempt) freeze() (*journal.Skip, error) {
-	w, early, hard := a.w, a.call.early, a.call.hard
+	w := a.w
 	over, unsettled := a.settleEarlier()
-	runs, err := w.count(hard, &a.rec, a.claim.Record())
+	runs, err := w.count(a.call.hard, &a.rec, a.claim.Record())
 	if over || unsettled != nil || err != nil {
 		return &journal.Skip{Code: journal.SkipRecovered}, errors.Join(unsettled, err)
 	}
 	last, ended := runs.Last()
 	begun := runs.Begun()
-	before, _ := begun.Last()
 	if d := a.claim.Record(); d.Pending != nil {
 		return &journal.Skip{Code: journal.SkipUnreported, Run: d.Run}, nil
 	}
-	issue, err := w.c.Run.Tracker.Get(early, a.rec.Key)
+	issue, err := w.c.Run.Tracker.Get(a.call.early, a.rec.Key)
 	if errors.Is(err, tracker.ErrNotFound) {
 		return &journal.Skip{Code: journal.SkipGone}, nil
 	}
@@ -136,36 +135,51 @@ func (a *attempt) freeze() (*journal.Skip, error) {
 		return &journal.Skip{Code: journal.SkipUnfit, Unfit: tracker.Unfit{Code: tracker.UnfitClosed}}, nil
 	}
 	if a.rec.Settings.Attended {
+		before, _ := begun.Last()
 		before.Facts.End = loop.EndDone
 		a.unpublished = &before
-		return nil, a.snapshot(hard, issue, nil, "")
+		return nil, a.snapshot(issue, nil, "")
 	}
-	asked := feedback.Asked(a.rec.Earlier.Asked)
 	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record(), Approved: tally.Approved(issue, runs, a.claim)}
+	if skip, err := a.unfit(issue, past); skip != nil || err != nil {
+		return skip, err
+	}
+	told, err := a.ofEarlierRuns(begun)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.snapshot(issue, begun, told+feedback.Asked(a.rec.Earlier.Asked))
+}
+
+// ofEarlierRuns decides whether the run goes on from the earlier commits, and returns what its agent is told of earlier runs.
+func (a *attempt) ofEarlierRuns(begun journal.History) (told string, err error) {
 	if a.follow != nil {
-		if skip := w.planner.Outdated(*a.follow, issue, past, a.keys); skip != nil {
-			return skip, nil
-		}
-		return nil, a.snapshot(hard, issue, begun, feedback.Follow(*a.follow, a.base.Name)+asked)
+		return feedback.Follow(*a.follow, a.base.Name), nil
+	}
+	last, _ := begun.Last()
+	if err := a.anew(a.call.early, last); err != nil {
+		return "", err
+	}
+	if a.rec.Without != "" {
+		return feedback.Anew(last, a.rec.Anew), nil
+	}
+	return feedback.Earlier(begun), nil
+}
+
+// unfit is why the issue, or the request to follow up, does not qualify any more; nil if it does.
+func (a *attempt) unfit(issue tracker.Issue, past backlog.Past) (*journal.Skip, error) {
+	w, early := a.w, a.call.early
+	if a.follow != nil {
+		return w.planner.Outdated(*a.follow, issue, past, a.keys), nil
 	}
 	if skip, err := w.planner.WhyNot(early, issue, past, a.keys); skip != nil || err != nil {
 		return skip, err
 	}
 	skip, err := w.planner.Unapproved(early, issue, past)
 	if skip != nil && skip.Code == journal.SkipEdited {
-		err = a.unlabel(hard)
+		err = a.unlabel(a.call.hard)
 	}
-	if skip != nil || err != nil {
-		return skip, err
-	}
-	if err := a.anew(early, before); err != nil {
-		return nil, err
-	}
-	told := feedback.Earlier(begun)
-	if a.rec.Without != "" {
-		told = feedback.Anew(before, a.rec.Anew)
-	}
-	return nil, a.snapshot(hard, issue, begun, told+asked)
+	return skip, err
 }
 
 // unlabel removes the pick-up label that a command has set: the text has changed since, so a person has to approve it.
@@ -218,7 +232,7 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 }
 
 // snapshot puts the issue as it is now into the run's record, and sets the label claimed.
-func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
+func (a *attempt) snapshot(issue tracker.Issue, runs journal.History, told string) error {
 	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
 	if a.unpublished == nil && !tally.Afresh(a.rec.Earlier.Asked, a.claim.Record()) {
@@ -226,13 +240,13 @@ func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journa
 	}
 	if known := a.claim.Record(); known.Stopped { // somebody has asked for it again
 		known.Stopped, a.rec.Earlier.Stopped = false, false
-		if err := a.claim.SetRecord(ctx, known); err != nil {
+		if err := a.claim.SetRecord(a.call.hard, known); err != nil {
 			return err
 		}
 	}
 	a.rec.HandedOver = issue.HasLabel(a.w.c.Run.Labels.NeedsHuman)
 	if label := a.w.c.Run.Labels.Claimed; label != "" {
-		if err := a.w.c.Run.Tracker.Change(ctx, a.rec.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
+		if err := a.w.c.Run.Tracker.Change(a.call.hard, a.rec.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
 			return &issueError{err}
 		}
 	}
