@@ -1,0 +1,59 @@
+package run
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Each way to stop a run ends the contexts of those steps that it is about, after as long as they have then.
+func TestWhatEachStopEnds(t *testing.T) {
+	t.Parallel()
+	const grace, never = 20 * time.Second, time.Hour
+	steps := map[string]func(*stopping, context.Context) (context.Context, context.CancelFunc){
+		"asked": (*stopping).untilAsked, "grace": (*stopping).untilGrace, "urgent": (*stopping).untilUrgent,
+		"remote": (*stopping).remote, "saving": (*stopping).saving, "leaving": (*stopping).leaving,
+	}
+	for name, want := range map[string]map[string]time.Duration{
+		"a person": {"asked": 0, "grace": grace, "urgent": never, "remote": never, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
+		"soft":     {"asked": 0, "grace": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": 5 * time.Second},
+		"urgent":   {"asked": never, "grace": never, "urgent": 0, "remote": never, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
+		"killed":   {"asked": 0, "grace": 0, "urgent": 0, "remote": 0, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
+		"hard":     {"asked": 0, "grace": 0, "urgent": 0, "remote": 0, "saving": 10 * time.Second, "leaving": 10 * time.Second},
+	} {
+		for step, derive := range steps {
+			synctest.Test(t, func(t *testing.T) {
+				hard, end := context.WithCancelCause(t.Context())
+				soft, ask := context.WithCancelCause(t.Context())
+				urgent, hasten := context.WithCancelCause(t.Context())
+				s, run, free := newStopping(hard, Task{Soft: soft, Urgent: urgent}, grace)
+				ctx, cancel := derive(s, run)
+				map[string]func(){
+					"a person": func() { s.Stop(halt.Error(journal.StopAsked, "")) },
+					"soft":     func() { ask(nil) },
+					"urgent":   func() { hasten(nil) },
+					"killed":   func() { s.kill(nil) },
+					"hard":     func() { end(nil) },
+				}[name]()
+				start, took := time.Now(), never
+				select {
+				case <-ctx.Done():
+					took = time.Since(start)
+				case <-time.After(never):
+				}
+				if took != want[step] {
+					t.Errorf("%s: %s ends after %s, want %s", name, step, took, want[step])
+				}
+				cancel()
+				free()
+				for _, f := range []context.CancelCauseFunc{end, ask, hasten} {
+					f(nil)
+				}
+			})
+		}
+	}
+}
