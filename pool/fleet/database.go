@@ -198,7 +198,7 @@ func (d *Database) Check(ctx context.Context) error {
 	return d.compare(found, known)
 }
 
-// versions are those of ralph's tables and of River's; 0: there are none.
+// versions are those of ralph's tables and of River's, whose line is "main": other users of River have other lines; 0: there are none.
 type versions struct{ tables, queue int }
 
 func (d *Database) versions(ctx context.Context, m *rivermigrate.Migrator[pgx.Tx]) (found, known versions, err error) {
@@ -209,7 +209,7 @@ func (d *Database) versions(ctx context.Context, m *rivermigrate.Migrator[pgx.Tx
 	for table, to := range map[string]*int{"ralph_schema": &found.tables, "river_migration": &found.queue} {
 		var there bool
 		if err = d.pool.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", table).Scan(&there); err == nil && there {
-			err = d.pool.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+table).Scan(to)
+			err = d.pool.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+table+" t WHERE coalesce(to_jsonb(t) ->> 'line', 'main') = 'main'").Scan(to)
 		}
 		if err != nil {
 			return found, known, fmt.Errorf("read the version of its tables: %w", err)
@@ -223,7 +223,7 @@ func (d *Database) versions(ctx context.Context, m *rivermigrate.Migrator[pgx.Tx
 
 // complete fails if tables are missing although the database has their version: Migrate would not make them again.
 func (d *Database) complete(ctx context.Context) error {
-	tables := []string{"river_job", "river_leader", "river_queue"}
+	tables := []string{"river_job", "river_leader", "river_notification", "river_queue"}
 	for _, m := range regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+)`).FindAllStringSubmatch(schema+postgres.Schema, -1) {
 		tables = append(tables, m[1])
 	}

@@ -84,6 +84,24 @@ func TestMigrateLeavesANewerDatabase(t *testing.T) {
 	}
 }
 
+// Other users of River may keep versions of their own tables beside those of the queue.
+func TestMigrateBesideAnotherLine(t *testing.T) {
+	t.Parallel()
+	d := migrated(t)
+	if _, err := d.exec(t.Context(), "INSERT INTO river_migration (line, version) VALUES ('other', 99)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.exec(t.Context(), "DELETE FROM river_migration WHERE line = 'main' AND version > 1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Check(t.Context()); !errors.Is(err, ErrNotMigrated) {
+		t.Errorf("the queue's tables are older: %v", err)
+	}
+}
+
 // Nothing leads from the tables of an earlier version to these: they are not called up to date.
 func TestMigrateRefusesAnOlderDatabase(t *testing.T) {
 	t.Parallel()
@@ -102,7 +120,7 @@ func TestMigrateRefusesAnOlderDatabase(t *testing.T) {
 // A table that somebody has dropped is not made again without its rows.
 func TestMigrateNamesMissingTables(t *testing.T) {
 	t.Parallel()
-	for _, table := range []string{"ralph_lease", "ralph_run", "river_leader"} {
+	for _, table := range []string{"ralph_lease", "ralph_run", "river_leader", "river_notification"} {
 		d := migrated(t)
 		if _, err := d.exec(t.Context(), "DROP TABLE "+table); err != nil {
 			t.Fatal(err)
