@@ -41,9 +41,8 @@ func (p *Pages) overview(w http.ResponseWriter, _ *http.Request) error {
 type boardModel struct {
 	Status  service.Status
 	Board   seen
-	Old     bool             // the board is being read anew
-	Problem string           // why there is no board
-	Parked  []journal.Parked // agents that an issue waits for which is to be worked again
+	Old     bool   // the board is being read anew
+	Problem string // why there is no board
 	Running []now
 	Columns []column
 	Runs    []journal.Record
@@ -99,7 +98,6 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		m.Problem = service.OneLine(err)
 	}
-	m.Parked, _ = p.Service.Waits(r.Context(), name) // the board is right without it
 	slices.Reverse(m.Runs)
 	_, _ = p.sums(r.Context(), name, 0) // before somebody opens the charts
 	v.Digest = p.digest(status) + m.Board.digest + old(m.Old)

@@ -124,6 +124,41 @@ func TestBoardNamesParkedAgents(t *testing.T) {
 	}
 }
 
+// A page that names a parked agent hears when that is back, though nothing else has changed.
+func TestBoardHearsThatAnAgentIsBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, live := shop(t)
+		f.parked = []journal.Parked{{Agent: "codex", Class: agents.RateLimit, Until: time.Now().Add(time.Minute)}}
+		pages, err := dashboard.New(dashboard.Config{Service: f, Live: live})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hear := func() string {
+			t.Helper()
+			got, err := pages.Changes(t.Context(), "shop")
+			synctest.Wait() // what it has begun to read is read
+			if err == nil {
+				got, err = pages.Changes(t.Context(), "shop")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(got)
+		}
+		parked := hear()
+		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock
+		if still := hear(); still != parked {
+			t.Errorf("nothing has changed: %s, %s", parked, still)
+		}
+		f.parked = nil
+		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock
+		if back := hear(); back == parked {
+			t.Errorf("the page hears nothing: %s", back)
+		}
+	})
+}
+
 // What another machine works is shown with what is running.
 func TestBoardElsewhere(t *testing.T) {
 	t.Parallel()

@@ -164,17 +164,21 @@ func ids(s service.Status) (out []string) {
 // seen is a board and what it was made of.
 type seen struct {
 	service.Board
-	of     string // the runs that were on
-	digest string // changes when an issue's state does
+	Parked []journal.Parked // agents that an issue waits for which is to be worked again
+	of     string           // the runs that were on
+	digest string           // changes when an issue's state does, or an agent is parked or back
 }
 
-func newSeen(b service.Board, of string) seen {
+func newSeen(b service.Board, parked []journal.Parked, of string) seen {
 	sum := sha256.New()
 	_, _ = fmt.Fprintln(sum, b.Wrong())
+	for _, p := range parked {
+		_, _ = fmt.Fprintln(sum, p.Sentence())
+	}
 	for _, i := range b.Issues(nil) {
 		_, _ = fmt.Fprintln(sum, i.Key, line(i.Title), i.State, line(i.Reason))
 	}
-	return seen{b, of, hex.EncodeToString(sum.Sum(nil)[:8])}
+	return seen{b, parked, of, hex.EncodeToString(sum.Sum(nil)[:8])}
 }
 
 // boardAge is how long a board serves: a tracker on the network has a limit of requests.
@@ -187,7 +191,8 @@ func (p *Pages) look(ctx context.Context, s service.Status, patience time.Durati
 	of := fmt.Sprint(ids(s))
 	board, current, err := p.boards.get(ctx, s.Name, of, boardAge, patience, func(ctx context.Context, _ seen) (seen, error) {
 		b, err := p.Service.Board(ctx, s.Name)
-		return newSeen(b, of), err
+		parked, _ := p.Service.Waits(ctx, s.Name) // the board is right without it
+		return newSeen(b, parked, of), err
 	})
 	return board, !current && board.Problem == "" && !board.At.IsZero() && (board.of != of || time.Since(board.At) > 2*boardAge), err
 }
