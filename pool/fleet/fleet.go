@@ -71,7 +71,7 @@ type Fleet struct {
 	mu       sync.Mutex
 	projects map[string]*served // guarded by mu
 	rows     map[int64]bool     // guarded by mu; that are being worked
-	paused   map[string]bool    // guarded by mu; projects; see Pause
+	paused   []string           // guarded by mu; projects; see Pause
 }
 
 // served is a project that is being served.

@@ -32,8 +32,9 @@ type leases struct {
 	ttl                  time.Duration
 }
 
-// own holds for the leases among those with the ids $1 that are the holder's; see leases.owner.
+// own holds for the leases among those with the ids $1 that are the holder's; see leases.owner. freeLeases gives them back.
 const own = "id = ANY($1) AND project = $2 AND key = $3 AND holder = $4"
+const freeLeases = "DELETE FROM ralph_lease WHERE " + own
 
 func (l *leases) owner() []any { return []any{l.ids, l.project, l.key, l.holder} }
 
@@ -193,8 +194,6 @@ func (l *leases) free(ctx context.Context) error {
 	_, err := l.d.exec(context.WithoutCancel(ctx), freeLeases, l.owner()...)
 	return err
 }
-
-const freeLeases = "DELETE FROM ralph_lease WHERE " + own
 
 // keep renews the leases until ctx ends, and calls lost once if one is lost. A database that does not answer is waited for:
 // the claim in git is what the work rests on.

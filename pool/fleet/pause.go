@@ -1,6 +1,9 @@
 package fleet
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Pause keeps all machines from starting runs of a project until it ends. Runs that are on go on.
 type Pause struct {
@@ -27,7 +30,7 @@ func (p Pause) Set(paused bool) error {
 func (p Pause) On() bool {
 	p.f.mu.Lock()
 	defer p.f.mu.Unlock()
-	return p.f.paused[p.project]
+	return slices.Contains(p.f.paused, p.project)
 }
 
 // readPauses reads which projects are paused.
@@ -38,12 +41,8 @@ func (f *Fleet) readPauses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	paused := map[string]bool{}
-	for _, name := range list {
-		paused[name] = true
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.paused = paused
+	f.paused = list
 	return nil
 }

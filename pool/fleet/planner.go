@@ -28,6 +28,7 @@ type planning struct {
 	waiting  int             // those of them that no machine had taken
 	capacity int             // how many rows may be open
 	ended    bool            // a row has ended since the last look at the backlog
+	idle     error           // why the last look at the backlog has nothing begun; nil: it has
 	looked   time.Time       // at the backlog; zero: never
 	due      time.Time       // when the first issue that waits for a time may be worked again, or a look failed and is repeated; zero: neither
 	reaped   time.Time
@@ -55,7 +56,6 @@ func (p *planning) run(ctx context.Context) {
 		}
 	}()
 	next := time.NewTimer(0)
-	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -63,12 +63,15 @@ func (p *planning) run(ctx context.Context) {
 		case <-p.s.free:
 		case <-next.C:
 		}
-		err := p.turn(ctx)
-		if ctx.Err() != nil {
+		switch err := p.turn(ctx); {
+		case ctx.Err() != nil:
 			return
-		}
-		if err != nil && !p.f.away(ctx) && p.s.isNews("", err) {
-			p.f.c.Log.Warn("backlog not planned", "project", p.s.Name, "error", err)
+		case err == nil:
+			p.s.planned(p.idle)
+		case !p.f.away(ctx):
+			if p.s.planned(err); p.s.isNews("", err) {
+				p.f.c.Log.Warn("backlog not planned", "project", p.s.Name, "error", err)
+			}
 		}
 		next.Reset(p.wait)
 	}
@@ -124,8 +127,7 @@ func (p *planning) leads(ctx context.Context) (bool, error) {
 		if err == nil {
 			p.renewed = now
 			if !held { // what is wrong is another machine's problem now
-				p.lease = nil
-				p.s.planned(nil)
+				p.lease, p.idle = nil, nil
 			}
 		}
 		return held, err
@@ -153,7 +155,7 @@ func (p *planning) look(ctx context.Context) error {
 	plan, err := p.maintain(ctx)
 	if err != nil {
 		p.due = p.now().Add(lookAgain)
-		p.s.planned(err)
+		p.idle = err
 		return err
 	}
 	p.queue, p.due, p.ended = plan.Tasks(), plan.Due(p.now()), false
@@ -161,7 +163,7 @@ func (p *planning) look(ctx context.Context) error {
 	if len(p.open) > 0 { // a run may leave something of a cap
 		why = nil
 	}
-	if p.s.planned(why); why != nil && p.s.isNews("", why) {
+	if p.idle = why; why != nil && p.s.isNews("", why) {
 		p.f.c.Log.Warn("backlog not worked", "project", p.s.Name, "error", why)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // What keeps a whole backlog from being planned is this project's problem for as long as this machine plans it.
@@ -36,6 +37,7 @@ func TestWhyNothingIsPlanned(t *testing.T) {
 		if err := p.look(t.Context()); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v", c.when, err)
 		}
+		p.s.planned(p.idle)
 		if got := p.f.Held("p"); c.want == "" && got != nil || c.want != "" && (got == nil || got.Error() != c.want) {
 			t.Errorf("%s: held by %v, want %q", c.when, got, c.want)
 		}
@@ -57,6 +59,44 @@ func TestLookThatFailsIsLoggedOnce(t *testing.T) {
 			stop(nil)
 		}
 		return backlog.Plan{}, errors.New("away")
+	}
+	p.run(ctx)
+	if n := strings.Count(log.String(), "backlog not planned"); n != 1 {
+		t.Errorf("%d lines:\n%s", n, log.String())
+	}
+}
+
+// Rows that the database refuses for hours are one line of the log, and the project's problem until it takes them.
+func TestRefusedRowsAreTold(t *testing.T) {
+	t.Parallel()
+	p := planner(t, time.Hour, nil, 0)
+	var log bytes.Buffer
+	p.f.c.Log, p.f.projects = slog.New(slog.NewTextHandler(&log, nil)), map[string]*served{"p": p.s}
+	must := func(sql string) {
+		t.Helper()
+		if _, err := p.f.db.exec(t.Context(), sql); err != nil {
+			t.Error(err)
+		}
+	}
+	must("ALTER TABLE river_job ADD CONSTRAINT closed CHECK (false) NOT VALID")
+	ctx, stop := context.WithCancelCause(t.Context())
+	now, looks := time.Now(), 0
+	p.now = func() time.Time { now = now.Add(time.Second); return now }
+	p.s.Poll, p.f.c.Tick, p.wait = 5*time.Second, time.Millisecond, time.Millisecond
+	p.maintain = func(context.Context) (backlog.Plan, error) {
+		switch looks++; looks {
+		case 4:
+			if err := p.f.Held("p"); err == nil || !strings.Contains(err.Error(), "closed") {
+				t.Errorf("refused: held by %v", err)
+			}
+			must("ALTER TABLE river_job DROP CONSTRAINT closed")
+		case 6:
+			if err := p.f.Held("p"); err != nil {
+				t.Errorf("taken: held by %v", err)
+			}
+			stop(nil)
+		}
+		return backlog.Plan{Work: []tracker.Issue{{Key: "a"}}}, nil
 	}
 	p.run(ctx)
 	if n := strings.Count(log.String(), "backlog not planned"); n != 1 {
