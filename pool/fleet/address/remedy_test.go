@@ -1,6 +1,22 @@
 package address
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Whoever keeps the tables in a schema of their own, or has another role than their owner, is told what is missing.
+func TestRemedyForSchemasAndRights(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{"3F000": "CREATE SCHEMA", "42501": "GRANT"} {
+		if got := Remedy(fmt.Errorf("migrate: %w", &pgconn.PgError{Code: code})); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", code, got)
+		}
+	}
+}
 
 // A server without TLS is told of only when that is the reason: by default the driver goes on without TLS.
 func TestHideLeavesOutTheFirstTry(t *testing.T) {
