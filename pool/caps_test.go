@@ -63,13 +63,17 @@ func (p metering) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sand
 	return metered{box, socket}, err
 }
 
+// asksFirst is the last argument of a program that asks its model once, and then runs.
+const asksFirst = "ask first"
+
 type metered struct {
 	sandboxes.Sandbox
 	socket string
 }
 
 func (m metered) Exec(ctx context.Context, c sandboxes.Command) (sandboxes.Exit, error) {
-	once := c.Argv[len(c.Argv)-1] == "ask the model"
+	last := c.Argv[len(c.Argv)-1]
+	once := last == "ask the model" || last == asksFirst
 	if c.Argv[0] != "greedy" && !once {
 		return m.Sandbox.Exec(ctx, c)
 	}
@@ -99,6 +103,8 @@ func (m metered) Exec(ctx context.Context, c sandboxes.Command) (sandboxes.Exit,
 		case err != nil || res.StatusCode != http.StatusOK:
 			_, _ = fmt.Fprintln(c.Stdout, "refused", err)
 			return sandboxes.Exit{Code: 1}, nil
+		case last == asksFirst:
+			return m.Sandbox.Exec(ctx, c)
 		case once:
 			return sandboxes.Exit{}, nil
 		}
@@ -251,6 +257,48 @@ func TestUsageAfterTheWork(t *testing.T) {
 	baseline := int64(1) // is of no run's
 	if got, want := r.Facts.Usage.Tokens(), (answers.Load()-baseline)*tokensOfAnswer; got != want {
 		t.Errorf("%d tokens are counted, want %d", got, want)
+	}
+}
+
+// boasting is a greedy agent that says what it has used.
+type boasting struct {
+	greedy
+	used agents.Usage
+}
+
+func (b boasting) NewDecoder() agents.Decoder { return tellingDecoder{b.greedy.NewDecoder(), b.used} }
+
+func tokens(u agents.Usage) [2]int64 { return [...]int64{u.Input, u.Output} }
+
+// What only the reviewer reports is in the run's sum, once, and told apart: it counts for no cap. So it is of a review that
+// follows the agent's loop.
+func TestUsageThatOnlyTheReviewerReports(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, listens)
+	f.reviewed(yes, 2)
+	f.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n")
+	f.commit("a file to add to")
+	f.onStage(journal.StageVerify, func(journal.Record) {
+		f.write("a.txt", "0\n2\n3\n4\n5\n6\n7\n8\n9\n10\n")
+		f.commit("the base moves")
+	})
+	url, answers := serveModel(t)
+	c := &f.Config.Run
+	c.Publish = journal.PublishMerge
+	c.Sandboxes, c.Network.Upstream, c.Network.User = metering{proxied{c.Sandboxes}}, url, agents.User{Env: []string{"GREEDY_KEY=x"}}
+	c.Agent, c.Review.Agent = telling{used: agents.Usage{Input: 100}}, boasting{newGreedy(), agents.Usage{Input: 900, Output: 1}}
+	c.Review.Options.Command = append(c.Review.Options.Command, asksFirst)
+	r := f.one()
+	seen, unseen := agents.Usage{Input: 2 * (tokensOfAnswer - 1), Output: 2}, agents.Usage{Input: 2 * (900 - tokensOfAnswer + 1)}
+	if answers.Load() != 2 || r.Verdict.Outcome != journal.Succeeded || r.Verdict.Reason.Code != "" {
+		t.Fatalf("%d answers, %+v, %+v", answers.Load(), r.Verdict, r.Facts.Review)
+	}
+	if s := r.Facts.ReviewSpend; tokens(s.Usage) != tokens(seen.Add(unseen)) || s.Unseen != unseen {
+		t.Errorf("the review used %+v, unseen %+v", s.Usage, s.Unseen)
+	}
+	seen.Input += 100 // of the agent
+	if tokens(r.Facts.Usage) != tokens(seen.Add(unseen)) || tokens(r.Facts.Seen()) != tokens(seen) {
+		t.Errorf("used %+v, of which %+v counts for the caps", r.Facts.Usage, r.Facts.Seen())
 	}
 }
 
