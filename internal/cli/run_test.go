@@ -67,6 +67,26 @@ func TestRunTakesItsAgentAndNotThatOfAttempts(t *testing.T) {
 	}
 }
 
+// The configured files are copied into the worktree of a prompt. The checkout itself has them.
+func TestRunCopies(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, ".gitignore", ".env\n")
+	m.commit(t)
+	m.write(t, ".env", "SECRET=x\n")
+	for _, strategy := range []string{"head", "merge-to-head"} {
+		got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_COPY=.env") }, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions",
+			"--branch-strategy="+strategy, "--agent-command=cat .env")
+		if got.status != exit.OK {
+			t.Errorf("%s: got %+v", strategy, got)
+		}
+	}
+	got := m.run(t, nil, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions", "--copy=.env", "--branch-strategy=head", "--agent-command=true")
+	if got.status != exit.Usage || !strings.Contains(got.stderr, "--copy needs a worktree") {
+		t.Errorf("the flag without a worktree: got %+v", got)
+	}
+}
+
 // A wrong agent is refused before somebody types a prompt.
 func TestRunRefusesAnAgentBeforeItReadsThePrompt(t *testing.T) {
 	t.Parallel()

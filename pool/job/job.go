@@ -120,6 +120,9 @@ func (j Job) Check() error {
 	return errors.Join(errs...)
 }
 
+// Place is the job's strategy, or the default of it.
+func (j Job) Place() Strategy { return j.withDefaults().Strategy }
+
 func (j Job) withDefaults() Job {
 	if j.Strategy == "" {
 		j.Strategy = StrategyMerge

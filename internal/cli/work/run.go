@@ -126,7 +126,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 			return err
 		}
 	}
-	c.Prompt, c.Copy, c.MaxIterations = sent, given(cmd, "copy", p.Copy), f.iterations
+	c.Prompt, c.Copy, c.MaxIterations = sent, p.Copy, f.iterations
 	asked := cmd.Flags().Changed("completion-signal") || cmd.Flags().Changed("gate") || f.iterations > 1
 	traces, err := progress.Tracer(a, p, projectName(a, p))
 	if err != nil {
@@ -137,6 +137,9 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	j := job.Job{
 		Run: c, Name: f.name, Strategy: job.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
 		Output: output, Kill: a.Hard.Done(), Observe: log.event, Recovered: progress.NoteRecovered(a.UI),
+	}
+	if j.Place() == job.StrategyHead && !cmd.Flags().Changed("copy") {
+		j.Run.Copy = nil // the checkout has the files
 	}
 	if err := j.Check(); err != nil {
 		return jobUsage(err)
@@ -184,14 +187,6 @@ func jobUsage(err error) error {
 		return exit.Usagef("--copy needs a worktree: --branch-strategy merge-to-head or branch")
 	}
 	return &exit.Error{Status: exit.Usage, Err: err}
-}
-
-// given keeps a setting only when it was given for this command: the backlog's files to copy are not a single run's.
-func given(cmd *cobra.Command, flag string, value []string) []string {
-	if cmd.Flags().Changed(flag) {
-		return value
-	}
-	return nil
 }
 
 // promptOf checks the prompt's flags.
