@@ -145,7 +145,7 @@ func TestLocalLong(t *testing.T) {
 	if err := os.Truncate(filepath.Join(r.Dir, "events.jsonl"), wholeMax+1); err != nil {
 		t.Fatal(err)
 	}
-	add(t, f, journal.Event{Kind: journal.EventNote, Text: "cut"}, journal.Event{Kind: journal.EventNote, Text: "last", Time: r.Started})
+	add(t, f, journal.Event{Kind: journal.EventNote, Text: "last", Time: r.Started})
 	said := watching(t, l, until("old fix note last"))
 	if diff := cmp.Diff([]string{"old fix started Fix it", "old fix usage", "old fix note last"}, said); diff != "" {
 		t.Error(diff)

@@ -39,9 +39,6 @@ func OpenFolder(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	if err := endLine(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("run folder: %w", err), f.Close())
-	}
 	folder := &Folder{dir: dir, events: f}
 	if err := ReadEvents(dir, func(e Event) error { folder.last = max(folder.last, e.Seq); return nil }); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -59,7 +56,7 @@ func (f *Folder) Last() uint64 {
 	return f.last
 }
 
-// endLine ends a line that a crash has cut: the next event would be lost with it.
+// endLine ends a line that a crash or a full disk has cut: the next event would be lost with it.
 func endLine(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -92,7 +89,10 @@ func (f *Folder) Append(e Event) error {
 	if f.events == nil {
 		return nil
 	}
-	if _, err = f.events.Write(append(line, '\n')); err != nil {
+	if err = endLine(f.events); err == nil {
+		_, err = f.events.Write(append(line, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
 	return nil

@@ -110,6 +110,32 @@ func TestEventsAfterATornLine(t *testing.T) {
 	}
 }
 
+// Of a line that a full disk has cut only its own event is lost.
+func TestEventsAfterAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := journal.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []journal.Event{{Seq: 1, Kind: journal.EventStarted}, {Seq: 3, Kind: journal.EventWarning}, {Seq: 4, Kind: journal.EventEnded}}
+	disk, err := os.OpenFile(filepath.Join(dir, "events.jsonl"), os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = f.Append(want[0])
+	for _, e := range want[1:] {
+		_, torn := disk.WriteString(`{"seq":2,"kind":"ag`)
+		err = errors.Join(err, torn, f.Append(e))
+	}
+	if err := errors.Join(err, disk.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, read(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A line is whole whoever else writes at the time.
 func TestEventsOfManyWriters(t *testing.T) {
 	t.Parallel()
