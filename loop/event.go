@@ -18,7 +18,7 @@ const (
 	EventCommits   EventKind = "commits"   // commits came back
 	EventSetup     EventKind = "setup"     // a setup command starts or has ended
 	EventGate      EventKind = "gate"      // a gate command starts or has ended
-	EventAfter     EventKind = "after"     // a command after the run starts or has ended; see RunGate
+	EventAfter     EventKind = "after"     // a command after the run starts or has ended; see RunAfter
 	EventSpent     EventKind = "spent"     // the agent has used more of its model
 	EventEnded     EventKind = "iteration-ended"
 )

@@ -32,6 +32,14 @@ func RunSetup(ctx context.Context, c Config) ([]Check, error) {
 	return newRunner(ctx, c).checks(ctx, EventSetup, 0, c.Setup)
 }
 
+// RunAfter runs the commands of Gate as RunGate does, as those that follow a run.
+func RunAfter(ctx context.Context, c Config) ([]Check, error) {
+	if c.Sandbox == nil {
+		return nil, errors.New("loop: Sandbox is required")
+	}
+	return newRunner(ctx, c).checks(ctx, EventAfter, 0, c.Gate)
+}
+
 // GateLog is the name of the log of a gate's line, 0 the first, in an iteration; iteration 0 is that of RunGate.
 func GateLog(iteration, line int) string { return checkLog(EventGate, iteration, line) }
 

@@ -55,8 +55,12 @@ func TestAfterStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || r.Commits != 1 || len(r.Warnings) == 0 {
+	r := f.only(s)
+	if r.Verdict.Outcome != journal.Interrupted || r.Commits != 1 {
 		t.Errorf("%+v", r)
+	}
+	if got := fmt.Sprint(r.Warnings); !strings.Contains(got, "after `exec sleep 1000`: ") || strings.Contains(got, "gate") {
+		t.Errorf("warnings %s", got)
 	}
 	f.clean()
 }

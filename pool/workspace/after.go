@@ -24,13 +24,10 @@ func (a After) Run(ctx context.Context, w *Workspace) (failed []error) {
 		return nil
 	}
 	for i, line := range a.Lines {
-		checks, err := loop.RunGate(ctx, loop.Config{
+		checks, err := loop.RunAfter(ctx, loop.Config{
 			Sandbox: w.Box, Gate: []loop.Command{line}, Timers: w.c.Timers,
-			Stream: func(string) (io.WriteCloser, error) { return a.Stream(fmt.Sprintf("after-%d.log", i+1)) },
-			Observe: func(e loop.Event) {
-				e.Kind = loop.EventAfter
-				a.Observe(e)
-			},
+			Stream:  func(string) (io.WriteCloser, error) { return a.Stream(fmt.Sprintf("after-%d.log", i+1)) },
+			Observe: a.Observe,
 		})
 		for _, c := range checks {
 			if c.Passed() {
