@@ -87,6 +87,25 @@ func TestRunCopies(t *testing.T) {
 	}
 }
 
+// Each time that the gate has run says where, so that none looks like the other told again.
+func TestRunSaysWhereTheGateRan(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "f", "x")
+	m.commit(t)
+	agent := filepath.Join(m.program(t, "agent", "echo more >>f; git -c user.name=a -c user.email=a@example.org commit -qam more; echo '<promise>COMPLETE</promise>'\n"), "agent")
+	got := m.run(t, nil, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions", "--branch-strategy=merge-to-head", "--agent-command="+agent, "--gate=true")
+	var told []string
+	for line := range strings.Lines(got.stderr) {
+		if strings.HasPrefix(line, "gate") {
+			told = append(told, strings.TrimSpace(line))
+		}
+	}
+	if want := "gate: true: exit status 0|gate on a clean checkout: true: exit status 0"; got.status != exit.OK || strings.Join(told, "|") != want {
+		t.Errorf("%q, got %+v", told, got)
+	}
+}
+
 // A wrong agent is refused before somebody types a prompt.
 func TestRunRefusesAnAgentBeforeItReadsThePrompt(t *testing.T) {
 	t.Parallel()

@@ -75,12 +75,13 @@ func Action(e journal.Event) (text string, ok bool) {
 		if e.Check != nil { // it has ended
 			return "", true
 		}
-		return string(e.Kind) + where(e.Place) + ": " + e.Text, true
+		return string(e.Kind) + Where(e.Place) + ": " + e.Text, true
 	}
 	return "", false
 }
 
-func where(p journal.Place) string {
+// Where says where a check ran, behind its name; empty: in the worktree.
+func Where(p journal.Place) string {
 	switch p {
 	case journal.PlaceBase:
 		return " on the base"

@@ -10,6 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
 )
@@ -63,10 +64,6 @@ func (l *jobLog) event(e loop.Event) {
 		l.print("completion signal seen: %s", e.Text)
 	case loop.EventCommits:
 		l.print("%s", screen.Plural(e.New, "new commit"))
-	case loop.EventSetup, loop.EventGate, loop.EventAfter:
-		if e.Check != nil {
-			l.print("%s %s: exit status %d", e.Kind, e.Check.Command, e.Check.ExitCode)
-		}
 	case loop.EventAgent:
 		l.agent(e.Agent)
 	case loop.EventEnded:
@@ -76,6 +73,13 @@ func (l *jobLog) event(e loop.Event) {
 				l.print("the end of its standard error:\n%s", e.Result.Stderr)
 			}
 		}
+	}
+}
+
+// check tells how a command of setup, gate or after has ended, and where.
+func (l *jobLog) check(e journal.Event) {
+	if e.Check != nil {
+		l.print("%s%s: %s: exit status %d", e.Kind, report.Where(e.Place), e.Check.Command, e.Check.ExitCode)
 	}
 }
 

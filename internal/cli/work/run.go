@@ -17,6 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/job"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
@@ -133,7 +134,10 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 		return err
 	}
 	defer traces.Close()
-	c.Emit = traces.Observe
+	c.Emit = func(e journal.Event) {
+		traces.Observe(e)
+		log.check(e)
+	}
 	j := job.Job{
 		Run: c, Name: f.name, Strategy: job.Strategy(f.strategy), Branch: f.branch, AllowDirty: f.dirty, SignalOptional: !asked,
 		Output: output, Kill: a.Hard.Done(), Observe: log.event, Recovered: progress.NoteRecovered(a.UI),
