@@ -65,3 +65,22 @@ func TestDoctorNamesAMissingTokenOnce(t *testing.T) {
 		t.Errorf("%d times: %+v", n, got)
 	}
 }
+
+// An agent's version is what it prints, without the warnings beside it. A program that prints nothing else may say it there.
+func TestDoctorTellsTheVersion(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		"echo 'WARNING: no PATH' >&2; echo codex-cli 1.0\n": "ok    agent         codex: codex-cli 1.0\n",
+		"echo codex-cli 1.0 >&2\n":                          "ok    agent         codex: codex-cli 1.0\n",
+		"echo part; echo broken >&2; exit 3\n":              "fail  agent         codex --version: exit status 3: broken\n",
+		"echo broken; exit 3\n":                             "fail  agent         codex --version: exit status 3: broken\n",
+	} {
+		m := newMachine(t)
+		m.commit(t)
+		bin := m.program(t, "codex", script)
+		got := m.run(t, func(h *compose.Host) { h.Env = append(h.Env, "PATH="+bin+":"+os.Getenv("PATH")) }, "doctor", "--sandbox=none", "--agent=codex")
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: got %+v", script, got)
+		}
+	}
+}

@@ -71,19 +71,20 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 		d.fail("agent", agents.NotFound(inv.Argv[0]), hint.Agent)
 		return
 	}
-	out := proc.NewTail(1 << 10)
+	out, warnings := proc.NewTail(1<<10), proc.NewTail(1<<10)
 	limit, cancel := context.WithTimeoutCause(ctx, versionTime, errors.New("no answer in time"))
 	defer cancel()
 	ended, err := proc.Run(limit, proc.Spec{
-		Argv: []string{inv.Argv[0], "--version"}, Dir: p.Top, Env: d.app.Host.Env, Stdout: out, Stderr: out,
+		Argv: []string{inv.Argv[0], "--version"}, Dir: p.Top, Env: d.app.Host.Env, Stdout: out, Stderr: warnings,
 	})
+	version, said := strings.TrimSpace(out.String()), strings.TrimSpace(warnings.String())
 	switch {
 	case err != nil:
 		d.fail("agent", fmt.Sprintf("%s: %v", agent.Name(), err), hint.Agent)
 	case ended.Code != 0:
-		d.fail("agent", fmt.Sprintf("%s --version: exit status %d: %s", inv.Argv[0], ended.Code, out), "")
+		d.fail("agent", fmt.Sprintf("%s --version: exit status %d: %s", inv.Argv[0], ended.Code, cmp.Or(said, version)), "")
 	default:
-		d.ok("agent", fmt.Sprintf("%s: %s", agent.Name(), strings.TrimSpace(out.String())))
+		d.ok("agent", fmt.Sprintf("%s: %s", agent.Name(), cmp.Or(version, said)))
 		d.login(ctx, p, agent, provider, len(p.Fallback) == 0)
 	}
 	if !provider.Capabilities().Isolated() && !options.SkipPermissions && options.PermissionMode == "" {
