@@ -1,6 +1,7 @@
 package ecosystem
 
 import (
+	"bytes"
 	"encoding/json"
 	"path"
 	"slices"
@@ -101,10 +102,13 @@ func javascript() Ecosystem {
 	}
 }
 
+// jsUntested is in the script for tests that `npm init` writes. It always fails.
+const jsUntested = "Error: no test specified"
+
 // jsTested reports that a package.json has a script for its tests: in a monorepo that of the top folder may be the only one.
 func jsTested(text []byte) bool {
 	var project struct{ Scripts map[string]any }
-	return json.Unmarshal(text, &project) == nil && project.Scripts["test"] != nil
+	return json.Unmarshal(text, &project) == nil && project.Scripts["test"] != nil && !bytes.Contains(text, []byte(jsUntested))
 }
 
 func jsTools() []Tool {
@@ -179,7 +183,7 @@ func jsScript(program, each string) []Line {
 	}
 	builds := append(inPackage(`"build":"`, `"build": "`), Clue{ // a text: programs have objects of that name there
 		Files: []string{".gitignore"}, Words: ignored})
-	tests, untested := inPackage(`"test"`), inPackage("Error: no test specified") // what `npm init` writes always fails
+	tests, untested := inPackage(`"test"`), inPackage(jsUntested)
 	members := Clue{Files: packages, Words: tests[0].Words}
 	lines := []Line{
 		{If: slices.Concat(tests, builds), Unless: untested, Shell: build + " && " + test},

@@ -99,6 +99,7 @@ func python() Ecosystem {
 			{Gate: "unittest", Line: "python3 -B -m unittest {file}", Unbuilt: pythonUnbuilt(), Empty: []int{5}},
 			{Gate: "uv run", Line: "uv run python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
 			{Gate: "poetry run", Line: "poetry run python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
+			{Gate: "pytest", Line: "python3 -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
 			{Line: "python3 -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
 		},
 		Canary: pythonCanary,

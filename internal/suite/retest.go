@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
+	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
 // maxNames bounds the expression of the names of tests, in bytes.
@@ -19,7 +20,7 @@ const maxNames = 16 << 10
 // gate are the lines of its gate.
 func RerunOf(file string, text []byte, gate []string, read func(string) ([]byte, bool)) (ecosystem.Retest, bool) {
 	for _, t := range sourceOf(file).Retests {
-		root, ok := rootOf(t, file, read)
+		root, ok := rootOf(t, file, gate, read)
 		known := t.Gate == "" || slices.ContainsFunc(gate, func(line string) bool { return strings.Contains(line, t.Gate) })
 		if ok && known && (len(t.Files) == 0 || match.Any(t.Files, file)) {
 			t.Line = lineOf(t, file, root, text, programOf(t, root, read))
@@ -52,9 +53,19 @@ func above(file string) (list []string) {
 	}
 }
 
-// rootOf is the folder in which the command runs.
-func rootOf(t ecosystem.Retest, file string, read func(string) ([]byte, bool)) (string, bool) {
+// enters finds the folder in which a line of a gate runs.
+var enters = pattern.Lazy(`^\s*cd\s+(?:'([^']+)'|([\w./-]+))\s*(?:&&|;)`)
+
+// rootOf is the folder in which the command runs: without a file that shows it, that in which the gate runs its tool.
+func rootOf(t ecosystem.Retest, file string, gate []string, read func(string) ([]byte, bool)) (string, bool) {
 	if len(t.Root) == 0 {
+		for _, line := range gate {
+			if in := enters().FindStringSubmatch(line); in != nil && t.Gate != "" && strings.Contains(line, t.Gate) {
+				if dir := path.Clean(in[1] + in[2]); strings.HasPrefix(file, dir+"/") {
+					return dir, true
+				}
+			}
+		}
 		return ".", true
 	}
 	for _, dir := range above(file) {

@@ -24,7 +24,7 @@ func TestRerunOf(t *testing.T) {
 	)
 	for _, c := range []struct {
 		file, text, gate string
-		has              string // names of files; after bare:, without a script
+		has              string // names of files; after bare:, without a script; after unset:, with that of `npm init`
 		want             string // empty: no command is known
 	}{
 		{"a_test.go", goTest, "go test ./...", "go.mod", "go test -count=1 -run '^(TestA|TestB)$' ."},
@@ -36,6 +36,7 @@ func TestRerunOf(t *testing.T) {
 		{"a_test.go", goTest, "go test ./...", "", ""},
 		{"sum.test.js", `test("a", () => { throw 1 });`, "npm test", "package.json", "npm test -- sum.test.js"},
 		{"packages/core/sum.test.js", `test("a", () => { throw 1 });`, "npm test", "package.json bare:packages/core/package.json", "npm test -- packages/core/sum.test.js"},
+		{"packages/core/sum.test.js", `test("a", () => { throw 1 });`, "npm test", "package.json unset:packages/core/package.json", "npm test -- packages/core/sum.test.js"},
 		{"packages/core/sum.test.js", `test("a", () => { throw 1 });`, "npx vitest run", "bare:packages/core/package.json", ""},
 		{"web/x;y.test.ts", `it("a", () => { throw 1 });`, "make", "package.json web/package.json", "cd web && npm test -- 'x;y.test.ts'"},
 		{"sum.test.js", `test("a", () => { throw 1 });`, "node --test", "", "node --test sum.test.js"},
@@ -44,6 +45,13 @@ func TestRerunOf(t *testing.T) {
 		{"tests/test_a.py", python, ".venv/bin/python -m pytest", "", ".venv/bin/python -m pytest -q tests/test_a.py"},
 		{"tests/test_a.py", python, ".venv/bin/pytest tests", "", ".venv/bin/python -m pytest -q tests/test_a.py"},
 		{"tests/test_a.py", python, ".venv/bin/python -m unittest", "", ".venv/bin/python -B -m unittest tests/test_a.py"},
+		{"sub/tests/test_a.py", python, "cd sub && .venv/bin/pytest", "", "cd sub && .venv/bin/python -m pytest -q tests/test_a.py"},
+		{"my sub/tests/test_a.py", python, "cd 'my sub' && uv run pytest", "", "cd 'my sub' && uv run python -m pytest -q tests/test_a.py"},
+		{"sub/tests/test_a.py", python, "cd ./sub/; python3 -m unittest", "", "cd sub && python3 -B -m unittest tests/test_a.py"},
+		{"sub/tests/test_a.py", python, "cd sub && pytest", "", "cd sub && python3 -m pytest -q tests/test_a.py"},
+		{"tests/test_a.py", python, "cd sub && .venv/bin/pytest", "", ".venv/bin/python -m pytest -q tests/test_a.py"},
+		{"sub/tests/test_a.py", python, "cd .. && .venv/bin/pytest", "", ".venv/bin/python -m pytest -q sub/tests/test_a.py"},
+		{"sub/tests/test_a.py", python, "cd $SUB && .venv/bin/pytest", "", ".venv/bin/python -m pytest -q sub/tests/test_a.py"},
 		{"tests/test_a.py", python, "python3 -m unittest", "", "python3 -B -m unittest tests/test_a.py"},
 		{"crate/tests/it.rs", "#[test]\nfn a() { panic!() }\n", "cargo test", "Cargo.toml crate/Cargo.toml", "cd crate && cargo test --test it"},
 		{"src/tests.rs", "#[test]\nfn a() { panic!() }\n", "cargo test", "Cargo.toml", ""},
@@ -63,6 +71,9 @@ func TestRerunOf(t *testing.T) {
 		read := func(file string) ([]byte, bool) {
 			if strings.Contains(" "+c.has+" ", " bare:"+file+" ") {
 				return []byte(`{"keywords": ["test"]}`), true
+			}
+			if strings.Contains(" "+c.has+" ", " unset:"+file+" ") {
+				return []byte(`{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`), true
 			}
 			return []byte(`{"scripts": {"test": "node --test"}}`), strings.Contains(" "+c.has+" ", " "+file+" ")
 		}
