@@ -132,7 +132,7 @@ func TestCleanNamesWhatIsOnTheRemote(t *testing.T) {
 git init -q --bare "$BARE"; git remote add origin "$BARE"; git push -q origin master; git branch ralph/one; git branch ralph/two
 git push -q origin ralph/one ralph/two; git push -q --force origin "$(git commit-tree -p master -m x 'master^{tree}'):refs/heads/ralph/two"`)
 	got := m.run(t, nil, "clean")
-	_, command, ok := strings.Cut(strings.TrimSpace(got.stderr), "no request needs it: ")
+	_, command, ok := strings.Cut(strings.TrimSpace(got.stderr), "no request needs the branch, delete it there:\n")
 	if !ok || strings.Contains(got.stderr, "ralph/two") || got.status != exit.OK {
 		t.Fatalf("%+v", got)
 	}

@@ -23,11 +23,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-const cleanLong = `Remove what is safe to remove: ralph's branches, saved changes and records whose commits the base, here or on the remote, or a
-branch of yours contains, or whose changes it has in other commits, and worktrees of runs that have ended. An issue in review whose branch you
-have merged is closed. Changes that a run saved go with its branch once later commits of the same issue were merged. What holds
-work that is nowhere else stays, and is listed with the reason. Checkouts and homes that runs share stay warm; --caches removes
-those that none uses now.
+const cleanLong = `Remove what ralph has left behind and nobody needs: the worktrees of runs that have ended, and branches, saved changes and
+records whose work is elsewhere, too: the base (here or on the remote) or a branch of yours contains the commits, or has the same
+changes in other ones. Work that is nowhere else stays, and is listed with the reason.
+
+Changes that a run saved go with its branch once later commits of the same issue were merged. An issue in review whose branch
+you have merged is closed. Checkouts and homes that runs share stay, for the next runs; --caches removes those that none uses now.
 
 With KEYs only these are looked at; a KEY may be a pattern, such as 'run-shell-*'. --discard removes what they name with the
 work that is nowhere else.
@@ -139,12 +140,15 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	if discard && n > 0 && err == nil {
 		err = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %d not removed", n, len(results))}
 	}
-	remote, when := p.Repo.Remote(), "once "+c.base.Name+" is there and no request needs it"
-	if strings.HasPrefix(c.base.Name, remote+"/") {
-		when = "if no request needs it"
+	remote, when := p.Repo.Remote(), ""
+	if !strings.HasPrefix(c.base.Name, remote+"/") {
+		when = remote + " has " + c.base.Name + " and "
 	}
-	for _, command := range c.onRemote(ctx) {
-		a.UI.Note("still on %s; %s: %s", screen.CleanLine(remote), screen.CleanLine(when), command)
+	for i, command := range c.onRemote(ctx) {
+		if i == 0 {
+			a.UI.Note("%s", screen.CleanLine("still on "+remote+". When "+when+"no request needs the branch, delete it there:"))
+		}
+		a.UI.Note("  %s", command)
 	}
 	return err
 }
@@ -216,7 +220,7 @@ func printCleaned(a *compose.App, results []CleanedData, name func(key string) s
 		return err
 	}
 	if slices.ContainsFunc(results, func(r CleanedData) bool { return r.drop }) {
-		a.UI.Printf("To look: git show ID; to drop what is kept: ralph clean --discard KEY\n")
+		a.UI.Printf("To look: git show ID; to remove it with its work: ralph clean --discard KEY\n")
 	}
 	return nil
 }

@@ -302,23 +302,23 @@ func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaff
 		}
 	}
 	if len(c.Gate) == 0 {
-		next("Set `gate` in .ralph/config.yaml, so that ralph checks the work itself: nothing in the top folder says how.")
+		next("Set `gate` in .ralph/config.yaml to the command that tests your project: ralph found none. Without a gate it believes the agent.")
 	}
 	if !c.SkipPermissions && c.About.Program != "" && !compose.Isolates(c.Sandbox) {
 		next("Decide what %s may do unattended: `skip-permissions: true` or a `permission-mode` in .ralph/config.yaml.", c.Agent)
 	}
 	switch {
 	case c.Example:
-		next("Write an issue: ralph new 'TITLE'; or edit .ralph/backlog/example.md, and put %s into its labels.", c.Label)
+		next("Write an issue: ralph new 'TITLE'. It gets the label %s, without which ralph works no issue; backlog/example.md has none yet.", c.Label)
 	case c.Backlog:
 		next("Write an issue: ralph new 'TITLE'.")
 	default:
-		next("Put the label %s on an issue of the project; for a backlog of files start anew with --tracker local.", c.Label)
+		next("Put the label %s on an issue of the project: ralph works no other. (A backlog of files: move .ralph away, and ralph init --tracker local.)", c.Label)
 	}
 	if inside && !build {
 		next("ralph image build       makes the image that agents and checks run in.")
 	}
-	next("Commit .ralph, so that other clones have it; here it works uncommitted, too.")
+	next("Commit .ralph, if you want it in other clones. Here it works without that.")
 	next("ralph doctor            says what is still missing.")
 	next("ralph work --dry-run    shows what would be worked.")
 	next("ralph work              works it.")
