@@ -228,6 +228,35 @@ func TestDrainWhileTheRemoteHangs(t *testing.T) {
 	}
 }
 
+// A call for one issue tells it, too, each time.
+func TestSlowRemoteIsToldByEachCall(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.withRemote()
+	f.issue("a")
+	var told []string
+	end := func() {}
+	f.Config.Observe = func(e journal.Event) {
+		if e.Kind == journal.EventSweep {
+			told = append(told, e.Text)
+			end()
+		}
+	}
+	if err := os.WriteFile(f.hangs("uploadpack", "upload-pack", 1, newPipe(t)), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := f.pool()
+	p.TellAfter(time.Second)
+	for n := 1; n <= 2; n++ {
+		ctx, stop := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("nothing was told"))
+		end = stop
+		r, err := p.Work(ctx, "a")
+		if stop(); err != nil || r.Skip == nil || len(told) != n || told[n-1] != "still fetching the base from origin" {
+			t.Fatalf("told %q: %+v, %v", told, r.Skip, err)
+		}
+	}
+}
+
 // A remote that takes long is told once, with what is waited for.
 func TestSlowRemoteIsTold(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,6 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	defer done()
 	s := &sweep{pool: p, keys: keys, call: call, wake: make(chan struct{}, 1), tried: map[string]bool{}, on: map[string]bool{}}
 	s.wants.Store(true)
-	p.slow.Begin()
 	defer p.enlist(s)()
 	defer p.disk.Watching(call.hard, func(*disk.ShortError) { p.signal() })()
 	before, err := p.recover(call, "")
