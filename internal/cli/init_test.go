@@ -123,6 +123,27 @@ func TestInitImage(t *testing.T) {
 	}
 }
 
+// The image has what the proposed checks run.
+func TestInitImageOfAProject(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"README":       "# Install what your setup and gate commands need here.\n",
+		"package.json": "# Install what your setup and gate commands need here.\n",
+		"setup.py":     "# For your setup and gate commands. Add what else they need.\nRUN apt-get update \\\n && apt-get install -y --no-install-recommends python3 python3-venv ",
+		"go.mod":       " golang-go gcc libc6-dev \\\n && rm -rf /var/lib/apt/lists/*\nRUN cd \"$(mktemp -d)\" && export GOPATH=/opt/go ",
+	} {
+		m := newMachine(t)
+		m.write(t, file, "x")
+		if got := m.run(t, nil, "init", "--sandbox=docker", "--agent=codex"); got.status != 0 {
+			t.Fatalf("%+v", got)
+		}
+		text, err := os.ReadFile(filepath.Join(m.repo, ".ralph/Dockerfile"))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: no %q (%v) in\n%s", file, want, err, text)
+		}
+	}
+}
+
 // The image has the program of every agent that works or reviews, and the configuration names them.
 func TestInitImageOfAChain(t *testing.T) {
 	t.Parallel()

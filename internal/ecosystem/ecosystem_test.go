@@ -67,6 +67,7 @@ func TestTools(t *testing.T) {
 			for part, n := range map[ecosystem.Part]int{
 				ecosystem.NoSetup: len(tool.Setup), ecosystem.NoGate: len(tool.Gate), ecosystem.NoHosts: len(tool.Hosts),
 				ecosystem.NoCaches: len(tool.Caches), ecosystem.NoReads: len(tool.Reads),
+				ecosystem.NoImage: len(tool.Image.Packages) + len(tool.Image.Lines),
 			} {
 				switch why := tool.Lacks[part]; {
 				case n == 0 && why == "":

@@ -66,21 +66,21 @@ func genericTools() []Tool {
 	fetches := lacking("its rules say what it fetches, if anything", NoSetup, NoHosts, NoCaches, NoReads)
 	return []Tool{
 		{
-			Name: "make", Markers: []string{"Makefile", "makefile", "GNUmakefile"}, Lacks: fetches,
+			Name: "make", Markers: []string{"Makefile", "makefile", "GNUmakefile"}, Lacks: fetches, Image: Image{Packages: []string{"make"}},
 			Gate: testing("make test", []string{"\ntest:", "\ntest "}, "Makefile", "makefile", "GNUmakefile"),
 		},
 		{
-			Name: "just", Markers: []string{"justfile", "Justfile", ".justfile"}, Lacks: fetches,
+			Name: "just", Markers: []string{"justfile", "Justfile", ".justfile"}, Lacks: fetches, Image: Image{Packages: []string{"just"}},
 			Gate: testing("just test", []string{"\ntest"}, "justfile", "Justfile", ".justfile"),
 		},
 		{
-			Name: "task", Markers: []string{"Taskfile.yml", "Taskfile.yaml"}, Lacks: fetches,
+			Name: "task", Markers: []string{"Taskfile.yml", "Taskfile.yaml"}, Lacks: fetches, Image: jsProgram("@go-task/cli"),
 			Gate: testing("task test", []string{"test:"}, "Taskfile.yml", "Taskfile.yaml"),
 		},
 		{Name: "cmake", Markers: []string{"CMakeLists.txt"}, Lacks: lacking("it needs a folder to build in")},
 		{Name: "meson", Markers: []string{"meson.build"}, Lacks: lacking("it needs a folder to build in")},
 		{
-			Name: "bazel", Markers: []string{"BUILD.bazel", "MODULE.bazel", "WORKSPACE"}, Lacks: fetches,
+			Name: "bazel", Markers: []string{"BUILD.bazel", "MODULE.bazel", "WORKSPACE"}, Lacks: fetches, Image: jsProgram("@bazel/bazelisk"),
 			Gate: []Line{{Shell: "bazel test //..."}},
 		},
 	}

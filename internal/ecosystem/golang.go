@@ -90,6 +90,11 @@ func goTools() []Tool {
 		Gate:   []Line{{If: having("go.work"), Shell: each + "vet container/ring && " + each + "test container/ring"}, {Shell: "go vet ./... && go test ./..."}},
 		Hosts:  []Ask{{Argv: []string{"go", "env", "GOPROXY"}, Name: "GOPROXY"}, {Argv: []string{"go", "env", "GOSUMDB"}, Name: "GOSUMDB"}},
 		Caches: []string{"go/pkg/mod", ".cache/go-build"},
+		// Debian's Go is older than what many modules ask for. It fetches the newest one.
+		Image: Image{Packages: []string{"golang-go", "gcc", "libc6-dev"}, Lines: []string{
+			`cd "$(mktemp -d)" && export GOPATH=/opt/go GOCACHE=/tmp/go-build GOTOOLCHAIN=auto && go mod init image ` +
+				`&& go get go@latest && ln -s "$(go env GOROOT)"/bin/* /usr/local/bin/ && rm -rf "$PWD" "$GOCACHE" "$GOPATH/pkg/mod/cache"`,
+		}},
 		Reads: []Fetch{
 			{Lines: []string{fill, fillWork}, Reads: Reads{Files: modules, Code: true}},
 			{Commands: []string{"go mod download"}, Reads: Reads{Files: modules}},

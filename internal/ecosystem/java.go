@@ -90,12 +90,14 @@ func javaTools() []Tool {
 			Setup:  wrapped("gradlew", "gradle", " --no-daemon testClasses"),
 			Gate:   wrapped("gradlew", "gradle", " --no-daemon test"),
 			Caches: []string{".gradle/wrapper/dists", ".gradle/caches/modules-2"},
+			Image:  Image{Packages: []string{"default-jdk-headless"}}, // Debian's gradle is too old for most projects
 			Lacks:  map[Part]string{NoHosts: "only its build scripts say", NoReads: "it compiles the project"},
 		},
 		{
 			Name: "maven", Markers: []string{"pom.xml", "mvnw"},
 			Setup: wrapped("mvnw", "mvn", " -B -q test-compile"),
 			Gate:  wrapped("mvnw", "mvn", " -B -q test"),
+			Image: Image{Packages: []string{"default-jdk-headless", "maven"}},
 			Lacks: map[Part]string{
 				NoHosts: "only its effective settings and model say", NoCaches: "its repository also has what projects installed",
 				NoReads: "it compiles the project",

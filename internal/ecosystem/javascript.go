@@ -111,6 +111,11 @@ func jsTested(text []byte) bool {
 	return json.Unmarshal(text, &project) == nil && project.Scripts["test"] != nil && !bytes.Contains(text, []byte(jsUntested))
 }
 
+// jsProgram is a program that npm has.
+func jsProgram(name string) Image {
+	return Image{Lines: []string{"npm install --global " + name + " && npm cache clean --force"}}
+}
+
 func jsTools() []Tool {
 	registry := func(program string) Ask {
 		return Ask{Argv: []string{program, "config", "get", "registry"}, Name: "npm_config_registry"}
@@ -122,6 +127,7 @@ func jsTools() []Tool {
 			Gate:   jsScript("pnpm", "pnpm -r test"),
 			Hosts:  []Ask{registry("pnpm")},
 			Caches: []string{".local/share/pnpm/store"},
+			Image:  jsProgram("pnpm"),
 			Reads:  jsReads("pnpm-lock.yaml pnpm-workspace.yaml", "pnpm install"),
 		},
 		{
@@ -134,6 +140,7 @@ func jsTools() []Tool {
 			Hosts:  []Ask{{Argv: []string{"yarn", "config", "get", "npmRegistryServer"}, Name: "YARN_NPM_REGISTRY_SERVER"}, registry("yarn")},
 			Caches: []string{".cache/yarn", ".yarn/berry/cache"},
 			Reads:  jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn"),
+			Lacks:  lacking("the image has it", NoImage),
 		},
 		{
 			Name: "bun", Markers: []string{"bun.lock", "bun.lockb"},
@@ -141,6 +148,7 @@ func jsTools() []Tool {
 			Gate:   []Line{{Shell: "bun test"}},
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".bun/install/cache"},
+			Image:  jsProgram("bun"),
 			Reads:  jsReads("bun.lock bun.lockb bunfig.toml", "bun install"),
 		},
 		{
@@ -149,6 +157,7 @@ func jsTools() []Tool {
 			Gate:   []Line{{Shell: "deno test"}},
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".cache/deno"},
+			Image:  jsProgram("deno"),
 			Lacks:  lacking("any file of the code may name what it imports", NoReads),
 		},
 		{
@@ -161,6 +170,7 @@ func jsTools() []Tool {
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".npm/_cacache"},
 			Reads:  jsReads("package-lock.json npm-shrinkwrap.json", "npm ci", "npm install"),
+			Lacks:  lacking("the image has it", NoImage),
 		},
 	}
 }

@@ -66,6 +66,7 @@ func phpTools() []Tool {
 		Setup:  []Line{{Shell: "composer install --no-interaction"}},
 		Gate:   []Line{{If: says(`"test"`), Shell: "composer test"}, {If: says("phpunit"), Shell: "vendor/bin/phpunit"}},
 		Caches: []string{".cache/composer"},
+		Image:  Image{Packages: []string{"composer", "php-cli", "php-curl", "php-mbstring", "php-xml", "unzip"}},
 		Reads: []Fetch{{Commands: []string{"composer install"}, Reads: Reads{
 			Files: []string{"composer.json", "composer.lock", "auth.json"}, Unless: []string{`"scripts"`, `"classmap"`, `"path"`},
 		}}},

@@ -118,6 +118,7 @@ func pythonTools() []Tool {
 			Gate:   pythonGate("uv run --frozen "),
 			Hosts:  pipAsks("UV_DEFAULT_INDEX"),
 			Caches: []string{".cache/uv"},
+			Image:  pythonProgram("uv"),
 			Reads: []Fetch{{Commands: []string{"uv sync"}, Reads: Reads{
 				Files:  []string{"pyproject.toml", "uv.lock", "uv.toml", ".python-version"},
 				Unless: []string{"[build-system]", "path =", "workspace = true"},
@@ -129,6 +130,7 @@ func pythonTools() []Tool {
 			Gate:   pythonGate("poetry run "),
 			Hosts:  pipAsks("PIP_INDEX_URL"),
 			Caches: []string{".cache/pypoetry/artifacts", ".cache/pypoetry/cache"}, //nolint:misspell // a folder of poetry's
+			Image:  pythonImage("python3-poetry"),
 			Lacks:  lacking("it installs the project itself", NoReads),
 		},
 		{
@@ -137,6 +139,7 @@ func pythonTools() []Tool {
 			Gate:   pythonGate("pdm run "),
 			Hosts:  pipAsks("PDM_PYPI_URL"),
 			Caches: []string{".cache/pdm"},
+			Image:  pythonImage("python3-pdm"),
 			Lacks:  lacking("it installs the project itself", NoReads),
 		},
 		{
@@ -144,6 +147,7 @@ func pythonTools() []Tool {
 			Setup: []Line{{If: having("Pipfile.lock"), Shell: "pipenv sync --dev"}},
 			Gate:  pythonGate("pipenv run "),
 			Hosts: pipAsks("PIP_INDEX_URL"),
+			Image: pythonImage("pipenv"),
 			Lacks: map[Part]string{NoCaches: "it uses that of pip", NoReads: "it may install the project itself"},
 		},
 		{
@@ -152,6 +156,7 @@ func pythonTools() []Tool {
 			Gate:   pipGate(),
 			Hosts:  pipAsks("PIP_INDEX_URL"),
 			Caches: []string{".cache/pip"},
+			Image:  pythonImage("python3-pytest"), // what a gate without a folder of its own takes
 			Reads: []Fetch{{Lines: []string{"pip install --quiet -r requirements"}, Reads: Reads{
 				Files:  []string{"requirements*.txt", "requirements/", "constraints*.txt", "pip.conf"},
 				Unless: []string{"\n-e", "\n--editable", "\n.", "\n/", "file:"},
@@ -166,6 +171,18 @@ func pipAsks(name string) []Ask {
 		{Argv: []string{"python3", "-m", "pip", "config", "get", "global.index-url"}, Name: name},
 		{Argv: []string{"python3", "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url, PyPI.file_storage_domain)"}, Fallback: true},
 	}
+}
+
+// pythonImage has Python with what makes and fills its folders, the headers for modules in C, and more packages.
+func pythonImage(more ...string) Image {
+	return Image{Packages: append([]string{"python3", "python3-venv", "python3-dev", "gcc", "libc6-dev"}, more...)}
+}
+
+// pythonProgram adds a program that Debian has not.
+func pythonProgram(name string) Image {
+	i := pythonImage("python3-pip")
+	i.Lines = []string{"pip install --no-cache-dir --break-system-packages " + name}
+	return i
 }
 
 // inPyproject is a clue in pyproject.toml.

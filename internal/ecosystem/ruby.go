@@ -72,6 +72,7 @@ func rubyTools() []Tool {
 			Reads: []Fetch{{Lines: []string{bundle + "install"}, Reads: Reads{
 				Files: []string{"Gemfile", "Gemfile.lock", "gems.rb", "gems.locked", "*.gemspec", ".ruby-version", ".bundle/"},
 			}}},
+			Image: Image{Packages: []string{"ruby-dev", "bundler", "gcc", "g++", "make"}},
 			Lacks: map[Part]string{NoHosts: "only the project's Gemfile says", NoCaches: "what it fetches stands with what it installed"},
 		},
 		{Name: "gem", Usual: true, Lacks: lacking("it installs for no project")},

@@ -75,6 +75,7 @@ func rustTools() []Tool {
 		Setup:   []Line{{If: having("Cargo.lock"), Shell: "cargo fetch --locked"}, {Shell: "cargo fetch"}},
 		Gate:    []Line{{Shell: "cargo test"}},
 		Caches:  []string{".cargo/registry", ".cargo/git/db"},
+		Image:   Image{Packages: []string{"cargo", "gcc", "libc6-dev"}},
 		Manager: Manager{Program: "rustup", Variable: "RUSTUP_HOME", Folder: ".rustup"},
 		Reads: []Fetch{{Commands: []string{"cargo fetch"}, Reads: Reads{
 			Files: []string{"Cargo.toml", "Cargo.lock", ".cargo/", "rust-toolchain", "rust-toolchain.toml"},

@@ -25,10 +25,18 @@ type Tool struct {
 	Caches []string
 	// Reads are what lines of setup read of a project, also lines that a person wrote.
 	Reads []Fetch
+	// Image is what an image needs to run Setup and Gate.
+	Image Image
 	// Manager may have installed its programs.
 	Manager Manager
 	// Lacks says of parts that are empty why they are.
 	Lacks map[Part]string
+}
+
+// Image is what is added to an image of Debian 13 with Node.js and npm.
+type Image struct {
+	Packages []string // of Debian
+	Lines    []string // shell lines for root, after the packages
 }
 
 // Manager is a program that installs versions of a tool, and that the tool's programs are links to.
@@ -48,12 +56,13 @@ const (
 	NoHosts  Part = "hosts"
 	NoCaches Part = "caches"
 	NoReads  Part = "reads"
+	NoImage  Part = "image"
 )
 
 // lacking is one reason for parts that a tool lacks; without parts, for all.
 func lacking(why string, parts ...Part) map[Part]string {
 	if len(parts) == 0 {
-		parts = []Part{NoSetup, NoGate, NoHosts, NoCaches, NoReads}
+		parts = []Part{NoSetup, NoGate, NoHosts, NoCaches, NoReads, NoImage}
 	}
 	all := map[Part]string{}
 	for _, part := range parts {

@@ -26,6 +26,7 @@ type Proposal struct {
 	Note  string   // what a reader of Setup would ask; empty: nothing
 	Gate  []string // shell lines that test it; none: there is no telling
 
+	image ecosystem.Image
 	// Named are hosts that files of the project name, which nobody has to trust.
 	Named       []Named
 	asks        []ecosystem.Ask
@@ -97,11 +98,27 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 		}
 		t := found.Tools[i]
 		out = append(out, Proposal{
-			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Note: t.Note, Gate: within(dir, choose(here, t.Gate)),
+			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Note: t.Note, Gate: within(dir, choose(here, t.Gate)), image: t.Image,
 			asks: t.Hosts, asked: found.Asked, bare: found.Bare, Named: named(here, dir, found.Registries),
 		})
 	}
 	return out, folders, nil
+}
+
+// Image is what an image needs to run the lines of all proposals.
+func Image(proposals []Proposal) (all ecosystem.Image) {
+	add := func(list *[]string, more []string) {
+		for _, m := range more {
+			if !slices.Contains(*list, m) {
+				*list = append(*list, m)
+			}
+		}
+	}
+	for _, p := range proposals {
+		add(&all.Packages, p.image.Packages)
+		add(&all.Lines, p.image.Lines)
+	}
+	return all
 }
 
 // within has lines run in a folder below the top.

@@ -104,6 +104,38 @@ func TestPropose(t *testing.T) {
 	}
 }
 
+// What images need is said once, for all that a project has.
+func TestImage(t *testing.T) {
+	t.Parallel()
+	for files, want := range map[string]string{
+		"README.md":                 ";",
+		"package.json":              ";",
+		"pyproject.toml":            "python3 python3-venv python3-dev gcc libc6-dev python3-pytest;",
+		"pyproject.toml uv.lock":    "python3 python3-venv python3-dev gcc libc6-dev python3-pip;pip install --no-cache-dir --break-system-packages uv",
+		"poetry.lock Cargo.toml":    "python3 python3-venv python3-dev gcc libc6-dev python3-poetry cargo;",
+		"a/Cargo.toml b/Cargo.toml": "cargo gcc libc6-dev;",
+		"package.json deno.lock":    ";npm install --global deno && npm cache clean --force",
+	} {
+		dir := t.TempDir()
+		for file := range strings.FieldsSeq(files) {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, file), []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		proposals, err := Propose(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image := Image(proposals)
+		if got := strings.Join(image.Packages, " ") + ";" + strings.Join(image.Lines, "; "); got != want {
+			t.Errorf("%s: %q, want %q", files, got, want)
+		}
+	}
+}
+
 func TestHostsIn(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

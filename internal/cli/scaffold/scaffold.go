@@ -17,6 +17,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
 //go:embed files
@@ -53,16 +54,17 @@ type Choices struct {
 	Command               []string           // for an agent without a program of its own
 	SkipPermissions       bool
 	Setup, Gate           []string
-	Notes                 []string // on Setup, for its readers
-	Allow, AllowPrivate   []string // hosts that setup and gate need
-	Env                   []string // NAME=VALUE that they need
-	Provable              bool     // each file of tests can be run by itself
-	Show                  []string // folders of the host that they need
-	Prompt                string   // text of prompt.md
-	Label                 string   // that picks issues up
-	Tracker               string   // where the issues are; empty: auto
-	Backlog               bool     // the issues are in a folder here
-	Example               bool     // which has an issue to begin with
+	Notes                 []string        // on Setup, for its readers
+	Tools                 ecosystem.Image // that setup and gate run
+	Allow, AllowPrivate   []string        // hosts that setup and gate need
+	Env                   []string        // NAME=VALUE that they need
+	Provable              bool            // each file of tests can be run by itself
+	Show                  []string        // folders of the host that they need
+	Prompt                string          // text of prompt.md
+	Label                 string          // that picks issues up
+	Tracker               string          // where the issues are; empty: auto
+	Backlog               bool            // the issues are in a folder here
+	Example               bool            // which has an issue to begin with
 }
 
 // Other is an agent besides the first.

@@ -43,6 +43,7 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 	if err != nil {
 		return err
 	}
+	c.Tools = toolchain.Image(proposals)
 	allowed := said("allow") || said("allow-private")
 	asked := map[string]bool{} // tools; more than one folder may have them
 	for _, p := range proposals {
