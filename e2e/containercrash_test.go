@@ -111,3 +111,72 @@ func (e engineOf) named(prefix string, args ...string) []string {
 	}
 	return slices.DeleteFunc(strings.Fields(string(out)), func(n string) bool { return !strings.HasPrefix(n, prefix) })
 }
+
+// ralph is killed while an agent works in a container. Clean names the container and removes it, and leaves the work to the next sweep.
+func TestCleanRemovesTheContainerOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"docker", "podman"} {
+		if !tested(engine == "docker", true) {
+			continue
+		}
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			containertest.Require(t, engine)
+			s, r := newScene(t, doIt), newRepository(t)
+			key := r.backlog(t, 1)[0]
+			e := engineOf{T: t, name: engine}
+			work := []string{"work", "--sandbox", engine, "--image", os.Getenv("RALPH_TEST_IMAGE"), "--container-keep"}
+			if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it
+				work = append(work, "--container-user", "0:0")
+			}
+			p := s.start(t, r, engineEnv(twoRounds), work...)
+			var name string
+			await(t, "the agent to be at work", func() bool {
+				found, _ := filepath.Glob(s.path("state/ralph/*/containers/ralph-*"))
+				return slices.ContainsFunc(found, func(folder string) bool {
+					name = filepath.Base(folder)
+					return exec.Command(engine, "exec", name, "test", "-f", "/tmp/up").Run() == nil
+				})
+			})
+			clean := func(args ...string) string {
+				t.Helper()
+				p := s.start(t, r, engineEnv(), append([]string{"clean"}, args...)...)
+				if got := p.end(t); got != 0 {
+					t.Errorf("status %d\n%s", got, &p.out)
+				}
+				return p.out.String()
+			}
+			if said := clean(); strings.Contains(said, name) || len(e.containers(name)) == 0 {
+				t.Fatalf("the container of a living run:\n%s", said)
+			}
+			if err := p.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			p.end(t)
+			for _, args := range [][]string{{"--dry-run"}, nil} {
+				if len(e.containers(name)) == 0 {
+					t.Fatal("it is gone already")
+				}
+				if said := clean(args...); !strings.Contains(said, name) || !strings.Contains(said, key) {
+					t.Errorf("clean %q does not name %s:\n%s", args, name, said)
+				}
+			}
+			if left := e.containers(name); len(left) > 0 {
+				t.Errorf("%q are left", left)
+			}
+			if said := clean(); strings.Contains(said, name) {
+				t.Errorf("named once more:\n%s", said)
+			}
+			if next := s.start(t, r, engineEnv(twoRounds), work...); next.end(t) != 0 {
+				t.Errorf("the next sweep:\n%s", &next.out)
+			}
+			if got := strings.Join(r.lines(t, "log", "--reverse", "--format=%s", "main..ralph/"+key), ","); got != "One,Two" {
+				t.Errorf("commits %q, want One and Two", got)
+			}
+			if said := clean(); len(e.containers(name[:strings.LastIndexByte(name, '-')])) > 0 {
+				t.Errorf("kept containers are left:\n%s", said)
+			}
+			s.clean(t, r)
+		})
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container"
@@ -126,6 +128,68 @@ func TestReapAfterACrash(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a killed ralph leaves is found without its run, and can be removed. What a living one has, or one with another state folder, is
+// not found.
+func TestAbandoned(t *testing.T) {
+	real(t, func(t *testing.T, name string, r rig) {
+		c := r.config(t)
+		c.Keep = true
+		dir := folder(t)
+		run := "left-" + name + filepath.Base(filepath.Dir(dir))
+		spec := sandboxes.Spec{Run: run + " dead", Worktree: dir}
+		crash{Rig: name, Config: c, Spec: spec, Script: "echo ready; exec sleep 1000"}.happen(t)
+		for _, other := range []sandboxes.Spec{{Run: run + " alive", Worktree: dir}, {Run: run + " ended", Worktree: dir}} {
+			box, err := r.provider(c).Open(t.Context(), other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				d := c
+				d.Keep = false
+				if err := reaper(t, r.provider(d)).Reap(context.WithoutCancel(t.Context()), other.Run); err != nil {
+					t.Error(err)
+				}
+			})
+			if strings.HasSuffix(other.Run, "ended") {
+				if err := box.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		abandoned := func(c container.Config) map[string]string {
+			t.Helper()
+			p, ok := sandboxes.As[*container.Provider](r.provider(c))
+			if !ok {
+				t.Fatal("it is no container.Provider")
+			}
+			found, err := p.Abandoned(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		left := containers(t, r.engine.Name, spec.Run)
+		if diff := cmp.Diff(map[string]string{left: spec.Run}, abandoned(c)); diff != "" {
+			t.Error(diff)
+		}
+		other := c
+		other.StateDir += "-other"
+		if found := abandoned(other); len(found) > 0 {
+			t.Errorf("another state folder has %q", found)
+		}
+		p, _ := sandboxes.As[*container.Provider](r.provider(c))
+		if err := p.Discard(t.Context(), left); err != nil {
+			t.Fatal(err)
+		}
+		if found := abandoned(c); len(found) > 0 {
+			t.Errorf("left are %q", found)
+		}
+		if containers(t, r.engine.Name, run+" alive") == "" || containers(t, r.engine.Name, run+" ended") == "" {
+			t.Error("a container of a living ralph is gone")
+		}
+	})
 }
 
 // reaper is a provider that may be decorated.

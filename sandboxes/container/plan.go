@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -18,13 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container/describe"
 	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/container/label"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
-)
-
-// Labels of containers.
-const (
-	labelRun = "ralph.run"
-	labelID  = "ralph.id" // of the run; filters cannot find every character of its name
 )
 
 // plan is a container that is about to be made. Everything is looked up, and nothing is done yet.
@@ -54,9 +47,7 @@ func (pl *plan) box() *box {
 }
 
 // labels mark everything of the engine's that belongs to the run.
-func (pl *plan) labels() []string {
-	return []string{"--label", labelRun + "=" + pl.spec.Run, "--label", labelID + "=" + runID(pl.spec.Run)}
-}
+func (pl *plan) labels() []string { return label.Args(pl.spec.Run, pl.provider.config.StateDir) }
 
 // Names of files in a plan's state folder.
 const (
@@ -212,12 +203,7 @@ func (p *Provider) userns(keepID bool, u user) string {
 
 // containerName is unique for one sandbox and begins the same for one run.
 func containerName(run, suffix string) string {
-	return "ralph-" + runID(run) + "-" + suffix
-}
-
-func runID(run string) string {
-	sum := sha256.Sum256([]byte(run))
-	return hex.EncodeToString(sum[:6])
+	return "ralph-" + label.ID(run) + "-" + suffix
 }
 
 func (pl *plan) makeState() error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container/describe"
+	"github.com/ralph-pool/ralph/sandboxes/container/label"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
@@ -167,13 +168,33 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	return nil
 }
 
-// Kept lists the ended containers of all runs on this engine, whose Config had Keep or whose ralph died.
-func (p *Provider) Kept(ctx context.Context) ([]string, error) {
-	out, err := p.call(ctx, "ps", "--all", "--filter", "label="+labelRun, "--filter", "status=exited", "--format", "{{.Names}}")
-	if err != nil {
-		return nil, fmt.Errorf("look for kept containers: %w", err)
+// Abandoned are the containers of this StateDir, running or kept, whose ralph has ended on this host: their runs, by their names.
+func (p *Provider) Abandoned(ctx context.Context) (map[string]string, error) {
+	names, err := p.call(ctx, "ps", "--all", "--filter", label.OfState(p.config.StateDir), "--format", "{{.Names}}")
+	found := map[string]string{}
+	for _, name := range strings.Fields(names) {
+		var text, run string
+		var ended bool
+		if text, err = p.call(ctx, "container", "inspect", "--format", "{{json .Config.Labels}}", name); err == nil {
+			run, ended, err = label.Abandoned(text)
+		}
+		if err != nil {
+			break
+		}
+		if ended {
+			found[name] = run
+		}
 	}
-	return strings.Fields(out), nil
+	if err != nil {
+		return nil, fmt.Errorf("look for containers that nothing uses: %w", err)
+	}
+	return found, nil
+}
+
+// Discard ends and removes a container, also one that is kept. Its disk stays.
+func (p *Provider) Discard(ctx context.Context, name string) error {
+	_, err := p.call(ctx, append(p.engine.dialect().remove, name)...)
+	return err
 }
 
 // removeFiles removes the state folders of the run's containers.
@@ -193,7 +214,7 @@ func (p *Provider) removeFiles(run string) error {
 
 // endContainers removes the run's containers.
 func (p *Provider) endContainers(ctx context.Context, run string) error {
-	out, err := p.call(ctx, "ps", "--all", "--filter", "label="+labelID+"="+runID(run), "--format", "{{.Names}}")
+	out, err := p.call(ctx, "ps", "--all", "--filter", label.OfRun(run), "--format", "{{.Names}}")
 	if err != nil {
 		return fmt.Errorf("look for the containers of %s: %w", run, err)
 	}

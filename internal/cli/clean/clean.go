@@ -30,7 +30,9 @@ changes in other ones. Work that is nowhere else stays, and is listed with the r
 Changes that a run saved go with its branch once later commits of the same issue were merged. An issue in review whose branch
 you have merged is closed. Checkouts and homes that runs share stay, for the next runs; --caches removes those that none uses now.
 
-With KEYs only these are looked at; a KEY may be a pattern, such as 'run-shell-*'. --discard removes what they name with the
+Containers go whose ralph has ended: it was killed, or container-keep kept them.
+
+With KEYs only these are looked at, and no containers; a KEY may be a pattern, such as 'run-shell-*'. --discard removes what they name with the
 work that is nowhere else.
 
 --repair removes what killed processes, lost folders and damage have left: stale locks and broken refs of ralph's,
@@ -85,7 +87,9 @@ type CleanedData struct {
 	Branch  string `json:"branch"`
 	Removed bool   `json:"removed"`
 	Why     string `json:"why"`
-	drop    bool   // --discard removes what is kept
+	// Container has its name, where it is one.
+	Container string `json:"container"`
+	drop      bool   // --discard removes what is kept
 }
 
 func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string, dry, discard, caches bool) (err error) {
@@ -121,6 +125,9 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		return err
 	}
 	results := []CleanedData{}
+	if len(args) == 0 {
+		results = c.containers(ctx, a.UI)
+	}
 	for _, l := range left {
 		results = append(results, c.clean(ctx, l)...)
 	}

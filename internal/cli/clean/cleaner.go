@@ -49,6 +49,8 @@ type cleaner struct {
 	held         map[string]worktree.ClaimState
 	jobs         map[string]worktree.ClaimState // of held, those on this machine only
 	open         map[string]journal.Record      // runs that have not come to their end, by id
+	keys         map[string]string              // of runs, by id
+	engines      map[string]bool                // sandboxes of runs
 	empty        map[string]bool                // keys whose latest run has made no commits
 	gone         map[string]string              // where branches were that the base has and that are removed, by name
 	broken       error                          // worktree records that cannot be read
@@ -178,12 +180,18 @@ func (c *cleaner) look(ctx context.Context) error {
 	for _, r := range last {
 		c.empty[r.Key] = r.Commits == 0
 	}
+	c.keys, c.engines = map[string]string{}, map[string]bool{c.p.SandboxName(): true}
+	for _, r := range slices.Concat(open, last) {
+		c.keys[r.ID], c.engines[r.Sandbox] = r.Key, true
+	}
 	return nil
 }
 
 // clean removes what is left for one key, as far as it may go.
 func (c *cleaner) clean(ctx context.Context, l remains) []CleanedData {
-	keep := func(why string, drop bool) []CleanedData { return []CleanedData{{l.key, l.name(), false, why, drop}} }
+	keep := func(why string, drop bool) []CleanedData {
+		return []CleanedData{{Issue: l.key, Branch: l.name(), Why: why, drop: drop}}
+	}
 	if held, claimed := c.held[l.key]; claimed && !held.Gone && (held.Err != nil || held.Holder.Run != "") {
 		return keep("it is being worked", false)
 	}
@@ -202,7 +210,7 @@ func (c *cleaner) clean(ctx context.Context, l remains) []CleanedData {
 		if why := c.tree(ctx, t); why != "" {
 			return append(results, keep(why, t.Unsaved())...)
 		}
-		results = append(results, CleanedData{l.key, t.Spec().Branch, true, "worktree of a run that has ended", false})
+		results = append(results, CleanedData{Issue: l.key, Branch: t.Spec().Branch, Removed: true, Why: "worktree of a run that has ended"})
 	}
 	if l.branch.Key == "" {
 		return results
@@ -301,7 +309,7 @@ func reasonText(err error) string {
 func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 	b := l.branch
 	keep := func(format string, args ...any) CleanedData {
-		return CleanedData{l.key, l.name(), false, fmt.Sprintf(format, args...), true}
+		return CleanedData{Issue: l.key, Branch: l.name(), Why: fmt.Sprintf(format, args...), drop: true}
 	}
 	why := "contained in " + c.base.Name
 	switch {
@@ -343,7 +351,7 @@ func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 	if b.Merged && b.Name != "" {
 		c.gone[b.Name] = b.Tip
 	}
-	return CleanedData{l.key, l.name(), true, why, false}
+	return CleanedData{Issue: l.key, Branch: l.name(), Removed: true, Why: why}
 }
 
 // onRemote are the commands that delete on the remote, too, what was removed here and is there as it was. A request may need it,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
@@ -11,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container"
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
@@ -34,28 +37,23 @@ func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	if err == nil && provider.Capabilities().Isolated() {
 		d.worktrees(ctx, p, provider)
 	}
-	if k, ok := sandboxes.As[keeper](provider); ok && err == nil {
-		d.containers(ctx, k, chosenName)
+	if c, ok := sandboxes.As[*container.Provider](provider); ok && err == nil {
+		d.containers(ctx, c)
 	}
 	if s, ok := provider.(*sbx.Provider); ok && err == nil {
 		d.sbxLogin(ctx, s, d.app.About(p.Agent).Sbx)
 	}
 }
 
-// keeper is a provider that may leave ended containers behind.
-type keeper interface {
-	Kept(ctx context.Context) ([]string, error)
-}
-
-// containers names those that nobody removes: container-keep leaves them to a person.
-func (d *doctor) containers(ctx context.Context, k keeper, engine string) {
-	kept, err := k.Kept(ctx)
+// containers names those that killed ralphs and container-keep have left.
+func (d *doctor) containers(ctx context.Context, c *container.Provider) {
+	left, err := c.Abandoned(ctx)
 	switch {
 	case err != nil:
 		d.warn("containers", err.Error(), "")
-	case len(kept) > 0:
-		d.warn("containers", fmt.Sprintf("%s of runs and checks, such as %s, kept by container-keep", screen.Plural(len(kept), "ended container"), kept[0]),
-			engine+" rm $("+engine+" ps --all --quiet --filter label=ralph.run --filter status=exited)")
+	case len(left) > 0:
+		d.warn("containers", fmt.Sprintf("%s that nothing uses any more, such as %s", screen.Plural(len(left), "container"), slices.Min(slices.Collect(maps.Keys(left)))),
+			"ralph clean")
 	}
 }
 
