@@ -44,7 +44,7 @@ func setsState(a *compose.App, cmd *cobra.Command, state string, already func(tr
 			a.UI.Printf("%s is %s already.\n", name, state)
 			return nil
 		}
-		l := p.StateLabels()
+		l, change := p.StateLabels(), change // of this call
 		for _, own := range []string{l.InReview, l.NeedsHuman, l.NeedsInfo, l.Claimed, l.Failed} {
 			if own != "" {
 				change.RemoveLabels = append(change.RemoveLabels, own)
