@@ -41,8 +41,8 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 		return err
 	}
 	for _, c := range append(slices.Clip(p.own), canaries...) {
-		place := p.fork + " " + c.Ecosystem + " " + path.Dir(c.Path)
-		if _, known := p.w.unnoticed.Load(place); known {
+		place := c.Ecosystem + " " + path.Dir(c.Path)
+		if p.w.overlooked(p.fork, place) {
 			out.Unnoticed = c.Path
 			continue
 		}
@@ -56,7 +56,7 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 				return err
 			}
 			if !before {
-				p.w.unnoticed.Store(place, true)
+				p.w.overlooks(p.fork, place)
 				out.Unnoticed = c.Path
 				continue
 			}
@@ -67,6 +67,23 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 		}
 	}
 	return nil
+}
+
+// overlooked reports that the gate is known to notice no canary in a folder of a base.
+func (w *Watcher) overlooked(fork, place string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unnoticed[fork][place]
+}
+
+// overlooks notes that. It forgets other bases: most runs share one.
+func (w *Watcher) overlooks(fork, place string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unnoticed[fork] == nil {
+		w.unnoticed = map[string]map[string]bool{fork: {}}
+	}
+	w.unnoticed[fork][place] = true
 }
 
 // noticed reports that the gate fails on the commits with the canary.

@@ -35,10 +35,9 @@ const listed = 200
 type Watcher struct {
 	Spaces *workspace.Config
 
-	unnoticed sync.Map // folders in which the gate notices no canary, by base
-
-	mu      sync.Mutex
-	touches map[string][]string // guarded by mu; the tracked files that the checks change on a base
+	mu        sync.Mutex
+	touches   map[string][]string        // guarded by mu; the tracked files that the checks change on a base
+	unnoticed map[string]map[string]bool // guarded by mu; folders in which the gate notices no canary, on a base
 }
 
 // Look is what a Watcher examines.

@@ -23,3 +23,18 @@ func TestManyTouchedFiles(t *testing.T) {
 		t.Errorf("%q", out.Findings)
 	}
 }
+
+// What a long-running service remembers of canaries is of one base.
+func TestUnnoticedIsOfOneBase(t *testing.T) {
+	t.Parallel()
+	w := &Watcher{}
+	w.overlooks("one", "go a")
+	w.overlooks("one", "go b")
+	if !w.overlooked("one", "go a") || !w.overlooked("one", "go b") || w.overlooked("two", "go a") {
+		t.Errorf("%v", w.unnoticed)
+	}
+	w.overlooks("two", "go a")
+	if !w.overlooked("two", "go a") || len(w.unnoticed) != 1 {
+		t.Errorf("%v", w.unnoticed)
+	}
+}

@@ -28,6 +28,9 @@ type View struct {
 	told    map[string]string       // keys of runs, by the reason that was printed why agents or environment are unavailable
 }
 
+// toldMost bounds what a view remembers of reasons.
+const toldMost = 100
+
 // checked is how long setup and gate have taken in one place.
 type checked struct {
 	place       journal.Place
@@ -174,7 +177,7 @@ func (v *View) ended(e journal.Event) {
 		v.Line(e, what, text+": "+reason)
 	}
 	if e.Outcome.Unavailable() && !v.UI.Quiet {
-		if v.told == nil {
+		if v.told == nil || len(v.told) >= toldMost { // a service has one view for as long as it runs
 			v.told = map[string]string{}
 		}
 		v.told[look.ReasonOf(e)] = v.Name(e.Key)

@@ -2,12 +2,14 @@ package progress
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -93,5 +95,19 @@ b  no-change  0 commits on ralph/b, 0s
 	}
 	if diff := cmp.Diff(want, errs.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A view that lives as long as a service remembers some reasons only, and the latest one.
+func TestToldIsBounded(t *testing.T) {
+	t.Parallel()
+	v := &View{UI: screen.New(&bytes.Buffer{}, &bytes.Buffer{}, nil), Name: func(key string) string { return key }}
+	var last journal.Event
+	for n := range 10*toldMost + 1 {
+		last = journal.Event{Kind: journal.EventEnded, Key: "k", Outcome: journal.EnvironmentUnavailable, Reason: &journal.Reason{Code: journal.ReasonLoop, Detail: fmt.Sprint(n)}}
+		v.Event(last)
+	}
+	if len(v.told) > toldMost || v.Told(look.ReasonOf(last)) != "k" {
+		t.Errorf("%d reasons are remembered", len(v.told))
 	}
 }
