@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -41,7 +40,8 @@ func (a *App) HiddenTools(c config.Config, lines []string) (out []string) {
 		}
 		for _, dir := range places {
 			// The programs of version managers lead to what stands beside their folder.
-			if parent := filepath.Dir(dir); filepath.Base(dir) == "shims" || filepath.Base(dir) == "bin" && strings.Contains(parent, "/versions/") {
+			parent, name := filepath.Dir(dir), filepath.Base(dir)
+			if name == "shims" || name == "bin" && strings.Contains(parent, "/versions/") {
 				dir = parent
 			}
 			hide(dir)
@@ -73,44 +73,9 @@ func (a *App) programPlaces(agent string, c config.Config) []string {
 	return a.Places(found)
 }
 
-// Places are the folders that a program needs: where it was found in PATH, and what that leads to.
-func (a *App) Places(found string) (places []string) {
-	home := a.Host.Getenv("HOME")
-	// A folder that holds your work or your home is not shown for the sake of one program in it: the program alone is.
-	show := func(dir, file string) string {
-		for _, kept := range []string{home, a.Host.Dir, a.Dir(), a.Host.Getenv("XDG_STATE_HOME")} {
-			if kept != "" && (kept == dir || strings.HasPrefix(kept+"/", strings.TrimSuffix(dir, "/")+"/")) {
-				return file
-			}
-		}
-		return dir
-	}
-	add := func(at string) {
-		root := show(filepath.Dir(at), at)
-		if i := strings.LastIndex(at, "/node_modules/"); i >= 0 && at != found { // a package of npm needs its neighbours too
-			root = at[:i+len("/node_modules")]
-		}
-		if !slices.Contains(places, root) {
-			places = append(places, root)
-		}
-	}
-	add(found)
-	// Each link leads on from where it stands, and that may itself be below a link.
-	for at, links := found, 0; links < 10; links++ {
-		next, err := os.Readlink(at)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(next) {
-			next = filepath.Join(filepath.Dir(at), next)
-		}
-		at = next
-		add(at)
-	}
-	if real, err := filepath.EvalSymlinks(found); err == nil {
-		add(real)
-	}
-	return places
+// Places are the folders that a program needs. One that holds your work, your home or ralph's state is not among them.
+func (a *App) Places(found string) []string {
+	return toolchain.Places(found, a.Host.Getenv("HOME"), a.Host.Dir, a.Dir(), a.Host.Getenv("XDG_STATE_HOME"))
 }
 
 // LookPath is where a program is that agents may run; empty: nowhere.
