@@ -39,6 +39,7 @@ var floors = map[string]int{
 	"internal/cli/compose":       composer,
 	"internal/cli/config":        composer,
 	"internal/cli/config/access": composer,
+	"internal/cli/config/keys":   composer,
 	"internal/cli/doctor":        composer,
 	"internal/cli/exit":          composer,
 	"internal/cli/finish":        composer,

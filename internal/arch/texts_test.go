@@ -15,7 +15,7 @@ import (
 
 var (
 	// keyName is the name of a configuration key in the table of keys; one word alone may be an ordinary word.
-	keyName = regexp.MustCompile(`Name: "([a-z]+(?:[.-][a-z]+)+)"`)
+	keyName = regexp.MustCompile(`Name: +"([a-z]+(?:[.-][a-z]+)+)"`)
 	// commandName is the name of a command in the table of commands.
 	commandName = regexp.MustCompile(`(?m)^\t\t"([a-z]+)": `)
 )
@@ -53,17 +53,23 @@ func TestTextsOfLibraries(t *testing.T) {
 // namesOf matches what only the program's own texts may name.
 func namesOf(t *testing.T) *regexp.Regexp {
 	t.Helper()
-	all := func(from *regexp.Regexp, file string) string {
+	all := func(from *regexp.Regexp, pattern string) string {
+		files, err := filepath.Glob("../cli/" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var names []string
-		for _, m := range from.FindAllStringSubmatch(read(t, "../cli/"+file), -1) {
-			names = append(names, regexp.QuoteMeta(m[1]))
+		for _, file := range files {
+			for _, m := range from.FindAllStringSubmatch(read(t, file), -1) {
+				names = append(names, regexp.QuoteMeta(m[1]))
+			}
 		}
 		if len(names) < 20 {
-			t.Fatalf("%s: only %q", file, names)
+			t.Fatalf("%s: only %q", pattern, names)
 		}
 		return strings.Join(names, "|")
 	}
-	commands, keys := all(commandName, "root.go"), all(keyName, "config/keys.go")
+	commands, keys := all(commandName, "root.go"), all(keyName, "config/keys/*.go")
 	return regexp.MustCompile("(?:^|[`\"]|: )ralph (?:" + commands + ")\\b|(?:^|[^a-z/._-])(?:--)?(?:" + keys + ")(?:$|[^a-z/._=-])")
 }
 

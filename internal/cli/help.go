@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
@@ -96,7 +97,7 @@ func helpFlags(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int
 	var own []*pflag.Flag
 	group := map[string][]*pflag.Flag{}
 	var titles []string
-	for _, k := range config.Keys() {
+	for _, k := range keys.All() {
 		if !slices.Contains(titles, k.Group) {
 			titles = append(titles, k.Group)
 		}

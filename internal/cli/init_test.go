@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/tracker/local"
 )
@@ -51,7 +51,7 @@ func TestInit(t *testing.T) {
 		}
 	}
 	written, err := os.ReadFile(filepath.Join(m.repo, ".ralph", "config.yaml"))
-	publish, _ := config.Lookup("publish")
+	publish, _ := keys.Lookup("publish")
 	if want := "finished commits: " + strings.Join(publish.Choices, ", ") + "\n"; err != nil || !strings.Contains(string(written), want) {
 		t.Errorf("%s lacks %q (%v)", written, want, err)
 	}

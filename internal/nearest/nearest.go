@@ -24,6 +24,15 @@ func To(name string, candidates []string) string {
 	return best
 }
 
+// DidYouMean is the end of an error line about a name that does not exist: the nearest candidate, with what stands before all of
+// them; empty when none is near.
+func DidYouMean(name, before string, candidates []string) string {
+	if n := To(name, candidates); n != "" {
+		return "; did you mean " + before + n + "?"
+	}
+	return ""
+}
+
 // distance counts insertions, deletions, replacements and swaps of neighbours.
 func distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)

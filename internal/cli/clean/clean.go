@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/progress"
@@ -77,7 +77,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 	cmd.Flags().BoolVar(&caches, "caches", false, "also remove checkouts and homes that runs share and none uses now")
 	cmd.Flags().BoolVar(&repair, "repair", false, "remove what killed processes and damage have left")
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForIssue, "base")
+	a.Bind(cmd, keys.ForIssue, "base")
 	return cmd
 }
 

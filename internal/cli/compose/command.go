@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/tracker"
 )
@@ -49,11 +50,11 @@ func Marks(names ...string) map[string]string {
 func marked(cmd *cobra.Command, name string) bool { return cmd.Annotations[name] != "" }
 
 // Bind registers the flags of keys, as config.Bind does, with completion of their values.
-func (a *App) Bind(cmd *cobra.Command, uses config.Use, names ...string) {
+func (a *App) Bind(cmd *cobra.Command, uses keys.Use, names ...string) {
 	for _, k := range config.Bind(cmd.Flags(), uses, names...) {
 		complete := cobra.NoFileCompletions
 		switch {
-		case k.Kind == config.Path:
+		case k.Kind == keys.Path:
 			continue // the shell's own
 		case k.Registered:
 			choices := a.Choices()[k.Name]

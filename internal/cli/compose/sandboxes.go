@@ -12,6 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/trace"
 	"github.com/ralph-pool/ralph/sandboxes"
@@ -152,7 +153,7 @@ func (a *App) Mounts(p *Parts) ([]sandboxes.Mount, error) {
 
 // Expand makes a path of the configuration absolute: ~/ is the home, and others are below base.
 func (a *App) Expand(base, path string) string {
-	return config.Resolve(path, base, a.Host.Getenv("HOME"))
+	return keys.Resolve(path, base, a.Host.Getenv("HOME"))
 }
 
 // Limits are what a sandbox may use.
@@ -187,7 +188,7 @@ func (p *Parts) Unmet(provider sandboxes.Provider) (warnings []string, err error
 	}
 	name, can, container := provider.Name(), provider.Capabilities(), slices.Contains(Engines(), provider.Name())
 	isolated := can.Isolated()
-	for _, key := range config.KeyNames() {
+	for _, key := range keys.AllNames() {
 		missing := ""
 		switch key {
 		case "memory-mb", "cpus", "pids", "scratch-mb":

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/loop/prompt"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -55,7 +55,7 @@ func (p *Parts) readText(ctx context.Context, key, path string) ([]byte, error) 
 	if err != nil || as {
 		return text, err
 	}
-	k, _ := config.Lookup(key)
+	k, _ := keys.Lookup(key)
 	return nil, p.Wrong(key, fmt.Errorf("%s is not as git has it, so it may hold what is yours alone; git add it, or give --%s", path, k.Flag()))
 }
 

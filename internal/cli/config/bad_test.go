@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
 // TestBadFile is the exact text of every problem of a file. "F" stands for the file.
@@ -154,8 +156,8 @@ func FuzzFile(f *testing.F) {
 			}
 		}
 		for name, v := range l.values {
-			k, ok := Lookup(name)
-			if !ok || k.verify(v, k.Choices) != nil {
+			k, ok := keys.Lookup(name)
+			if !ok || k.Verify(v, k.Choices) != nil {
 				t.Errorf("%s: %v", name, v)
 			}
 		}

@@ -1,4 +1,4 @@
-// Package config is ralph's configuration: one table of keys ([Keys]), the typed [Config] it fills, and [Load], which
+// Package config is ralph's configuration: one table of keys (package keys), the typed [Config] it fills, and [Load], which
 // merges flags, RALPH_* variables, the repository's file, the user's file and the defaults, in that order of strength.
 //
 // The command line calls it once a process; nothing else in ralph knows where a value came from. The package keeps no
@@ -7,8 +7,8 @@ package config
 
 import "time"
 
-// Config is every setting, effective and valid. A field is named as its key in [Keys], which says what it means: retry-backoff is
-// RetryBackoff. The headings are those of the table.
+// Config is every setting, effective and valid. A field is named as its key in package keys, which says what it means:
+// retry-backoff is RetryBackoff. The headings are those of the table.
 type Config struct {
 	// Which issues
 	Labels          []string

@@ -3,15 +3,16 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
+	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-const envPrefix = "RALPH_"
-
 // ListenTokenVariable has the token that a service asks clients for, WebhookSecretVariable the secret that forges sign with.
-const ListenTokenVariable, WebhookSecretVariable = envPrefix + "LISTEN_TOKEN", envPrefix + "WEBHOOK_SECRET"
+const ListenTokenVariable, WebhookSecretVariable = keys.EnvPrefix + "LISTEN_TOKEN", keys.EnvPrefix + "WEBHOOK_SECRET"
 
 // DatabaseVariable has the address of a fleet's database, with its password.
-const DatabaseVariable = envPrefix + "DATABASE"
+const DatabaseVariable = keys.EnvPrefix + "DATABASE"
 
 // SecretVariables are those that are for ralph alone, and for nothing that it starts.
 func SecretVariables() []string {
@@ -31,15 +32,15 @@ func forAgents(name string) bool {
 // meant for another version.
 func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	l = newLayer(FromEnvironment)
-	byName := map[string]Key{}
+	byName := map[string]keys.Key{}
 	var names []string
-	for _, k := range Keys() {
+	for _, k := range keys.All() {
 		byName[k.Env()] = k
-		names = append(names, strings.TrimPrefix(k.Env(), envPrefix))
+		names = append(names, strings.TrimPrefix(k.Env(), keys.EnvPrefix))
 	}
 	seen := map[string]string{} // the last of two entries wins, as everywhere
 	for _, entry := range environ {
-		if name, v, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, envPrefix) {
+		if name, v, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, keys.EnvPrefix) {
 			seen[name] = v
 		}
 	}
@@ -47,7 +48,8 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 		k, known := byName[name]
 		switch {
 		case !known && !forAgents(name) && name != TrustVariable && !slices.Contains(SecretVariables(), name):
-			warnings = append(warnings, "unknown variable "+name+DidYouMean(strings.TrimPrefix(name, envPrefix), envPrefix, names))
+			guess := nearest.DidYouMean(strings.TrimPrefix(name, keys.EnvPrefix), keys.EnvPrefix, names)
+			warnings = append(warnings, "unknown variable "+name+guess)
 		case known && v != "":
 			l.setText(k, v, name, r)
 		}
@@ -58,21 +60,21 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 }
 
 // setText sets a key from one text that stands outside a file.
-func (l *layer) setText(k Key, s, where string, r rules) {
+func (l *layer) setText(k keys.Key, s, where string, r rules) {
 	var (
 		v   any
 		err error
 	)
 	if k.List() {
-		v, err = k.listText(s, true)
+		v, err = k.ListText(s, true)
 	} else {
-		v, err = k.scalar(s)
+		v, err = k.Scalar(s)
 	}
 	if err != nil {
 		l.fail(where, err.Error())
 		return
 	}
-	l.set(k, k.place(v, r.dir, r.home), where, "", r.choices(k))
+	l.set(k, k.Place(v, r.dir, r.home), where, "", r.choices(k))
 }
 
 // Getenv is os.Getenv over a list of "K=V"; the last of several wins.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
 // example is the text of config.example.yaml: every key, its default and its help.
@@ -11,7 +13,7 @@ func example() string {
 	var b strings.Builder
 	b.WriteString(exampleHead)
 	group, parent := "", ""
-	for _, k := range Keys() {
+	for _, k := range keys.All() {
 		if k.Group != group {
 			fmt.Fprintf(&b, "\n# %s\n", k.Group)
 			group, parent = k.Group, ""
@@ -28,13 +30,13 @@ func example() string {
 		if len(k.Choices) > 0 {
 			help += " (" + strings.Join(k.Choices, ", ") + ")"
 		}
-		if note := k.note(); note != "" {
+		if note := note(k); note != "" {
 			help += " [" + note + "]"
 		}
-		if k.Guard == Own {
+		if k.Guard == keys.Own {
 			name = "# " + name
 		}
-		fmt.Fprintf(&b, "%-32s # %s\n", indent+name+": "+YAML(k.Default), help)
+		fmt.Fprintf(&b, "%-32s # %s\n", indent+name+": "+keys.YAML(k.Default), help)
 	}
 	return b.String()
 }
@@ -53,28 +55,28 @@ const exampleHead = `# Every key of ralph's configuration, with its default. Cop
 `
 
 // note says in the example which values need trust; empty: none where the user's own file does not have the key.
-func (k Key) note() string {
-	if k.Guard == Looser && k.Bound {
-		if free := slices.Concat(k.Levels[:k.level(k.Default)+1]...); len(free) > 1 {
+func note(k keys.Key) string {
+	if k.Guard == keys.Looser && k.Bound {
+		if free := slices.Concat(k.Levels[:k.Level(k.Default)+1]...); len(free) > 1 {
 			return "guarded but for " + strings.Join(free, ", ")
 		}
 		return "guarded"
 	}
-	note, special := map[Guard]string{
-		Ordinary: "",
-		Outside:  "guarded outside the repository",
-		Above:    "guarded above your own",
-		Below:    "guarded below your own",
-		Lacking:  "guarded where it lacks some of your own",
-		Beyond:   "guarded where it admits more than your own",
-		Looser:   "guarded where it is looser than your own",
-		Own:      "yours alone",
+	note, special := map[keys.Guard]string{
+		keys.Ordinary: "",
+		keys.Outside:  "guarded outside the repository",
+		keys.Above:    "guarded above your own",
+		keys.Below:    "guarded below your own",
+		keys.Lacking:  "guarded where it lacks some of your own",
+		keys.Beyond:   "guarded where it admits more than your own",
+		keys.Looser:   "guarded where it is looser than your own",
+		keys.Own:      "yours alone",
 	}[k.Guard]
 	if !special {
 		return "guarded"
 	}
 	switch {
-	case k.Bound && k.Guard == Lacking:
+	case k.Bound && k.Guard == keys.Lacking:
 		note = strings.Replace(note, "your own", "these", 1)
 	case k.Bound:
 		note = strings.Replace(note, "your own", "this", 1)

@@ -17,6 +17,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
+	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/internal/yamlparse"
 )
 
@@ -72,7 +74,7 @@ func own(path string) error {
 		return err
 	}
 	top, err := filepath.EvalSymlinks(strings.TrimSuffix(path, File))
-	if err == nil && !inside(real, top) {
+	if err == nil && !keys.Inside(real, top) {
 		err = errors.New("is a link that leads out of the repository")
 	}
 	return err
@@ -171,7 +173,7 @@ func (f *file) entry(n *ast.MappingValueNode, parent string) {
 		return
 	}
 	f.seen[name] = at
-	k, known := Lookup(name)
+	k, known := keys.Lookup(name)
 	switch {
 	case known && empty(n.Value): // "model:" with nothing after it: as if it were not there
 	case known:
@@ -181,16 +183,17 @@ func (f *file) entry(n *ast.MappingValueNode, parent string) {
 			f.mapping(n.Value, name)
 		}
 	default:
-		f.layer.fail(f.at(at), fmt.Sprintf("unknown key %q%s", name, cmp.Or(DidYouMean(name, "", KeyNames()), "; `ralph config` lists the keys")))
+		hint := cmp.Or(nearest.DidYouMean(name, "", keys.AllNames()), "; `ralph config` lists the keys")
+		f.layer.fail(f.at(at), fmt.Sprintf("unknown key %q%s", name, hint))
 	}
 }
 
 // isGroup reports whether name is the first part of dotted keys.
 func isGroup(name string) bool {
-	return slices.ContainsFunc(KeyNames(), func(k string) bool { return strings.HasPrefix(k, name+".") })
+	return slices.ContainsFunc(keys.AllNames(), func(k string) bool { return strings.HasPrefix(k, name+".") })
 }
 
-func (f *file) value(k Key, n ast.Node, at int) {
+func (f *file) value(k keys.Key, n ast.Node, at int) {
 	v, err := f.read(k, n)
 	if err != nil {
 		for _, e := range unjoin(err) {
@@ -199,10 +202,10 @@ func (f *file) value(k Key, n ast.Node, at int) {
 		return
 	}
 	f.layer.written[k.Name] = v
-	if s, ok := v.(string); ok && k.Kind == Path {
+	if s, ok := v.(string); ok && k.Kind == keys.Path {
 		v = f.expand(n, s)
 	}
-	f.layer.set(k, k.place(v, f.rules.repo, f.rules.home), f.at(at), k.Name, f.rules.choices(k))
+	f.layer.set(k, k.Place(v, f.rules.repo, f.rules.home), f.at(at), k.Name, f.rules.choices(k))
 }
 
 // expand replaces $NAME and ${NAME} in a path by variables, but not in a repository's file: its author could have them shown.
@@ -219,10 +222,10 @@ func (f *file) expand(n ast.Node, path string) string {
 	})
 }
 
-func (f *file) read(k Key, n ast.Node) (any, error) {
+func (f *file) read(k keys.Key, n ast.Node) (any, error) {
 	if seq, ok := n.(*ast.SequenceNode); ok {
 		if !k.List() {
-			return nil, fmt.Errorf("%s is wanted, not a list", k.wanted())
+			return nil, fmt.Errorf("%s is wanted, not a list", k.Wanted())
 		}
 		items := make([]string, 0, len(seq.Values))
 		for _, item := range seq.Values {
@@ -236,12 +239,12 @@ func (f *file) read(k Key, n ast.Node) (any, error) {
 	}
 	s, ok := text(n)
 	if !ok {
-		return nil, fmt.Errorf("%s is wanted", k.wanted())
+		return nil, fmt.Errorf("%s is wanted", k.Wanted())
 	}
 	if k.List() {
-		return k.listText(s, false)
+		return k.ListText(s, false)
 	}
-	return k.scalar(s)
+	return k.Scalar(s)
 }
 
 // text is a scalar as it was written, without its quotes.

@@ -7,16 +7,17 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/words"
 )
 
 // Bind registers the flags of the keys of these uses and of the named ones, and returns the keys; with neither, all. It
 // panics on a name that is no key.
-func Bind(flags *pflag.FlagSet, uses Use, names ...string) []Key {
-	var bound []Key
-	keys := table()
-	for i := range keys { // a key is large, and every start of ralph comes here
-		k := &keys[i]
+func Bind(flags *pflag.FlagSet, uses keys.Use, names ...string) []keys.Key {
+	var bound []keys.Key
+	all := keys.All()
+	for i := range all { // a key is large, and every start of ralph comes here
+		k := &all[i]
 		if k.Use&uses == 0 && !slices.Contains(names, k.Name) && (uses != 0 || len(names) > 0) {
 			continue
 		}
@@ -26,12 +27,12 @@ func Bind(flags *pflag.FlagSet, uses Use, names ...string) []Key {
 			usage += " (" + strings.Join(k.Choices, ", ") + ")"
 		}
 		f := flags.VarPF(&flagValue{key: *k}, k.Flag(), k.Short, usage)
-		if k.Kind == Bool {
+		if k.Kind == keys.Bool {
 			f.NoOptDefVal = "true"
 		}
 	}
 	for _, name := range names {
-		if _, known := Lookup(name); !known {
+		if _, known := keys.Lookup(name); !known {
 			panic("config: no key " + name)
 		}
 	}
@@ -39,17 +40,17 @@ func Bind(flags *pflag.FlagSet, uses Use, names ...string) []Key {
 }
 
 // OfFlag is the key that a flag sets, if it sets one.
-func OfFlag(f *pflag.Flag) (Key, bool) {
+func OfFlag(f *pflag.Flag) (keys.Key, bool) {
 	v, ok := f.Value.(*flagValue)
 	if !ok {
-		return Key{}, false
+		return keys.Key{}, false
 	}
 	return v.key, true
 }
 
 // flagValue collects what a flag was given. Set checks what can be checked without knowing the registries.
 type flagValue struct {
-	key   Key
+	key   keys.Key
 	set   bool
 	value any
 }
@@ -57,7 +58,7 @@ type flagValue struct {
 // Set implements pflag.Value. A list flag adds one item each time; an empty one empties the list.
 func (f *flagValue) Set(s string) error {
 	f.set = true
-	if f.key.List() && f.key.Kind != Words {
+	if f.key.List() && f.key.Kind != keys.Words {
 		items, _ := f.value.([]string)
 		if s == "" && f.key.Check != nil {
 			if err := f.key.Check(s); err != nil {
@@ -71,12 +72,12 @@ func (f *flagValue) Set(s string) error {
 		f.value = append(items, s)
 		return nil
 	}
-	if f.key.Kind == Words {
+	if f.key.Kind == keys.Words {
 		list, err := words.Split(s)
 		f.value = append([]string{}, list...)
 		return err
 	}
-	v, err := f.key.scalar(s)
+	v, err := f.key.Scalar(s)
 	f.value = v
 	return err
 }
@@ -102,19 +103,19 @@ func (f *flagValue) String() string {
 // Type implements pflag.Value: it stands for the value in the help.
 func (f *flagValue) Type() string {
 	switch f.key.Kind {
-	case Bool:
+	case keys.Bool:
 		return "bool"
-	case Int, Float:
+	case keys.Int, keys.Float:
 		return "N"
-	case Duration:
+	case keys.Duration:
 		return "duration"
-	case Path:
+	case keys.Path:
 		return "path"
-	case Words:
+	case keys.Words:
 		return "command"
-	case Names, Folders, Lines:
+	case keys.Names, keys.Folders, keys.Lines:
 		return "text..." // given once for each
-	case Text:
+	case keys.Text:
 	}
 	return "text"
 }
@@ -130,7 +131,7 @@ func readFlags(flags *pflag.FlagSet, r rules) *layer {
 		if !ok {
 			return
 		}
-		l.set(given.key, given.key.place(given.value, r.dir, r.home), "--"+f.Name, "", r.choices(given.key))
+		l.set(given.key, given.key.Place(given.value, r.dir, r.home), "--"+f.Name, "", r.choices(given.key))
 	})
 	return l
 }

@@ -3,122 +3,19 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/trust"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Guard says what loosens a key. The rule for all of them: what the user's own file says, a repository's file may only make
-// stricter, and where that file does not have the key, the repository may set what acts inside the sandbox or restricts. It
-// may not run something on the host, weaken the sandbox, open network or files, direct credentials or act in somebody's name:
-// of such a key the default counts as the user's own value then.
-type Guard string
-
-// The guards: what is no stricter than the value it is compared with. A key without one is as Changed.
-const (
-	Ordinary Guard = "ordinary" // another value; without one of the user's own every value is free
-	Changed  Guard = "changed"  // another value; without one of the user's own, than the default
-	Listed   Guard = "listed"   // a list with another item; without one of the user's own, than the default's
-	Outside  Guard = "outside"  // another path, and without one of the user's own one out of the repository or in its git directory
-	Above    Guard = "above"    // a larger number; see Key.amount
-	Below    Guard = "below"    // a smaller number
-	Lacking  Guard = "lacking"  // a list without one of its items
-	Beyond   Guard = "beyond"   // a filter with another item, or an empty one, which admits all
-	Looser   Guard = "looser"   // one that is not on a stronger level; see Key.Levels
-	Own      Guard = "own"      // a repository may not set it at all
-)
-
-// bound reports whether the default counts as the user's own value where their file does not have the key.
-func (k Key) bound() bool {
-	return k.Bound || !slices.Contains([]Guard{Ordinary, Outside, Above, Below, Lacking, Beyond, Looser}, k.Guard)
-}
-
-// guarded reports whether the repository's value needs trust. own is the value of the user's own file, nil when it has none.
-// Where it has one, only that counts: a repository may repeat it or make it stricter, also where the default is stricter still.
-func (k Key) guarded(v, own any, repo string) bool {
-	if own != nil {
-		return k.loosens(v, own) || k.Levels != nil && v != own && k.level(v) == k.level(own)
-	}
-	if path, _ := v.(string); k.Guard == Outside {
-		return path != "" && !inside(Resolve(path, repo, ""), repo)
-	}
-	return k.bound() && k.loosens(v, k.Default)
-}
-
-// loosens reports whether a value is looser than another one.
-func (k Key) loosens(v, than any) bool {
-	items, others := listOf(v), listOf(than)
-	switch k.Guard {
-	case Above:
-		return k.amount(v) > k.amount(than)
-	case Below:
-		return k.amount(v) < k.amount(than)
-	case Lacking:
-		return !contains(items, others)
-	case Listed:
-		return !contains(others, items)
-	case Beyond:
-		return len(others) > 0 && (len(items) == 0 || !contains(others, items))
-	case Looser:
-		return k.level(v) > k.level(than)
-	case Ordinary, Changed, Outside, Own:
-	}
-	return YAML(v) != YAML(than)
-}
-
-// amount is a number or duration. A negative one is no limit, and so is 0 where it is the default, or where negative ones are
-// allowed.
-func (k Key) amount(v any) float64 {
-	var n float64
-	switch v := v.(type) {
-	case int:
-		n = float64(v)
-	case int64:
-		n = float64(v)
-	case float64:
-		n = v
-	case time.Duration:
-		n = float64(v)
-	}
-	if n < 0 || n == 0 && (k.Min < 0 || YAML(v) == YAML(k.Default)) {
-		return math.Inf(1)
-	}
-	return n
-}
-
-// level is the place of a value among the key's levels; what is on none of them is the weakest.
-func (k Key) level(v any) int {
-	for i, names := range k.Levels {
-		if slices.Contains(names, fmt.Sprint(v)) {
-			return i
-		}
-	}
-	return len(k.Levels)
-}
-
-// listOf is a list; a text is one of a single item, or of none.
-func listOf(v any) []string {
-	items, _ := v.([]string)
-	if text, _ := v.(string); text != "" {
-		items = []string{text}
-	}
-	return items
-}
-
-// contains reports whether items has all the others.
-func contains(items, others []string) bool {
-	return !slices.ContainsFunc(others, func(item string) bool { return !slices.Contains(items, item) })
-}
-
 // guardedIn are the values of the repository's layer that need trust.
 func guardedIn(repository, user *layer, repo string) trust.Values {
 	var values trust.Values
-	for _, k := range table() {
+	for _, k := range keys.All() {
 		v, set := repository.values[k.Name]
 		if !set {
 			continue
@@ -127,13 +24,13 @@ func guardedIn(repository, user *layer, repo string) trust.Values {
 		if !said && slices.ContainsFunc(k.Beside, user.has) {
 			own = k.Default
 		}
-		if k.guarded(v, own, repo) {
+		if k.Guarded(v, own, repo) {
 			written := repository.written[k.Name]
-			shown := YAML(k.show(written))
+			shown := keys.YAML(k.Show(written))
 			if said {
-				shown += ", and your own file says " + YAML(k.show(own))
+				shown += ", and your own file says " + keys.YAML(k.Show(own))
 			}
-			values = append(values, trust.Of(k.Name, shown, YAML(written)))
+			values = append(values, trust.Of(k.Name, shown, keys.YAML(written)))
 		}
 	}
 	slices.SortFunc(values, func(a, b trust.Value) int { return strings.Compare(a.Key, b.Key) })
@@ -145,11 +42,11 @@ func guardedIn(repository, user *layer, repo string) trust.Values {
 func (l *layer) leaveOut(guarded trust.Values, refused []string) {
 	headings := map[string]bool{}
 	for _, name := range refused {
-		k, _ := Lookup(name)
+		k, _ := keys.Lookup(name)
 		headings[k.Group] = true
 	}
 	for _, v := range guarded {
-		if k, _ := Lookup(v.Key); headings[k.Group] {
+		if k, _ := keys.Lookup(v.Key); headings[k.Group] {
 			delete(l.values, v.Key)
 			delete(l.origins, v.Key)
 		}
@@ -159,10 +56,10 @@ func (l *layer) leaveOut(guarded trust.Values, refused []string) {
 // yield drops the repository's values that would act in place of what the stronger layers, which are the user's, say. It keeps
 // those that the user's file decides on: they are no weaker than its own, or guarded. The warnings name what nobody else sets.
 func (l *layer) yield(user *layer, stronger []*layer, guarded trust.Values, repo string) (warnings []string) {
-	for _, k := range table() {
+	for _, k := range keys.All() {
 		v, set := l.values[k.Name]
 		judged := slices.ContainsFunc(guarded, func(g trust.Value) bool { return g.Key == k.Name })
-		if !set || judged || user.has(k.Name) || !k.guarded(v, k.Default, repo) {
+		if !set || judged || user.has(k.Name) || !k.Guarded(v, k.Default, repo) {
 			continue
 		}
 		beside := ""
@@ -228,7 +125,7 @@ func (e *UntrustedError) Error() string {
 }
 
 // TrustVariable is the variable that accepts the guarded values with one hash, such as in CI.
-const TrustVariable = envPrefix + "TRUST"
+const TrustVariable = keys.EnvPrefix + "TRUST"
 
 // trusted refuses guarded values of the repository's file that the user has not accepted.
 func (s Sources) trusted(values trust.Values) error {

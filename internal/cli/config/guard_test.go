@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/trust"
 	"github.com/ralph-pool/ralph/worktree/git"
 )
@@ -20,22 +21,25 @@ func nobody() (trust.Values, error) { return nil, nil }
 // TestEveryKeyIsJudged: a new key says whether a repository may set it.
 func TestEveryKeyIsJudged(t *testing.T) {
 	t.Parallel()
-	guards := []Guard{Ordinary, Changed, Listed, Outside, Own, Above, Below, Lacking, Beyond, Looser}
-	for _, k := range Keys() {
+	guards := []keys.Guard{
+		keys.Ordinary, keys.Changed, keys.Listed, keys.Outside, keys.Own,
+		keys.Above, keys.Below, keys.Lacking, keys.Beyond, keys.Looser,
+	}
+	for _, k := range keys.All() {
 		if !slices.Contains(guards, k.Guard) {
 			t.Errorf("%s: nobody has judged whether a repository may set it; give it a Guard (%q)", k.Name, guards)
 		}
-		if (k.Guard == Looser) != (len(k.Levels) > 0) {
+		if (k.Guard == keys.Looser) != (len(k.Levels) > 0) {
 			t.Errorf("%s: Guard %q with the levels %v", k.Name, k.Guard, k.Levels)
 		}
-		if len(k.Levels) > 0 && k.level(k.Default) == len(k.Levels) {
+		if len(k.Levels) > 0 && k.Level(k.Default) == len(k.Levels) {
 			t.Errorf("%s: its default is on no level", k.Name)
 		}
-		if slices.Contains([]Guard{Listed, Lacking}, k.Guard) && !k.List() {
+		if slices.Contains([]keys.Guard{keys.Listed, keys.Lacking}, k.Guard) && !k.List() {
 			t.Errorf("%s: Guard %q is for lists", k.Name, k.Guard)
 		}
 	}
-	if (Key{Kind: Text, Default: ""}).guarded("x", "", "/repo") != true {
+	if (keys.Key{Kind: keys.Text, Default: ""}).Guarded("x", "", "/repo") != true {
 		t.Error("a key that nobody has judged is ordinary")
 	}
 }
@@ -369,14 +373,22 @@ func TestGuardedHidesSecrets(t *testing.T) {
 // TestOwnValueWins: no key takes another value than the user's own from a repository without trust, unless it is stricter.
 func TestOwnValueWins(t *testing.T) {
 	t.Parallel()
-	another := map[Kind][2]any{
-		Text: {"a", "b"}, Path: {"/repo/a", "/repo/b"}, Bool: {true, false}, Duration: {time.Second, time.Minute},
-		Int: {1, 2}, Float: {1.0, 2.0}, Names: {[]string{"a"}, []string{"b"}}, Folders: {[]string{"/a"}, []string{"/b"}}, Lines: {[]string{"a"}, []string{"b"}}, Words: {[]string{"a"}, []string{"b"}},
+	another := map[keys.Kind][2]any{
+		keys.Text:     {"a", "b"},
+		keys.Path:     {"/repo/a", "/repo/b"},
+		keys.Bool:     {true, false},
+		keys.Duration: {time.Second, time.Minute},
+		keys.Int:      {1, 2},
+		keys.Float:    {1.0, 2.0},
+		keys.Names:    {[]string{"a"}, []string{"b"}},
+		keys.Folders:  {[]string{"/a"}, []string{"/b"}},
+		keys.Lines:    {[]string{"a"}, []string{"b"}},
+		keys.Words:    {[]string{"a"}, []string{"b"}},
 	}
-	for _, k := range Keys() {
+	for _, k := range keys.All() {
 		v := another[k.Kind]
-		there, back := k.guarded(v[0], v[1], "/repo"), k.guarded(v[1], v[0], "/repo")
-		if ordered := slices.Contains([]Guard{Above, Below, Looser}, k.Guard); ordered && !there && !back || !ordered && (!there || !back) {
+		there, back := k.Guarded(v[0], v[1], "/repo"), k.Guarded(v[1], v[0], "/repo")
+		if ordered := slices.Contains([]keys.Guard{keys.Above, keys.Below, keys.Looser}, k.Guard); ordered && !there && !back || !ordered && (!there || !back) {
 			t.Errorf("%s: %v against an own %v is guarded: %t, the other way round: %t", k.Name, v[0], v[1], there, back)
 		}
 	}

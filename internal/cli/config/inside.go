@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
 // Inside refuses a path of the repository that a link leads out of it. A flag, a variable and the user's own file may name
@@ -19,7 +19,7 @@ func (l *Loaded) Inside(key, path string) error {
 	if users {
 		return nil
 	}
-	if l.repo == "" || !inside(path, l.repo) {
+	if l.repo == "" || !keys.Inside(path, l.repo) {
 		return nil
 	}
 	refuse := func(why string) error { return Problems{{Where: origin.Where, Message: key + ": " + why}} }
@@ -31,10 +31,10 @@ func (l *Loaded) Inside(key, path string) error {
 	if err != nil {
 		return refuse(reason(err))
 	}
-	if inside(real, top) {
+	if keys.Inside(real, top) {
 		return nil
 	}
-	k, _ := Lookup(key)
+	k, _ := keys.Lookup(key)
 	return refuse(fmt.Sprintf("%s leads out of the repository, to %s; if that is meant, give --%s", path, real, k.Flag()))
 }
 
@@ -68,15 +68,4 @@ func realPath(path string) (string, error) {
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
-}
-
-// inside reports whether the path stays in the repository and out of its git directory, as it is written.
-func inside(path, repo string) bool {
-	rel, err := filepath.Rel(repo, path)
-	if err != nil || !filepath.IsLocal(rel) {
-		return false
-	}
-	return !slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(part string) bool {
-		return strings.EqualFold(part, ".git")
-	})
 }

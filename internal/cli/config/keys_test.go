@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
 // TestKeysMatchConfig holds the table and the struct together: each key has a field of its default's type, each field a
@@ -20,11 +22,11 @@ func TestKeysMatchConfig(t *testing.T) {
 	for f := range reflect.TypeFor[Config]().Fields() {
 		fields[strings.ToLower(f.Name)] = f.Type
 	}
-	for _, k := range Keys() {
-		if got, want := reflect.TypeOf(k.Default), fields[k.field()]; got != want {
+	for _, k := range keys.All() {
+		if got, want := reflect.TypeOf(k.Default), fields[k.Field()]; got != want {
 			t.Errorf("key %s: default is %v, field is %v", k.Name, got, want)
 		}
-		delete(fields, k.field())
+		delete(fields, k.Field())
 	}
 	if len(fields) > 0 {
 		t.Errorf("fields without a key: %v", fields)
@@ -36,13 +38,13 @@ var leaning = regexp.MustCompile(`^(and|its|their|the same)\b|^\w+ (they|them)\b
 
 func TestKeysAreSound(t *testing.T) {
 	t.Parallel()
-	kinds := map[Kind]reflect.Type{
-		Text: reflect.TypeFor[string](), Path: reflect.TypeFor[string](), Float: reflect.TypeFor[float64](),
-		Bool: reflect.TypeFor[bool](), Duration: reflect.TypeFor[time.Duration](),
-		Names: reflect.TypeFor[[]string](), Lines: reflect.TypeFor[[]string](), Words: reflect.TypeFor[[]string](),
+	kinds := map[keys.Kind]reflect.Type{
+		keys.Text: reflect.TypeFor[string](), keys.Path: reflect.TypeFor[string](), keys.Float: reflect.TypeFor[float64](),
+		keys.Bool: reflect.TypeFor[bool](), keys.Duration: reflect.TypeFor[time.Duration](),
+		keys.Names: reflect.TypeFor[[]string](), keys.Lines: reflect.TypeFor[[]string](), keys.Words: reflect.TypeFor[[]string](),
 	}
 	seen := map[string]string{}
-	for _, k := range Keys() {
+	for _, k := range keys.All() {
 		for _, name := range []string{k.Name, "--" + k.Flag(), k.Env()} {
 			if other, twice := seen[name]; twice {
 				t.Errorf("%s is of %s and of %s", name, other, k.Name)
@@ -61,7 +63,7 @@ func TestKeysAreSound(t *testing.T) {
 		if want, ok := kinds[k.Kind]; ok && reflect.TypeOf(k.Default) != want {
 			t.Errorf("%s: a %s cannot have the default %v", k.Name, k.Kind, k.Default)
 		}
-		if err := k.verify(k.Default, k.Choices); err != nil {
+		if err := k.Verify(k.Default, k.Choices); err != nil {
 			t.Errorf("%s: default: %v", k.Name, err)
 		}
 	}
@@ -102,7 +104,7 @@ func TestExampleIsTheDefaults(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, e := range got.Entries() {
-		if k, _ := Lookup(e.Key); e.Source != FromRepository && k.Guard != Own {
+		if k, _ := keys.Lookup(e.Key); e.Source != FromRepository && k.Guard != keys.Own {
 			t.Errorf("%s comes from %s: it is not in the example", e.Key, e.Origin)
 		}
 	}

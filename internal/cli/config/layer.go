@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"slices"
+
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
 // layer is what one source says: typed values and where each stands.
@@ -25,12 +27,12 @@ func (l *layer) fail(where, message string) {
 }
 
 // set verifies a value and keeps it, or the problem. name is what the user wrote to mean the key.
-func (l *layer) set(k Key, v any, where, name string, choices []string) {
-	if k.Guard == Own && l.source == FromRepository {
+func (l *layer) set(k keys.Key, v any, where, name string, choices []string) {
+	if k.Guard == keys.Own && l.source == FromRepository {
 		l.fail(where, prefix(name, "a repository may not set it; set it in your own file, by a variable or by a flag"))
 		return
 	}
-	if err := k.verify(v, choices); err != nil {
+	if err := k.Verify(v, choices); err != nil {
 		for _, e := range unjoin(err) {
 			l.fail(where, prefix(name, e.Error()))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/trust"
 )
 
@@ -59,7 +60,7 @@ type rules struct {
 	registered      map[string][]string
 }
 
-func (r rules) choices(k Key) []string {
+func (r rules) choices(k keys.Key) []string {
 	switch {
 	case k.Registered:
 		return r.registered[k.Name]
@@ -135,8 +136,8 @@ func Load(s Sources) (*Loaded, error) {
 // merge lays the layers over the defaults and fills the Config.
 func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 	v := viper.NewWithOptions(viper.KeyDelimiter("/")) // a dot is part of a key's name
-	for _, k := range table() {
-		v.SetDefault(k.Name, k.place(k.Default, r.repo, r.home))
+	for _, k := range keys.All() {
+		v.SetDefault(k.Name, k.Place(k.Default, r.repo, r.home))
 		l.origins[k.Name] = Origin{Source: FromDefault}
 	}
 	var problems Problems
@@ -156,9 +157,9 @@ func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 	for i := range config.NumField() {
 		at[strings.ToLower(config.Type().Field(i).Name)] = i
 	}
-	for _, k := range table() {
+	for _, k := range keys.All() {
 		l.values[k.Name] = v.Get(k.Name)
-		config.Field(at[k.field()]).Set(reflect.ValueOf(l.values[k.Name]))
+		config.Field(at[k.Field()]).Set(reflect.ValueOf(l.values[k.Name]))
 	}
 	return problems, nil
 }
@@ -179,15 +180,15 @@ func (l *Loaded) Origin(key string) Origin { return l.origins[key] }
 
 // Asked reports whether somebody has set the key to another value than the default.
 func (l *Loaded) Asked(key string) bool {
-	k, _ := Lookup(key)
-	return l.origins[key].Source != FromDefault && YAML(l.values[key]) != YAML(k.Default)
+	k, _ := keys.Lookup(key)
+	return l.origins[key].Source != FromDefault && keys.YAML(l.values[key]) != keys.YAML(k.Default)
 }
 
 // Texts are all effective values as text, secrets too: for comparing, not for showing.
 func (l *Loaded) Texts() map[string]string {
 	texts := map[string]string{}
 	for name, v := range l.values {
-		texts[name] = YAML(v)
+		texts[name] = keys.YAML(v)
 	}
 	return texts
 }
@@ -204,25 +205,13 @@ type Entry struct {
 // Entries lists all effective values in the table's order, secrets hidden and durations as text.
 func (l *Loaded) Entries() []Entry {
 	var entries []Entry
-	for _, k := range table() {
+	for _, k := range keys.All() {
 		o := l.origins[k.Name]
-		v := k.show(l.values[k.Name])
+		v := k.Show(l.values[k.Name])
 		if s, ok := v.(fmt.Stringer); ok {
-			v = shortDuration(s)
+			v = keys.ShortDuration(s)
 		}
 		entries = append(entries, Entry{Key: k.Name, Value: v, Source: o.Source, Where: o.Where, Origin: o})
 	}
 	return entries
-}
-
-// shortDuration drops the zero parts at the end: 10m, not 10m0s.
-func shortDuration(d fmt.Stringer) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

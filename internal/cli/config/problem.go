@@ -2,8 +2,6 @@ package config
 
 import (
 	"strings"
-
-	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 // Problem is one thing wrong with the configuration.
@@ -71,13 +69,4 @@ func (o Origin) Name(key string) string {
 	case FromDefault:
 	}
 	return key
-}
-
-// DidYouMean is the end of an error line about a name that does not exist: the nearest candidate, with what stands before all of
-// them; empty when none is near.
-func DidYouMean(name, before string, candidates []string) string {
-	if n := nearest.To(name, candidates); n != "" {
-		return "; did you mean " + before + n + "?"
-	}
-	return ""
 }

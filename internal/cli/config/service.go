@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
+	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 // Service is a user's file with the projects of a service.
@@ -31,7 +34,8 @@ func ServiceFile(environ []string) string {
 // ReadService reads the file of a service; choices are those of Sources. Its error is a Problems.
 func ReadService(path string, environ []string, choices map[string][]string) (Service, error) {
 	l := newLayer(FromService)
-	f := &file{path: path, rules: rules{dir: filepath.Dir(path), home: Getenv(environ, "HOME"), environ: environ, registered: choices}, layer: l}
+	r := rules{dir: filepath.Dir(path), home: Getenv(environ, "HOME"), environ: environ, registered: choices}
+	f := &file{path: path, rules: r, layer: l}
 	data, err := load(path)
 	if err != nil {
 		return Service{}, Problems{{Where: path, Message: reason(err)}}
@@ -41,7 +45,7 @@ func ReadService(path string, environ []string, choices map[string][]string) (Se
 		f.each(n, "the file", func(name string, v *ast.MappingValueNode) {
 			switch name {
 			case "parallel":
-				n, err := Key{Kind: Int}.number(v.Value.String())
+				n, err := keys.Key{Kind: keys.Int}.Number(v.Value.String())
 				if err != nil {
 					f.fail(v, "parallel: "+err.Error()+"; 0: no limit")
 					return
@@ -50,7 +54,7 @@ func ReadService(path string, environ []string, choices map[string][]string) (Se
 			case "projects":
 				s.Projects = f.projects(v)
 			default:
-				f.fail(v, fmt.Sprintf("unknown key %q%s", name, DidYouMean(name, "", []string{"parallel", "projects"})))
+				f.fail(v, fmt.Sprintf("unknown key %q%s", name, nearest.DidYouMean(name, "", []string{"parallel", "projects"})))
 			}
 		})
 	})
@@ -81,7 +85,8 @@ func Served(environ []string, choices map[string][]string, top string) (Project,
 func (p Project) Otherwise(tracker string) string {
 	for _, key := range p.keys {
 		if name, ok := text(key.Value); ok && key.Key.GetToken().Value == "tracker" && name != tracker && name != "auto" {
-			return fmt.Sprintf("a service that reads %s works this repository with tracker %s, and this command with tracker %s", p.path, name, tracker)
+			return fmt.Sprintf("a service that reads %s works this repository with tracker %s, and this command with tracker %s",
+				p.path, name, tracker)
 		}
 	}
 	return ""
@@ -117,7 +122,7 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 			case !isText || s == "":
 				f.fail(v, name+": a text is wanted")
 			case name == "repo":
-				p.Repo = filepath.Clean(Resolve(f.expand(v, s), f.rules.dir, f.rules.home))
+				p.Repo = filepath.Clean(keys.Resolve(f.expand(v, s), f.rules.dir, f.rules.home))
 			default:
 				p.Name = s
 			}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/cli/work"
@@ -61,7 +61,7 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 		}
 		line := agent.Name() + " " + strings.Join(options.Command, " ")
 		if hidden := work.HiddenFiles(d.app, p, provider, slices.Concat([]string{work.Interpreter(d.app.LookPath(program))}, options.Command[1:], options.Args)); len(hidden) > 0 {
-			d.warn("agent", line+": the sandbox does not show "+strings.Join(hidden, ", "), "sandbox-show: "+config.YAML(hidden)+" in your configuration")
+			d.warn("agent", line+": the sandbox does not show "+strings.Join(hidden, ", "), "sandbox-show: "+keys.YAML(hidden)+" in your configuration")
 			return
 		}
 		d.ok("agent", line)

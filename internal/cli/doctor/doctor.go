@@ -14,6 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
@@ -42,7 +43,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&create, "create-labels", false, "create labels that ralph needs and the tracker does not have")
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForWork)
+	a.Bind(cmd, keys.ForWork)
 	return cmd
 }
 

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/reach"
@@ -41,7 +41,7 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 		case there || what != "setup" && namedIn(p.Setup, script):
 		case missing == nil:
 			d.warn(what, fmt.Sprintf("%s is not committed on %s: no worktree has it", script, base.Name),
-				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust", report.GitCommand("add", script), config.YAML([]string{script})))
+				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust", report.GitCommand("add", script), keys.YAML([]string{script})))
 		case what != "setup" && len(p.Setup) > 0: // which may make it
 		default:
 			d.warn(what, fmt.Sprintf("%s does not exist", script), "correct the command, or commit the file")
@@ -70,7 +70,7 @@ func (d *doctor) tools(p *compose.Parts) {
 		return
 	}
 	if hidden := d.app.HiddenTools(p.Config, lines); len(hidden) > 0 {
-		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs", "sandbox-show: "+config.YAML(hidden)+" in your configuration")
+		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs", "sandbox-show: "+keys.YAML(hidden)+" in your configuration")
 	}
 }
 

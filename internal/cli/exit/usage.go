@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
 // UnknownSubcommand is the error of a name that a command does not have below it, or that stands behind one that has none.
@@ -51,7 +51,7 @@ func CommandNames(c *cobra.Command) []string {
 
 // Suggest is the end of an error line about a name that does not exist.
 func Suggest(name string, candidates []string, before, otherwise string) string {
-	return cmp.Or(config.DidYouMean(name, before, candidates), "; "+otherwise)
+	return cmp.Or(nearest.DidYouMean(name, before, candidates), "; "+otherwise)
 }
 
 // FlagError rewords pflag's errors: one line, the flag first, and the nearest flag for one that does not exist.

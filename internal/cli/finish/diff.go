@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -29,7 +29,7 @@ func NewDiff(a *compose.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "only name the files, with the lines added and removed")
-	a.Bind(cmd, config.ForIssue, "base")
+	a.Bind(cmd, keys.ForIssue, "base")
 	return cmd
 }
 

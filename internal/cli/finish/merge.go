@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/look"
@@ -62,7 +62,7 @@ func NewMerge(a *compose.App) *cobra.Command {
 	cmd.Flags().BoolVar(&o.all, "all", false, "all branches whose issues are in review, but those that ralph has left to a person")
 	cmd.Flags().BoolVar(&o.unfinished, "unfinished", false, "also commits of an agent that was stopped before it was done")
 	cmd.Flags().BoolVar(&o.edited, "edited", false, "also where the issue has changed since its run began")
-	a.Bind(cmd, config.ForMerge)
+	a.Bind(cmd, keys.ForMerge)
 	return cmd
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -35,7 +35,7 @@ func NewTree(a *compose.App) *cobra.Command {
 		},
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error { return tree(ctx, a, p, args) }),
 	}
-	a.Bind(cmd, config.ForIssue, "base")
+	a.Bind(cmd, keys.ForIssue, "base")
 	return cmd
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -39,7 +39,7 @@ type VerifyData struct {
 
 // NewVerify makes `ralph verify`.
 func NewVerify(a *compose.App) *cobra.Command {
-	var keys string
+	var publicKeys string
 	cmd := &cobra.Command{
 		Use: "verify BRANCH|COMMIT|KEY", Short: "Check the proof of what ralph has published", Long: verifyLong,
 		Example:     "  ralph verify ralph/fix-login\n  ralph verify 1f3c9a2 --key ralph.pub --json\n  ralph verify 42",
@@ -51,12 +51,12 @@ func NewVerify(a *compose.App) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd, a, args[0], keys) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd, a, args[0], publicKeys) },
 	}
-	cmd.Flags().StringVar(&keys, "key", "", "`file` with the public keys to trust (default: that of proof-key)")
+	cmd.Flags().StringVar(&publicKeys, "key", "", "`file` with the public keys to trust (default: that of proof-key)")
 	_ = cmd.MarkFlagFilename("key")
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForTracker, "branch-prefix", "proof-key")
+	a.Bind(cmd, keys.ForTracker, "branch-prefix", "proof-key")
 	return cmd
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/tracker"
@@ -72,6 +72,6 @@ func setsState(a *compose.App, cmd *cobra.Command, state string, already func(tr
 		}
 		return nil
 	})
-	a.Bind(cmd, config.ForIssue)
+	a.Bind(cmd, keys.ForIssue)
 	return cmd
 }

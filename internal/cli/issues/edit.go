@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/internal/proc"
@@ -29,7 +29,7 @@ func NewEdit(a *compose.App) *cobra.Command {
 		Example: "  ralph edit fix-login", GroupID: compose.GroupWork, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,
 		RunE: a.InBacklog(func(ctx context.Context, p *compose.Parts, args []string) error { return editIssue(ctx, a, p, args[0]) }),
 	}
-	a.Bind(cmd, config.ForIssue)
+	a.Bind(cmd, keys.ForIssue)
 	return cmd
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/tracker"
@@ -52,7 +52,7 @@ func NewCreate(a *compose.App) *cobra.Command {
 	}
 	flags.BoolVar(&edit, "edit", false, "open the editor")
 	_ = cmd.RegisterFlagCompletionFunc("blocked-by", a.CompleteKeys)
-	a.Bind(cmd, config.ForIssue)
+	a.Bind(cmd, keys.ForIssue)
 	return cmd
 }
 

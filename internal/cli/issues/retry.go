@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -57,7 +57,7 @@ func NewRetry(a *compose.App) *cobra.Command {
 		return err
 	})
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin at the base; the earlier work is left out")
-	a.Bind(cmd, config.ForIssue, "labels")
+	a.Bind(cmd, keys.ForIssue, "labels")
 	cmd.Flags().Lookup("label").Usage = "the pick-up labels, which are put on"
 	return cmd
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/look"
@@ -37,7 +37,7 @@ func NewStop(a *compose.App) *cobra.Command {
 		}),
 	}
 	o.Flags(cmd)
-	a.Bind(cmd, config.ForIssue)
+	a.Bind(cmd, keys.ForIssue)
 	return cmd
 }
 

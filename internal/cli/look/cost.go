@@ -15,7 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -169,7 +169,7 @@ func NewCost(a *compose.App) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("since", cobra.NoFileCompletions)
 	o.Flags(cmd)
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForIssue)
+	a.Bind(cmd, keys.ForIssue)
 	return cmd
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -37,7 +37,7 @@ func NewLogs(a *compose.App) *cobra.Command {
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
 	cmd.Flags().BoolVar(&all, "all", false, "print all runs of the issue, not only the latest")
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForIssue)
+	a.Bind(cmd, keys.ForIssue)
 	return cmd
 }
 

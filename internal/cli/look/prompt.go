@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
@@ -22,7 +22,7 @@ func NewPrompt(a *compose.App) *cobra.Command {
 			return printPrompt(ctx, a, p, args[0])
 		}),
 	}
-	a.Bind(cmd, config.ForTracker, "agent", "agent-command", "prompt-file", "completion-signal", "gate", "base", "branch-prefix",
+	a.Bind(cmd, keys.ForTracker, "agent", "agent-command", "prompt-file", "completion-signal", "gate", "base", "branch-prefix",
 		"commit-author", "committer", "sign-off", "co-authors")
 	return cmd
 }

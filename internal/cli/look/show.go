@@ -15,7 +15,7 @@ import (
 
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -38,7 +38,7 @@ func NewShow(a *compose.App) *cobra.Command {
 		}),
 	}
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForIssue, "base")
+	a.Bind(cmd, keys.ForIssue, "base")
 	return cmd
 }
 

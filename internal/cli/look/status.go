@@ -11,6 +11,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/fleetdb"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -47,7 +48,7 @@ func NewStatus(a *compose.App) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "list all issues, however many")
 	o.Flags(cmd)
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForIssue)
+	a.Bind(cmd, keys.ForIssue)
 	return cmd
 }
 

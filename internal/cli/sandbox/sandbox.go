@@ -12,7 +12,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attack"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/progress"
@@ -51,7 +51,7 @@ func newSandboxExecCommand(a *compose.App) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runSandboxExec(cmd, a, args) },
 	}
-	a.Bind(cmd, config.ForExec)
+	a.Bind(cmd, keys.ForExec)
 	return cmd
 }
 
@@ -114,7 +114,7 @@ func newSandboxCheckCommand(a *compose.App) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSandboxCheck(cmd, a) },
 	}
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForExec)
+	a.Bind(cmd, keys.ForExec)
 	return cmd
 }
 

@@ -16,7 +16,7 @@ import (
 	"text/template"
 
 	"github.com/ralph-pool/ralph/agents"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
@@ -101,7 +101,7 @@ func Files(c Choices) ([]File, error) {
 		if !c.Example && strings.HasPrefix(f.name, "backlog/") {
 			continue
 		}
-		t, err := template.New(f.source).Funcs(template.FuncMap{"yaml": config.YAML}).ParseFS(files, "files/"+f.source)
+		t, err := template.New(f.source).Funcs(template.FuncMap{"yaml": keys.YAML}).ParseFS(files, "files/"+f.source)
 		if err != nil {
 			return nil, fmt.Errorf("scaffold %s: %w", f.name, err)
 		}

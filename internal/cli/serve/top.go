@@ -10,7 +10,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/attach"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/look"
 	"github.com/ralph-pool/ralph/internal/cli/progress"
@@ -53,7 +53,7 @@ func NewTop(a *compose.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&t.plain, "plain", false, "print lines only, also on a terminal")
 	cmd.Flags().StringVar(&t.tokenFile, "listen-token-file", "", "`file` with the token of the service")
-	a.Bind(cmd, config.ForIssue, "base")
+	a.Bind(cmd, keys.ForIssue, "base")
 	return cmd
 }
 

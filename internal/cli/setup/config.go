@@ -9,6 +9,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
@@ -35,7 +36,7 @@ func NewConfig(a *compose.App) *cobra.Command {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return config.KeyNames(), cobra.ShellCompDirectiveNoFileComp
+			return keys.AllNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runConfig(cmd, a, args) },
 	}
@@ -48,8 +49,8 @@ func runConfig(cmd *cobra.Command, a *compose.App, args []string) error {
 	var only string
 	if len(args) == 1 {
 		only = args[0]
-		if _, ok := config.Lookup(only); !ok {
-			return exit.Usagef("unknown key %q%s", only, exit.Suggest(only, config.KeyNames(), "", "`ralph config` lists the keys"))
+		if _, ok := keys.Lookup(only); !ok {
+			return exit.Usagef("unknown key %q%s", only, exit.Suggest(only, keys.AllNames(), "", "`ralph config` lists the keys"))
 		}
 	}
 	loaded, err := a.Config(cmd)

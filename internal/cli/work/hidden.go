@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/sandboxes"
 )
@@ -85,6 +85,6 @@ func hiddenProgram(a *compose.App, p *compose.Parts, provider sandboxes.Provider
 	return &exit.Error{
 		Status: exit.Parked,
 		Err:    fmt.Errorf("agent %s is unavailable: sandbox %s does not show %s", agent, provider.Name(), strings.Join(hidden, ", ")),
-		Hint:   "sandbox-show: " + config.YAML(hidden) + " in your configuration",
+		Hint:   "sandbox-show: " + keys.YAML(hidden) + " in your configuration",
 	}
 }

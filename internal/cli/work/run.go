@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/progress"
@@ -78,7 +78,7 @@ func NewRun(a *compose.App) *cobra.Command {
 	flags.IntVar(&f.iterations, "max-iterations", 1, "agent processes at most")
 	_ = cmd.RegisterFlagCompletionFunc("branch-strategy", cobra.FixedCompletions(strategies(), cobra.ShellCompDirectiveNoFileComp))
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForPrompt)
+	a.Bind(cmd, keys.ForPrompt)
 	return cmd
 }
 

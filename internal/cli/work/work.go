@@ -14,7 +14,7 @@ import (
 
 	"github.com/ralph-pool/ralph/internal/cgroup"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
-	"github.com/ralph-pool/ralph/internal/cli/config"
+	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
@@ -60,7 +60,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 	cmd.Flags().BoolVarP(&s.dry, "dry-run", "n", false, "say what would be worked, and why the rest would not; change nothing")
 	cmd.Flags().BoolVar(&s.plain, "plain", false, "print lines only, also on a terminal")
 	a.AddJSON(cmd)
-	a.Bind(cmd, config.ForWork)
+	a.Bind(cmd, keys.ForWork)
 	return cmd
 }
 

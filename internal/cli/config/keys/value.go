@@ -1,4 +1,4 @@
-package config
+package keys
 
 import (
 	"errors"
@@ -14,11 +14,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// scalar reads one text as the key's kind. Lists are read by list.
-func (k Key) scalar(s string) (any, error) {
+// Scalar reads one text as the key's kind. Lists are read by ListText.
+func (k Key) Scalar(s string) (any, error) {
 	switch k.Kind {
 	case Int:
-		return k.number(s)
+		return k.Number(s)
 	case Float:
 		f, err := strconv.ParseFloat(s, 64)
 		if errors.Is(err, strconv.ErrRange) || err == nil && f > mostAmount {
@@ -45,7 +45,7 @@ func (k Key) scalar(s string) (any, error) {
 	return nil, fmt.Errorf("%s is a list", k.Name)
 }
 
-func (k Key) number(s string) (any, error) {
+func (k Key) Number(s string) (any, error) {
 	most := int64(math.MaxInt32)
 	if _, wide := k.Default.(int64); wide {
 		most = math.MaxInt64
@@ -100,8 +100,8 @@ func (k Key) duration(s string) (any, error) {
 	return d, nil
 }
 
-// listText reads a list that is written as one text, in the environment or as a single value in a file.
-func (k Key) listText(s string, split bool) ([]string, error) {
+// ListText reads a list that is written as one text, in the environment or as a single value in a file.
+func (k Key) ListText(s string, split bool) ([]string, error) {
 	if k.Kind == Words {
 		return words.Split(s)
 	}
@@ -121,8 +121,8 @@ func (k Key) listText(s string, split bool) ([]string, error) {
 	return items, nil
 }
 
-// verify applies the key's rules to a typed value.
-func (k Key) verify(v any, choices []string) error {
+// Verify applies the key's rules to a typed value.
+func (k Key) Verify(v any, choices []string) error {
 	switch v := v.(type) {
 	case string:
 		return k.check(v, choices)
@@ -140,8 +140,8 @@ func (k Key) verify(v any, choices []string) error {
 	return nil
 }
 
-// show is a value as the file would have it, with secrets hidden.
-func (k Key) show(v any) any {
+// Show is a value as the file would have it, with secrets hidden.
+func (k Key) Show(v any) any {
 	items, ok := v.([]string)
 	if !ok {
 		return v
@@ -169,8 +169,8 @@ func Resolve(path, base, home string) string {
 	return filepath.Join(base, path)
 }
 
-// place resolves paths, and the program of a command where it is named by one.
-func (k Key) place(v any, base, home string) any {
+// Place resolves paths, and the program of a command where it is named by one.
+func (k Key) Place(v any, base, home string) any {
 	switch v := v.(type) {
 	case string:
 		if k.Kind == Path {
@@ -205,7 +205,7 @@ func YAML(v any) string {
 	case string:
 		return scalarYAML(v)
 	case time.Duration:
-		return shortDuration(v)
+		return ShortDuration(v)
 	}
 	return fmt.Sprint(v)
 }
@@ -223,4 +223,16 @@ func scalarYAML(s string) string {
 		return s
 	}
 	return strconv.Quote(s)
+}
+
+// ShortDuration drops the zero parts at the end: 10m, not 10m0s.
+func ShortDuration(d fmt.Stringer) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

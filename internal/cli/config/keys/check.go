@@ -1,4 +1,4 @@
-package config
+package keys
 
 import (
 	"errors"
@@ -10,9 +10,8 @@ import (
 	"unicode"
 
 	"github.com/ralph-pool/ralph/agents"
+	"github.com/ralph-pool/ralph/internal/nearest"
 	"github.com/ralph-pool/ralph/pool/ledger"
-	"github.com/ralph-pool/ralph/pool/schedule"
-	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
@@ -142,7 +141,7 @@ func (k Key) check(s string, choices []string) error {
 		name = choice.Agent
 	}
 	if len(choices) > 0 && !slices.Contains(choices, name) {
-		return fmt.Errorf("%s is not one of %s%s", k.quote(name), strings.Join(choices, ", "), DidYouMean(name, "", choices))
+		return fmt.Errorf("%s is not one of %s%s", k.quote(name), strings.Join(choices, ", "), nearest.DidYouMean(name, "", choices))
 	}
 	if k.Check != nil {
 		if err := k.Check(s); err != nil {
@@ -158,102 +157,6 @@ func (k Key) quote(s string) string {
 		return "a value"
 	}
 	return fmt.Sprintf("%q", s)
-}
-
-func quoteAll(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = strconv.Quote(name)
-	}
-	return strings.Join(quoted, " or ")
-}
-
-// conflicts are the rules between keys. Each names the keys and what to do.
-func (l *Loaded) conflicts() []Problem {
-	c := l.Config
-	var all []Problem
-	add := func(key, format string, args ...any) {
-		all = append(all, Problem{Where: l.origins[key].Where, Message: fmt.Sprintf(format, args...)})
-	}
-	if len(c.Labels) == 0 {
-		add("labels", "labels is empty; name at least one, so that not every open issue is worked")
-	}
-	states := []struct{ key, label string }{
-		{"review-label", c.ReviewLabel}, {"needs-human-label", c.NeedsHumanLabel}, {"needs-info-label", c.NeedsInfoLabel},
-		{"claimed-label", c.ClaimedLabel}, {"failed-label", c.FailedLabel},
-	}
-	among := func(list []string, label string) bool {
-		return slices.ContainsFunc(list, func(o string) bool { return tracker.SameLabel(o, label) })
-	}
-	for n, own := range states {
-		switch {
-		case own.label == "":
-			continue
-		case among(c.Labels, own.label):
-			add(own.key, "%s %q is one of the labels that pick an issue up; choose another", own.key, own.label)
-		case n > 2 && among(c.ExcludeLabels, own.label): // it would stop the run that sets it, or the next one
-			add(own.key, "%s %q is also one of exclude-labels; choose another", own.key, own.label)
-		}
-		for _, other := range states[:n] {
-			if tracker.SameLabel(own.label, other.label) {
-				add(own.key, "%s %q is also %s; choose another", own.key, own.label, other.key)
-			}
-		}
-	}
-	for _, label := range c.ExcludeLabels {
-		if among(c.Labels, label) {
-			add("exclude-labels", "exclude-labels %q is one of the labels that pick an issue up; choose another", label)
-		}
-	}
-	if _, label := tracker.ParsePriorities(c.PriorityLabels); label != "" {
-		add("priority-labels", "priority-labels names the label %q twice; leave one", label)
-	}
-	if _, label := schedule.ParseLimits(c.ParallelByLabel); label != "" {
-		add("parallel-by-label", "parallel-by-label names the label %q twice; leave one", label)
-	}
-	if c.PermissionMode != "" && c.SkipPermissions {
-		add("permission-mode", "permission-mode and skip-permissions exclude each other; choose one")
-	}
-	commands := func(agent string) bool {
-		name, _, _ := strings.Cut(agent, ":")
-		return slices.Contains(l.commanded, name)
-	}
-	switch commanded := slices.ContainsFunc(append(slices.Concat(c.Fallback, c.Attempts), c.Agent), commands); {
-	case !commanded && len(c.AgentCommand) > 0 && !l.yielded:
-		add("agent-command", "agent-command needs agent %s, not %q (%s)", quoteAll(l.commanded), c.Agent, l.origins["agent"])
-	case commanded && len(c.AgentCommand) == 0:
-		add("agent", "agent %s needs its program: agent-command: PROGRAM ARG…", quoteAll(l.commanded))
-	}
-	for _, set := range []struct {
-		key     string
-		choices []string
-	}{{"model", []string{c.Agent + ":" + c.Model}}, {"fallback", c.Fallback}, {"attempts", c.Attempts}, {"review", []string{c.Review}}} {
-		for _, choice := range set.choices {
-			if _, model, _ := strings.Cut(choice, ":"); model != "" && commands(choice) {
-				add(set.key, "model %q cannot be passed to your own program; put it into the program's command", model)
-			}
-		}
-	}
-	reviewer, _, _ := strings.Cut(c.Review, ":")
-	switch commanded := slices.Contains(l.commanded, reviewer); {
-	case !commanded && len(c.ReviewCommand) > 0 && !l.yielded:
-		add("review-command", "review-command needs review %s, not %q (%s)", quoteAll(l.commanded), c.Review, l.origins["review"])
-	case commanded && len(c.ReviewCommand) == 0:
-		add("review", "review %q needs its program: review-command: PROGRAM ARG…", c.Review)
-	}
-	if c.GitHubAppID != 0 && c.GitHubAppKey == "" {
-		add("github-app-id", "github-app-id needs github-app-key; give --github-app-key FILE")
-	}
-	if c.EstimateUSD == 0 {
-		add("estimate-usd", "estimate-usd is 0, so budget-usd would never end an agent that does not say what it costs; give it an amount, such as 2")
-	}
-	if c.CompletionCap < c.CompletionTimeout {
-		add("completion-cap", "completion-cap %s is less than completion-timeout %s", c.CompletionCap, c.CompletionTimeout)
-	}
-	if c.RetryBackoffMax < c.RetryBackoff {
-		add("retry-backoff-max", "retry-backoff-max %s is less than retry-backoff %s", c.RetryBackoffMax, c.RetryBackoff)
-	}
-	return all
 }
 
 // checkLabelled checks LABEL=NUMBER.

@@ -1,7 +1,9 @@
-package config
+// Package keys is the table of ralph's configuration keys ([All]): the name of each, its kind, default and help, which values
+// it takes, and which of them a repository may set without the user's trust. Package config reads the sources and fills
+// its Config by this table. Everything here is pure and safe for concurrent use.
+package keys
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
@@ -12,15 +14,15 @@ type Kind string
 // The kinds. A single value is accepted where a list is asked for, and is a list of one.
 const (
 	Text     Kind = ""       // the kind of most keys
-	Path     Kind = "path"   // relative to where it is written: a flag to the working directory, a file to the repository
+	Path     Kind = "path"   // relative to the working directory in a flag, to the repository in a file
 	Int      Kind = "number" // a whole number
 	Float    Kind = "amount" // a number
 	Bool     Kind = "true or false"
 	Duration Kind = "duration" // as Go writes it: 90s, 1h30m
 	Names    Kind = "names"    // a list; in the environment separated by commas
-	Folders  Kind = "folders"  // a list of absolute paths, or such below the home as ~/PATH; in the environment separated by commas
+	Folders  Kind = "folders"  // a list of absolute paths, or ~/PATH; in the environment separated by commas
 	Lines    Kind = "lines"    // a list; in the environment one a line
-	Words    Kind = "command"  // a program (with a slash it is a Path) and its arguments; as one text it is split like a shell does, nothing expanded
+	Words    Kind = "command"  // a program (with a slash it is a Path) and its arguments; one text is split as by a shell
 )
 
 // zero is the default of a key that names none.
@@ -111,13 +113,16 @@ func (k Key) Flag() string {
 	return name
 }
 
+// EnvPrefix begins the name of every variable of ralph's.
+const EnvPrefix = "RALPH_"
+
 // Env is the name of the key's variable.
 func (k Key) Env() string {
-	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(k.Name))
+	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(k.Name))
 }
 
-// field is the name of the Config's field, in lower case.
-func (k Key) field() string { return strings.NewReplacer("-", "", ".", "").Replace(k.Name) }
+// Field is the name of the Config's field, in lower case.
+func (k Key) Field() string { return strings.NewReplacer("-", "", ".", "").Replace(k.Name) }
 
 // List reports whether the value is a []string.
 func (k Key) List() bool {
@@ -125,8 +130,8 @@ func (k Key) List() bool {
 	return list
 }
 
-// wanted is what to write for the value, in words.
-func (k Key) wanted() string {
+// Wanted is what to write for the value, in words.
+func (k Key) Wanted() string {
 	switch {
 	case k.List():
 		return "a text or a list of texts"
@@ -140,24 +145,4 @@ func (k Key) wanted() string {
 		return "a text"
 	}
 	return "a " + string(k.Kind)
-}
-
-// Lookup finds a key by its name.
-func Lookup(name string) (Key, bool) {
-	keys := table()
-	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
-	if i < 0 {
-		return Key{}, false
-	}
-	return keys[i], true
-}
-
-// KeyNames lists the names in the table's order.
-func KeyNames() []string {
-	keys := table()
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.Name
-	}
-	return names
 }
