@@ -244,7 +244,11 @@ func (m *claudeModels) UnmarshalJSON(raw []byte) error {
 			return ErrShape
 		}
 		u, err := Usage{
-			Input: v.InputTokens, Output: v.OutputTokens, CacheRead: v.CacheReadInputTokens, CacheWrite: v.CacheCreationInputTokens, CostUSD: v.CostUSD,
+			Input:      v.InputTokens,
+			Output:     v.OutputTokens,
+			CacheRead:  v.CacheReadInputTokens,
+			CacheWrite: v.CacheCreationInputTokens,
+			CostUSD:    v.CostUSD,
 		}.Sane()
 		if err != nil {
 			return err

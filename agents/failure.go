@@ -38,8 +38,9 @@ func Advised(c Class, message string, l Login) string {
 func SaysNoCredit(message string) bool {
 	message = strings.ToLower(message)
 	return slices.ContainsFunc([]string{
-		"credit balance is too low", "exceeded your current quota", "check your plan and billing", "insufficient balance", "insufficient credits",
-		"out of credits", "billing hard limit", "prepayment credits are depleted", "spending cap",
+		"credit balance is too low", "exceeded your current quota", "check your plan and billing",
+		"insufficient balance", "insufficient credits", "out of credits", "billing hard limit",
+		"prepayment credits are depleted", "spending cap",
 	}, func(text string) bool { return strings.Contains(message, text) })
 }
 

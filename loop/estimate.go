@@ -42,6 +42,7 @@ func (r *runner) estimate(t *turn, answers bool) {
 	}
 	t.Usage, t.estimated = e.Usage(), true
 	if !silent { // of the others this is known before they start
-		r.warn(fmt.Sprintf("iteration %d: agent %s did not say what it used; an estimate of %d tokens counts", t.Number, t.Agent, t.Usage.Input))
+		r.warn(fmt.Sprintf("iteration %d: agent %s did not say what it used; an estimate of %d tokens counts",
+			t.Number, t.Agent, t.Usage.Input))
 	}
 }

@@ -21,7 +21,8 @@ func feedbackNoSignal(signals []string) string {
 const (
 	feedbackNoCommits = "The last iteration gave the completion signal, but there are no commits. Commit your work; uncommitted " +
 		"changes do not count. If nothing needs to be changed, say why between <no-change> and </no-change>.\n"
-	feedbackShare = "The last iteration was ended because it had spent the budget of one iteration. What it committed is kept: go on from there, " +
+	feedbackShare = "The last iteration was ended because it had spent the budget of one iteration. " +
+		"What it committed is kept: go on from there, " +
 		"in smaller steps, and commit each.\n"
 )
 

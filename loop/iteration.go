@@ -59,7 +59,13 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resu
 	}()
 	e := r.watch(ctx, t, ended, kill)
 	who := r.choice()
-	return r.conclude(t, e, context.Cause(ctx), resumed, Iteration{Number: n, Agent: who.Agent, Model: who.Model, Ended: time.Now(), Duration: time.Since(start)})
+	return r.conclude(t, e, context.Cause(ctx), resumed, Iteration{
+		Number:   n,
+		Agent:    who.Agent,
+		Model:    who.Model,
+		Ended:    time.Now(),
+		Duration: time.Since(start),
+	})
 }
 
 // watch waits for the process and kills it when a timer says so. Where a process has ended by itself and a timer has

@@ -45,7 +45,8 @@ func (c Config) validateOutput() error {
 		errs = append(errs, fmt.Errorf("structured output needs exactly one iteration, not %d", c.MaxIterations))
 	}
 	if !c.Prompt.Mentions("<" + o.Tag + ">") {
-		errs = append(errs, fmt.Errorf("the prompt does not name the output tag; tell the agent to answer between <%s> and </%[1]s>", o.Tag))
+		errs = append(errs, fmt.Errorf("the prompt does not name the output tag; tell the agent to answer between <%s> and </%[1]s>",
+			o.Tag))
 	}
 	if _, err := o.schema(); err != nil {
 		errs = append(errs, err)

@@ -30,7 +30,12 @@ func (r *runner) act(ctx context.Context, n int, feedback, resumed string) (turn
 		r.warn(fmt.Sprintf("iteration %d: the agent went on in another session than the one named; later iterations begin afresh", n))
 	}
 	r.last = lastSession{
-		ID: t.Session, Agent: t.Agent, Model: t.Model, Intact: t.Ending == EndingExit && t.Failure == nil, Context: t.context, Ended: t.Ended,
+		ID:      t.Session,
+		Agent:   t.Agent,
+		Model:   t.Model,
+		Intact:  t.Ending == EndingExit && t.Failure == nil,
+		Context: t.context,
+		Ended:   t.Ended,
 	}
 	r.total = t.total
 	return t, nil

@@ -113,7 +113,8 @@ func (c check) reference(schema map[string]any, open []string) error {
 	path, local := strings.CutPrefix(ref, "#")
 	switch {
 	case !local || path != "" && path[0] != '/':
-		return fmt.Errorf("$ref %q: references to other documents are not followed; put the definition into the schema and write #/$defs/NAME", ref)
+		return fmt.Errorf("$ref %q: references to other documents are not followed; "+
+			"put the definition into the schema and write #/$defs/NAME", ref)
 	case slices.Contains(open, ref):
 		return fmt.Errorf("$ref %q leads back to itself", ref)
 	}
