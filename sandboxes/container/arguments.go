@@ -36,35 +36,11 @@ func (pl *plan) arguments() ([]string, error) {
 	if !pl.spec.FillHome {
 		scratch(c.Home, half+pl.layer)
 	}
-	relabel := func(sandboxes.Mount) string { return "" }
-	switch {
-	case c.SELinux == "disable":
-		args = append(args, "--security-opt", "label=disable")
-	case c.SELinux != "" && t.relabel == "":
-		return nil, fmt.Errorf("%s cannot relabel mounts: %w; use SELinux disable", pl.provider.engine.Name, sandboxes.ErrUnsupported)
-	case c.SELinux != "":
-		relabel = func(m sandboxes.Mount) string {
-			if m.ReadOnly { // others may read it, too
-				return t.relabel + "shared"
-			}
-			return t.relabel + c.SELinux
-		}
+	mounts, err := pl.mountArguments()
+	if err != nil {
+		return nil, err
 	}
-	if pl.spec.Disk != nil {
-		flags, err := pl.diskFlags(false)
-		if err != nil {
-			return nil, err
-		}
-		args = slices.Concat(args, flags, pl.resolv)
-	} else {
-		for _, m := range pl.shown() {
-			flag, err := mountFlag("bind", m, relabel(m))
-			if err != nil {
-				return nil, err
-			}
-			args = append(args, "--mount", flag)
-		}
-	}
+	args = append(args, mounts...)
 	for _, g := range c.Groups {
 		args = append(args, "--group-add", g)
 	}
@@ -85,6 +61,40 @@ func (pl *plan) arguments() ([]string, error) {
 		args = append(args, inside.Tunnel)
 	default:
 		args = append(args, socketPath)
+	}
+	return args, nil
+}
+
+// mountArguments show files of the host inside, labelled as SELinux wants them.
+func (pl *plan) mountArguments() (args []string, err error) {
+	c, t := pl.provider.config, pl.provider.engine.dialect()
+	relabel := func(sandboxes.Mount) string { return "" }
+	switch {
+	case c.SELinux == "disable":
+		args = append(args, "--security-opt", "label=disable")
+	case c.SELinux != "" && t.relabel == "":
+		return nil, fmt.Errorf("%s cannot relabel mounts: %w; use SELinux disable", pl.provider.engine.Name, sandboxes.ErrUnsupported)
+	case c.SELinux != "":
+		relabel = func(m sandboxes.Mount) string {
+			if m.ReadOnly { // others may read it, too
+				return t.relabel + "shared"
+			}
+			return t.relabel + c.SELinux
+		}
+	}
+	if pl.spec.Disk != nil {
+		flags, err := pl.diskFlags(false)
+		if err != nil {
+			return nil, err
+		}
+		return slices.Concat(args, flags, pl.resolv), nil
+	}
+	for _, m := range pl.shown() {
+		flag, err := mountFlag("bind", m, relabel(m))
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--mount", flag)
 	}
 	return args, nil
 }
