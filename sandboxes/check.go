@@ -18,7 +18,8 @@ func (s Spec) Check() error {
 		return fmt.Errorf("%q is not a run id", s.Run)
 	}
 	folders := [][2]string{
-		{"worktree", s.Worktree}, {"private repository", s.GitDir}, {"lower folder", s.Lower}, {"folder of setup", s.Setup}, {"home", s.Home},
+		{"worktree", s.Worktree}, {"private repository", s.GitDir}, {"lower folder", s.Lower},
+		{"folder of setup", s.Setup}, {"home", s.Home},
 	}
 	for _, dir := range s.Objects {
 		folders = append(folders, [2]string{"object folder", dir})

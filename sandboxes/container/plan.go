@@ -160,7 +160,8 @@ func (p *Provider) chooseUser(in describe.Engine, img describe.Image, worktree s
 	}
 	u := user{int(st.Uid), int(st.Gid)}
 	if in.Rootless {
-		return u, "", sandboxes.Fixable(fmt.Errorf("%s runs rootless, and there uid 0 inside is you outside, unlike with podman", p.engine.Name), setUser(user{}))
+		return u, "", sandboxes.Fixable(fmt.Errorf("%s runs rootless, and there uid 0 inside is you outside, unlike with podman",
+			p.engine.Name), setUser(user{}))
 	}
 	if u.uid == 0 {
 		return u, "", sandboxes.Fixable(

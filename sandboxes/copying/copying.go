@@ -77,7 +77,11 @@ type source struct {
 func sourcesOf(spec sandboxes.Spec) ([]source, error) {
 	all := []source{{host: spec.Worktree, inside: spec.Worktree, skip: isRepository}}
 	if spec.GitDir != "" {
-		all = append(all, source{host: spec.GitDir, inside: spec.GitDir, skip: func(p string) bool { return p == "objects/info/alternates" }})
+		all = append(all, source{
+			host:   spec.GitDir,
+			inside: spec.GitDir,
+			skip:   func(p string) bool { return p == "objects/info/alternates" },
+		})
 		for _, dir := range spec.Objects {
 			all = append(all, source{host: dir, inside: path.Join(spec.GitDir, "objects"), skip: isNoObject})
 		}

@@ -99,7 +99,8 @@ func both(a, b io.Writer) io.Writer {
 // StartError explains an error of a process if the program is not installed.
 func (p Program) StartError(err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
-		return sandboxes.Fixable(fmt.Errorf("%s is not installed: %s: %w", p.Name, p.Missing, err), sandboxes.Fix{Setting: sandboxes.SetProvider})
+		return sandboxes.Fixable(fmt.Errorf("%s is not installed: %s: %w",
+			p.Name, p.Missing, err), sandboxes.Fix{Setting: sandboxes.SetProvider})
 	}
 	return err
 }

@@ -70,7 +70,10 @@ func networkAttacks() []Attack {
 			var dialled atomic.Int64
 			private := privateNames{}
 			var rules []egress.Rule
-			for i, address := range []string{"127.0.0.1", "10.0.0.1", "192.168.0.1", "169.254.169.254", "::1", "fd00:ec2::254", "::ffff:127.0.0.1"} {
+			for i, address := range []string{
+				"127.0.0.1", "10.0.0.1", "192.168.0.1", "169.254.169.254", "::1", "fd00:ec2::254",
+				"::ffff:127.0.0.1",
+			} {
 				name := fmt.Sprintf("name%d.example.com", i)
 				private[name] = netip.MustParseAddr(address)
 				rules = append(rules, egress.Rule{Host: name})

@@ -65,8 +65,11 @@ func serviceAttacks() []Attack {
 		}},
 		{Name: "service/an answer that has the key in it, encoded", Brief: true, Make: func(s *Suite) {
 			forms := map[string]string{
-				"plain": serviceKey, "base64": base64.StdEncoding.EncodeToString([]byte(serviceKey)), "hex": hex.EncodeToString([]byte(serviceKey)),
-				"percent": strings.ReplaceAll(url.QueryEscape(serviceKey), "k", "%6B"), "json": strings.ReplaceAll(serviceKey, "k", `\u006b`),
+				"plain":   serviceKey,
+				"base64":  base64.StdEncoding.EncodeToString([]byte(serviceKey)),
+				"hex":     hex.EncodeToString([]byte(serviceKey)),
+				"percent": strings.ReplaceAll(url.QueryEscape(serviceKey), "k", "%6B"),
+				"json":    strings.ReplaceAll(serviceKey, "k", `\u006b`),
 			}
 			r, at := s.served(func(w http.ResponseWriter, q *http.Request) {
 				text := []byte("the key is " + forms[q.URL.Query().Get("form")] + ".")

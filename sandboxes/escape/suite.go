@@ -80,7 +80,16 @@ func Run[P test[P]](t P, attacks []Attack, provider func(T) sandboxes.Provider, 
 // suite begins an attack.
 func (o Options) suite(t T, a Attack, provider sandboxes.Provider) *Suite {
 	t.Helper()
-	s := &Suite{T: t, Provider: provider, Owner: o.Owner, program: o.Program, attacker: attacker, shared: o.Shared, looking: o.Looking, layered: o.Layered}
+	s := &Suite{
+		T:        t,
+		Provider: provider,
+		Owner:    o.Owner,
+		program:  o.Program,
+		attacker: attacker,
+		shared:   o.Shared,
+		looking:  o.Looking,
+		layered:  o.Layered,
+	}
 	if s.program == "" {
 		self, err := os.Executable()
 		if err != nil {

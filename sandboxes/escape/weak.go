@@ -90,8 +90,10 @@ func rules() map[string][]string {
 		"network/other hosts at the proxy's port": {"connect to"},
 	}
 	for _, name := range []string{
-		"privileges/system calls into the kernel's depths", "secrets/files of the host", "secrets/a file of the host by its path", "exhaust/scratch space",
-		"files/what is shown read-only", "files/links, pipes and devices in the worktree", "helper/signals to the first process",
+		"privileges/system calls into the kernel's depths", "secrets/files of the host",
+		"secrets/a file of the host by its path", "exhaust/scratch space",
+		"files/what is shown read-only", "files/links, pipes and devices in the worktree",
+		"helper/signals to the first process",
 	} {
 		weak[name] = append(weak[name], gitFile)
 	}

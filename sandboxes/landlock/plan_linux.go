@@ -83,7 +83,8 @@ func (p *plan) identify() error {
 		return &fs.PathError{Op: "stat", Path: p.Worktree, Err: err}
 	}
 	if st.Uid == 0 {
-		return fmt.Errorf("nothing bounds root's processes here, and %s is root's: run ralph as another user, or choose native, docker or podman",
+		return fmt.Errorf("nothing bounds root's processes here, and %s is root's: "+
+			"run ralph as another user, or choose native, docker or podman",
 			p.Worktree)
 	}
 	p.UID, p.GID, p.Assume = int(st.Uid), int(st.Gid), true
@@ -149,7 +150,8 @@ func (p *plan) addMount(m sandboxes.Mount) error {
 // keepReadOnly refuses a path that would be writable all the same: a rule can only add rights.
 func (p *plan) keepReadOnly(path string) error {
 	if p.mayWrite(path) {
-		return fmt.Errorf("show %s: %w: landlock cannot keep it read-only within a folder that may be written", path, sandboxes.ErrUnsupported)
+		return fmt.Errorf("show %s: %w: landlock cannot keep it read-only within a folder that may be written",
+			path, sandboxes.ErrUnsupported)
 	}
 	return nil
 }

@@ -94,7 +94,13 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	if box.client, err = supervisor.Start(supervisor.Process{Role: role, Run: out.Run}); err != nil {
 		return nil, err
 	}
-	return box, box.client.Open(ctx, out, nil, supervisor.Commands{Dir: out.Worktree, Env: env, Own: out.Assume, UID: out.UID, GID: out.GID})
+	return box, box.client.Open(ctx, out, nil, supervisor.Commands{
+		Dir: out.Worktree,
+		Env: env,
+		Own: out.Assume,
+		UID: out.UID,
+		GID: out.GID,
+	})
 }
 
 // abandon removes what a failed open has made.

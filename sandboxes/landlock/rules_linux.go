@@ -23,7 +23,8 @@ func usable() error {
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return fmt.Errorf("this kernel has Landlock switched off: start it with lsm=landlock,… among its parameters, or %s", instead)
 	case err != nil:
-		return fmt.Errorf("this kernel, or the container that ralph runs in, has no Landlock (%w): it needs Linux 6.12, or %s", err, instead)
+		return fmt.Errorf("this kernel, or the container that ralph runs in, has no Landlock (%w): it needs Linux 6.12, or %s",
+			err, instead)
 	case abi < minABI:
 		return fmt.Errorf("this kernel has Landlock ABI %d, and %d is needed: run Linux 6.12 or newer, or %s", abi, minABI, instead)
 	case !seccomp.Supported():

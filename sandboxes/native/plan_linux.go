@@ -64,8 +64,16 @@ func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
 	}
 	l := spec.Limits.WithDefaults()
 	out := &plan{
-		Run: spec.Run, UID: os.Getuid(), GID: os.Getgid(), Worktree: spec.Worktree, Workdir: filepath.Clean(cmp.Or(spec.Workdir, spec.Worktree)),
-		GitDir: spec.GitDir, Egress: spec.Egress, Memory: l.Memory, PIDs: l.PIDs, Disk: l.Disk,
+		Run:      spec.Run,
+		UID:      os.Getuid(),
+		GID:      os.Getgid(),
+		Worktree: spec.Worktree,
+		Workdir:  filepath.Clean(cmp.Or(spec.Workdir, spec.Worktree)),
+		GitDir:   spec.GitDir,
+		Egress:   spec.Egress,
+		Memory:   l.Memory,
+		PIDs:     l.PIDs,
+		Disk:     l.Disk,
 	}
 	if out.UID == 0 {
 		out.UID, out.GID = insideID, insideID

@@ -44,7 +44,8 @@ func (p *Provider) Capabilities() sandboxes.Capabilities {
 		Files: sandboxes.Bind, Isolation: sandboxes.Namespaces, Egress: true, Secrets: true, Limits: limited, Home: true,
 	}
 	if _, ok := p.places()["memory"]; !ok {
-		c.Weaker = "no control group can be made here, so the memory limit only watches processes: the kernel's memory for sockets and pipes is not limited"
+		c.Weaker = "no control group can be made here, so the memory limit only watches processes: " +
+			"the kernel's memory for sockets and pipes is not limited"
 	}
 	return c
 }

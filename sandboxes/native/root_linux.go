@@ -93,7 +93,8 @@ func layHome() error {
 // overlay mounts a folder in which changes of lower go to upper. Without userxattr the kernel mounts it as well, but cannot
 // write there that a folder of lower is gone.
 func overlay(at, lower, upper, work string) error {
-	return unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "userxattr,lowerdir="+lower+",upperdir="+upper+",workdir="+work)
+	return unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "userxattr,lowerdir="+
+		lower+",upperdir="+upper+",workdir="+work)
 }
 
 func removeMount(at string) error {
@@ -119,7 +120,8 @@ func pickUp(p *plan, given []*os.File) (mounts []*os.File, err error) {
 		}
 		mount, err := copyMount(s.Host)
 		if errors.Is(err, unix.EACCES) {
-			return mounts, errors.New("show " + s.Host + ": its mode, or that of a folder above it, closes it; look with: namei -m " + s.Host)
+			return mounts, errors.New("show " + s.Host + ": its mode, or that of a folder above it, closes it; " +
+				"look with: namei -m " + s.Host)
 		}
 		if err != nil {
 			return mounts, fmt.Errorf("show %s: %w", s.Host, err)

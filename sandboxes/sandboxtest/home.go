@@ -14,7 +14,8 @@ import (
 var homeCases = map[string]func(*suite){
 	"home/others find it, and cannot change it": func(s *suite) {
 		layer := s.fillHome(`mkdir -p cache/deep && echo one >cache/deep/a && echo two >b && ln b c && chmod 500 cache/deep && ln -s b link && ln -s / root`)
-		const attack = `cd ~ && cat cache/deep/a link && echo changed >b && chmod 700 cache/deep && rm -r cache && mkdir cache && echo new >cache/x && ls -A && ls -A cache
+		const attack = `cd ~ && cat cache/deep/a link && echo changed >b && chmod 700 cache/deep && rm -r cache &&
+				mkdir cache && echo new >cache/x && ls -A && ls -A cache
 			touch upper-here; setfattr -n user.overlay.opaque -v y . 2>/dev/null; setfattr -n user.overlay.redirect -v /etc cache 2>/dev/null
 			for layer in /.layer /.ralph/home; do
 				echo changed >$layer/b; rm -f $layer/c; chmod 700 $layer/cache/deep; ln -f ~/b $layer/d; mount -o remount,rw $layer; umount $layer
@@ -34,8 +35,10 @@ var homeCases = map[string]func(*suite){
 		}
 	},
 	"home/looks as it was filled": func(s *suite) {
-		const look = `cd ~; ls -l a "c d/e" "c d/l" | cut -c1-10; readlink "c d/l"; test a -nt b && echo newer; test a -ef "c d/h" && echo same; test -e pipe && echo pipe; "c d/e"`
-		layer := s.fillHome(`mkdir "c d"; touch -t 200001010000 b; touch -t 200101010000 a; chmod 640 a; printf '#!/bin/sh\necho runs\n' >"c d/e"; chmod 555 "c d/e"; ln -s ../b "c d/l"; ln a "c d/h"; chmod 555 "c d"`)
+		const look = `cd ~; ls -l a "c d/e" "c d/l" | cut -c1-10; readlink "c d/l"
+			test a -nt b && echo newer; test a -ef "c d/h" && echo same; test -e pipe && echo pipe; "c d/e"`
+		layer := s.fillHome(`mkdir "c d"; touch -t 200001010000 b; touch -t 200101010000 a; chmod 640 a
+			printf '#!/bin/sh\necho runs\n' >"c d/e"; chmod 555 "c d/e"; ln -s ../b "c d/l"; ln a "c d/h"; chmod 555 "c d"`)
 		if got := s.openHome(layer, sandboxes.Spec{}).text(look); got != "-rw-r-----\n-r-xr-xr-x\nlrwxrwxrwx\n../b\nnewer\nsame\nruns\n" {
 			s.Errorf("inside: %q", got)
 		}

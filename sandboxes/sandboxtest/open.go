@@ -77,7 +77,9 @@ var openCases = map[string]func(*suite){
 		defer closeNow(s.T, box)
 		var out bytes.Buffer
 		_, err = box.Exec(s.bounded(), sandboxes.Command{
-			Argv: []string{"sh", "-c", "cat file; (echo more >>file) 2>&- || echo kept; (echo new >new) 2>&- || echo none; rm -f file 2>&-"}, Stdout: &out,
+			Argv: []string{"sh", "-c", "cat file; (echo more >>file) 2>&- || echo kept; " +
+				"(echo new >new) 2>&- || echo none; rm -f file 2>&-"},
+			Stdout: &out,
 		})
 		if err != nil || out.String() != "host\nkept\nnone\n" {
 			s.Errorf("%q, %v", out.String(), err)

@@ -85,7 +85,8 @@ var outputCases = map[string]func(*suite){
 			s.Errorf("it is at %q", at)
 		}
 		r.write("file", []byte("x"))
-		if got, want := r.text(`cat file; printf y >other; cat "$1/other"; pwd; echo "$PWD"`, r.Workdir()), "xy"+r.Workdir()+"\n"+r.Workdir()+"\n"; got != want {
+		if got, want := r.text(`cat file; printf y >other; cat "$1/other"; pwd; echo "$PWD"`,
+			r.Workdir()), "xy"+r.Workdir()+"\n"+r.Workdir()+"\n"; got != want {
 			s.Errorf("commands see %q, want %q", got, want)
 		}
 	},

@@ -87,7 +87,8 @@ func newEnough(text string) error {
 	major, _ := strconv.Atoi(m[1]) // digits only
 	minor, _ := strconv.Atoi(m[2])
 	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
-		return fmt.Errorf("sbx %d.%d is too old: ralph needs %d.%d or newer; upgrade Docker Sandboxes", major, minor, oldestMajor, oldestMinor)
+		return fmt.Errorf("sbx %d.%d is too old: ralph needs %d.%d or newer; upgrade Docker Sandboxes",
+			major, minor, oldestMajor, oldestMinor)
 	}
 	return nil
 }

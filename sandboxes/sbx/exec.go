@@ -136,8 +136,24 @@ func refusal(why, dir string) error {
 // which exits with such a status by itself looks like a killed one.
 func signalName(code int) string {
 	names := map[int]string{
-		1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
-		10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
+		1:  "SIGHUP",
+		2:  "SIGINT",
+		3:  "SIGQUIT",
+		4:  "SIGILL",
+		5:  "SIGTRAP",
+		6:  "SIGABRT",
+		7:  "SIGBUS",
+		8:  "SIGFPE",
+		9:  "SIGKILL",
+		10: "SIGUSR1",
+		11: "SIGSEGV",
+		12: "SIGUSR2",
+		13: "SIGPIPE",
+		14: "SIGALRM",
+		15: "SIGTERM",
+		24: "SIGXCPU",
+		25: "SIGXFSZ",
+		31: "SIGSYS",
 	}
 	return names[code-128]
 }

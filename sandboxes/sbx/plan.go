@@ -42,7 +42,8 @@ type plan struct {
 // plan refuses a spec that sbx could not meet, before something is made.
 func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 	if spec.Egress != "" {
-		return nil, fmt.Errorf("ralph's egress proxy does not reach into a microVM: %w; sbx lets out what its policy allows", sandboxes.ErrUnsupported)
+		return nil, fmt.Errorf("ralph's egress proxy does not reach into a microVM: %w; sbx lets out what its policy allows",
+			sandboxes.ErrUnsupported)
 	}
 	if spec.Name != "" && !nameFormat().MatchString(spec.Name) {
 		return nil, fmt.Errorf("%q cannot be the name of a microVM", spec.Name)
@@ -53,15 +54,18 @@ func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 		memory: limits.Memory, cpus: int(limits.CPUs), pids: limits.PIDs, // sbx gives whole CPUs only
 	}
 	if pl.memory < leastMemory {
-		return nil, sandboxes.Fixable(fmt.Errorf("a microVM with less than %d MiB of memory: %w", leastMemory>>20, sandboxes.ErrUnsupported),
+		return nil, sandboxes.Fixable(fmt.Errorf("a microVM with less than %d MiB of memory: %w",
+			leastMemory>>20, sandboxes.ErrUnsupported),
 			sandboxes.Fix{Setting: sandboxes.SetMemory})
 	}
 	if pl.cpus < 1 {
-		return nil, sandboxes.Fixable(fmt.Errorf("a microVM with less than one CPU: %w", sandboxes.ErrUnsupported), sandboxes.Fix{Setting: sandboxes.SetCPUs})
+		return nil, sandboxes.Fixable(fmt.Errorf("a microVM with less than one CPU: %w",
+			sandboxes.ErrUnsupported), sandboxes.Fix{Setting: sandboxes.SetCPUs})
 	}
 	for _, m := range spec.Mounts {
 		if m.Inside != m.Host {
-			return nil, fmt.Errorf("mount %s at %s: %w; sbx shows a folder only at its own path", m.Host, m.Inside, sandboxes.ErrUnsupported)
+			return nil, fmt.Errorf("mount %s at %s: %w; sbx shows a folder only at its own path",
+				m.Host, m.Inside, sandboxes.ErrUnsupported)
 		}
 		_, info, err := m.Source()
 		if err != nil {

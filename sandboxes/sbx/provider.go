@@ -104,7 +104,8 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 		if taken, err := p.listed(ctx, spec.Name); err != nil {
 			return nil, err
 		} else if taken {
-			return nil, fmt.Errorf("there is a microVM named %s; choose another name, or end it with: sbx rm --force %s", spec.Name, spec.Name)
+			return nil, fmt.Errorf("there is a microVM named %s; choose another name, or end it with: sbx rm --force %s",
+				spec.Name, spec.Name)
 		}
 	}
 	b, err := pl.box()

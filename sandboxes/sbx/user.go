@@ -83,7 +83,9 @@ func readUser(text string) (user, error) {
 	for entry := range bytes.SplitSeq([]byte(m[5]), []byte{0}) {
 		name, _, ok := bytes.Cut(entry, []byte("="))
 		// A shell keeps these for itself.
-		if ok && regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).Match(name) && !slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "GID", "PPID"}, string(name)) {
+		if ok && regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).Match(name) && !slices.Contains([]string{
+			"PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "GID", "PPID",
+		}, string(name)) {
 			u.env = append(u.env, string(entry))
 		}
 	}

@@ -98,8 +98,14 @@ func Start(p Process) (*Client, error) {
 	defer func() { _ = null.Close() }()
 
 	c := &Client{
-		conn: conn, stderr: proc.NewTail(4 << 10), gone: make(chan struct{}), heard: make(chan struct{}), patient: !p.Dies, hello: helloLimit,
-		waiting: make(map[uint64]*pending), killed: make(map[string]int),
+		conn:    conn,
+		stderr:  proc.NewTail(4 << 10),
+		gone:    make(chan struct{}),
+		heard:   make(chan struct{}),
+		patient: !p.Dies,
+		hello:   helloLimit,
+		waiting: make(map[uint64]*pending),
+		killed:  make(map[string]int),
 	}
 	started := make(chan error, 1)
 	go c.guard(stderr, started, func() (*os.Process, error) { return p.start(null, null, stderrIn, theirs) })
