@@ -78,7 +78,8 @@ func (p *Project) Standing(ctx context.Context, list []Request, q tracker.Reques
 		}
 	}
 	if err == nil && best.rank < 2 && stranger.Number > 0 {
-		err = fmt.Errorf("%w: %s%d by %s, who may not direct ralph; close it", tracker.ErrOccupied, p.Profile.Request, stranger.Number, stranger.Author.Name)
+		err = fmt.Errorf("%w: %s%d by %s, who may not direct ralph; close it",
+			tracker.ErrOccupied, p.Profile.Request, stranger.Number, stranger.Author.Name)
 	}
 	return best.Number, err
 }

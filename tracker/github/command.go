@@ -100,7 +100,12 @@ func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, er
 	var said []forge.Comment
 	for _, r := range list {
 		said = append(said, forge.Comment{
-			ID: r.GetNodeID(), Number: number, Request: true, By: account(r.User), Body: forge.CommandIn(r.GetBody()), At: r.GetSubmittedAt().Time,
+			ID:      r.GetNodeID(),
+			Number:  number,
+			Request: true,
+			By:      account(r.User),
+			Body:    forge.CommandIn(r.GetBody()),
+			At:      r.GetSubmittedAt().Time,
 		})
 	}
 	opts := gh.PullRequestListCommentsOptions{Sort: "created", Direction: "desc"}
@@ -111,7 +116,12 @@ func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, er
 	}, func(list []*gh.PullRequestComment) bool {
 		for _, c := range list {
 			said = append(said, forge.Comment{
-				ID: c.GetNodeID(), Number: number, Request: true, By: account(c.User), Body: forge.CommandIn(c.GetBody()), At: c.GetCreatedAt().Time,
+				ID:      c.GetNodeID(),
+				Number:  number,
+				Request: true,
+				By:      account(c.User),
+				Body:    forge.CommandIn(c.GetBody()),
+				At:      c.GetCreatedAt().Time,
 			})
 		}
 		count += len(list)

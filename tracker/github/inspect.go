@@ -71,7 +71,8 @@ func inspectToken(f *forge.Findings, r *gh.Repository, head http.Header, e track
 	may := r.GetPermissions()
 	switch {
 	case e.Push && !may["push"]:
-		f.Fail("permissions", "give the account write access, or the token contents and pull requests: write", "may not push to the project")
+		f.Fail("permissions", "give the account write access, or the token contents and pull requests: write",
+			"may not push to the project")
 	case !may["push"] && !may["triage"]:
 		f.Fail("permissions", "give the account triage access, or the token issues: write", "may not label issues of the project")
 	default:

@@ -18,8 +18,13 @@ import (
 func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 	r := forge.Roster{Members: map[int64]tracker.Distrust{}}
 	for n := 1; n <= forge.RosterPages; n++ {
-		opts := &gh.ListCollaboratorsOptions{Affiliation: "all", Permission: "push", ListOptions: gh.ListOptions{Page: n, PerPage: transport.PageSize}}
-		some, resp, err := t.api.Repositories.ListCollaborators(transport.ExpectList(ctx, func(*gh.User) bool { return true }), t.project.Owner, t.project.Name, opts)
+		opts := &gh.ListCollaboratorsOptions{
+			Affiliation: "all",
+			Permission:  "push",
+			ListOptions: gh.ListOptions{Page: n, PerPage: transport.PageSize},
+		}
+		expecting := transport.ExpectList(ctx, func(*gh.User) bool { return true })
+		some, resp, err := t.api.Repositories.ListCollaborators(expecting, t.project.Owner, t.project.Name, opts)
 		err = api.Explain(ctx, resp, err)
 		if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.Misshapen(err) {
 			return r, nil

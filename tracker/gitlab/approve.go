@@ -35,7 +35,13 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 		return by.Name, err
 	}
 	if self.Bot && by.ID == self.ID {
-		return by.Name, &tracker.UnapprovedError{Kind: tracker.LabelUntrusted, Label: label, Account: by.Name, ID: by.ID, Why: tracker.OwnAccount}
+		return by.Name, &tracker.UnapprovedError{
+			Kind:    tracker.LabelUntrusted,
+			Label:   label,
+			Account: by.Name,
+			ID:      by.ID,
+			Why:     tracker.OwnAccount,
+		}
 	}
 	if err := t.People.Approve(ctx, by, tracker.LabelUntrusted, label); err != nil {
 		return by.Name, err
@@ -81,7 +87,10 @@ func (t *Tracker) lastSet(ctx context.Context, iid int, label string) (found *gl
 // harmless reports system notes about no change of the text, which anybody can cause, such as by naming the issue
 // elsewhere.
 func harmless(body string) bool {
-	for _, start := range []string{"mentioned in ", "closed", "reopened", "assigned to ", "unassigned ", "marked this issue as related to "} {
+	for _, start := range []string{
+		"mentioned in ", "closed", "reopened", "assigned to ", "unassigned ",
+		"marked this issue as related to ",
+	} {
 		if strings.HasPrefix(body, start) {
 			return true
 		}

@@ -54,7 +54,8 @@ func (t *Tracker) mergeLater(ctx context.Context, iid int, commit string) (refus
 	if _, away := errors.AsType[*tracker.UnavailableError](err); away {
 		return "", err
 	}
-	return fmt.Sprintf("%s; ralph's account has to be allowed to merge into %s, in the project's settings of protected branches", tracker.Line(err.Error(), 300), m.TargetBranch), nil
+	return fmt.Sprintf("%s; ralph's account has to be allowed to merge into %s, in the project's settings of protected branches",
+		tracker.Line(err.Error(), 300), m.TargetBranch), nil
 }
 
 // withPipeline reads a merge request and the pipeline of its head commit.

@@ -61,11 +61,13 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 		return t.Below(ctx, key, err)
 	}
 	if body.StateEvent != nil && is.State != want {
-		return &tracker.UnavailableError{Err: fmt.Errorf("%s #%s: GitLab accepted it, and says that it is %s", *body.StateEvent, key, is.State)}
+		return &tracker.UnavailableError{Err: fmt.Errorf("%s #%s: GitLab accepted it, and says that it is %s",
+			*body.StateEvent, key, is.State)}
 	}
 	kept := slices.ContainsFunc(remove, func(l string) bool { return slices.Contains(is.Labels, l) })
 	if kept || len(tracker.Lacking(is.Labels, add)) > 0 { // GitLab ignores labels that a role may not set
-		return &tracker.RefusedError{Err: fmt.Errorf("change the labels of #%s: GitLab ignored it; give the token's account the role Reporter or higher in %s", key, t.project)}
+		return &tracker.RefusedError{Err: fmt.Errorf("change the labels of #%s: GitLab ignored it; "+
+			"give the token's account the role Reporter or higher in %s", key, t.project)}
 	}
 	return nil
 }

@@ -74,7 +74,13 @@ func commentOf(n *gl.Note) (forge.Comment, bool) {
 	if n == nil || !public(n) || n.NoteableIID <= 0 || n.NoteableType != "Issue" && n.NoteableType != "MergeRequest" {
 		return forge.Comment{}, false
 	}
-	s := forge.Comment{Number: n.NoteableIID, Request: n.NoteableType == "MergeRequest", By: authorOf(n), Body: forge.CommandIn(n.Body), At: *n.CreatedAt}
+	s := forge.Comment{
+		Number:  n.NoteableIID,
+		Request: n.NoteableType == "MergeRequest",
+		By:      authorOf(n),
+		Body:    forge.CommandIn(n.Body),
+		At:      *n.CreatedAt,
+	}
 	s.ID = strings.TrimPrefix(fmt.Sprintf("%s/notes/%d", place(s.Number, s.Request), n.ID), "/")
 	return s, true
 }

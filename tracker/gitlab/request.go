@@ -101,7 +101,12 @@ func (t *Tracker) request(ctx context.Context, iid int) (forge.Request, error) {
 
 // merges lists merge requests, oldest first.
 func (t *Tracker) merges(q forge.RequestQuery) pages[gl.MergeRequest] {
-	opts := gl.ListProjectMergeRequestsOptions{State: gl.Ptr("opened"), Scope: gl.Ptr("all"), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
+	opts := gl.ListProjectMergeRequestsOptions{
+		State:   gl.Ptr("opened"),
+		Scope:   gl.Ptr("all"),
+		OrderBy: gl.Ptr("created_at"),
+		Sort:    gl.Ptr("asc"),
+	}
 	if q.All {
 		opts.State = gl.Ptr("all")
 	}

@@ -119,7 +119,8 @@ func (v field) patterns() ([]string, error) {
 	list := []string{}
 	for _, i := range items {
 		if !pattern.Valid(i.text) {
-			return nil, errorAt(i.line, "%s has %s, which is no pattern of paths, or stands for too many; write %s: [src/api/**, README.md]", v.name, shown(i.text), v.name)
+			return nil, errorAt(i.line, "%s has %s, which is no pattern of paths, or stands for too many; "+
+				"write %s: [src/api/**, README.md]", v.name, shown(i.text), v.name)
 		}
 		list = append(list, i.text)
 	}

@@ -113,7 +113,10 @@ func lies(t *testing.T, h Host) {
 			if plain.MatchString(path) {
 				continue
 			}
-			for _, body := range []string{"", "null", "{}", "[null]", "[{}]", `{"iid": "one", "number": "one", "id": "x", "labels": {}, "data": 5}`, `[[`, "<html>"} {
+			for _, body := range []string{
+				"", "null", "{}", "[null]", "[{}]",
+				`{"iid": "one", "number": "one", "id": "x", "labels": {}, "data": 5}`, `[[`, "<html>",
+			} {
 				if strings.HasSuffix(path, "/issues") && strings.HasPrefix(body, "[") && body != "[[" {
 					continue // an issue of a listing that cannot be read is a problem of its own
 				}
@@ -436,7 +439,8 @@ func leadsElsewhere(t *testing.T, h Host) {
 	w.Inject(func(int, forgetest.Call) *forgetest.Fault {
 		return &forgetest.Fault{Status: http.StatusFound, Header: http.Header{"Location": {"/users/sign_in"}}}
 	})
-	if _, err := f.List(t.Context(), tracker.Query{}); ClassOf(err) != Stop || !strings.Contains(err.Error(), "leads out of the API") || transport.Elsewhere(err) {
+	_, err := f.List(t.Context(), tracker.Query{})
+	if ClassOf(err) != Stop || !strings.Contains(err.Error(), "leads out of the API") || transport.Elsewhere(err) {
 		t.Errorf("List = %v, want a *RefusedError", err)
 	}
 }

@@ -32,13 +32,21 @@ func NewRepository(t testing.TB) *Repository {
 
 // environ isolates git from the user's configuration.
 func (r *Repository) environ() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_DIR=" + r.Dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "LC_ALL=C"}
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_DIR=" + r.Dir, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_GLOBAL=" + os.DevNull, "LC_ALL=C",
+	}
 }
 
 // Git runs git in the repository, which must succeed except when it looks up a branch.
 func (r *Repository) Git(args ...string) string {
 	var out, errs bytes.Buffer
-	exit, err := proc.Run(context.Background(), proc.Spec{Argv: append([]string{"git"}, args...), Env: r.environ(), Stdout: &out, Stderr: &errs})
+	exit, err := proc.Run(context.Background(), proc.Spec{
+		Argv:   append([]string{"git"}, args...),
+		Env:    r.environ(),
+		Stdout: &out,
+		Stderr: &errs,
+	})
 	if err != nil || exit.Code != 0 && !slices.Contains(args, "rev-parse") {
 		r.t.Errorf("forgetest: git %s: %v %+v\n%s", strings.Join(args, " "), err, exit, &errs)
 	}

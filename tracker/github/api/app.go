@@ -141,7 +141,11 @@ func (i installation) Token(ctx context.Context) (tracker.Token, error) {
 	i.mu.Lock()
 	i.granted = answer.GetPermissions()
 	i.mu.Unlock()
-	return tracker.Token{Secret: answer.GetToken(), Expires: answer.GetExpiresAt().Time, Identity: fmt.Sprintf("app %d/%d", i.login.ID, id)}, nil
+	return tracker.Token{
+		Secret:   answer.GetToken(),
+		Expires:  answer.GetExpiresAt().Time,
+		Identity: fmt.Sprintf("app %d/%d", i.login.ID, id),
+	}, nil
 }
 
 // parseKey reads an RSA key in either of its PEM forms. Errors hold nothing of it.

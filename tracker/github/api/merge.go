@@ -80,7 +80,8 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 	err = g.mutate(transport.Repeatable(ctx), mergeMutation, variables)
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "clean status") { // all has passed already
 		if m.Pull.Queue == nil {
-			return fmt.Sprintf("GitHub has nothing to wait for: make a check required on %s, by a ruleset or branch protection", m.Pull.Base), nil
+			return fmt.Sprintf("GitHub has nothing to wait for: make a check required on %s, by a ruleset or branch protection",
+				m.Pull.Base), nil
 		}
 		delete(variables, "method")
 		err = g.mutate(transport.Repeatable(ctx), enqueueMutation, variables)
@@ -88,7 +89,8 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 	if _, away := errors.AsType[*tracker.UnavailableError](err); err == nil || away {
 		return "", err
 	}
-	return fmt.Sprintf("%s; it needs required checks on %s, and a token that may write contents and pull requests", tracker.Line(err.Error(), 300), m.Pull.Base), nil
+	return fmt.Sprintf("%s; it needs required checks on %s, and a token that may write contents and pull requests",
+		tracker.Line(err.Error(), 300), m.Pull.Base), nil
 }
 
 // waits says why a request must not be merged by itself; empty: it may.

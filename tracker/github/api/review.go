@@ -13,8 +13,10 @@ import (
 
 const (
 	actorFields  = `{__typename login ...on User{databaseId} ...on Bot{databaseId} ...on Mannequin{databaseId}}`
-	threadsQuery = `query($owner:String!,$name:String!,$number:Int!,$last:Int!,$before:String){repository(owner:$owner,name:$name){pullRequest(number:$number){` +
-		`reviewThreads(last:$last,before:$before){pageInfo{hasPreviousPage startCursor} nodes{id isResolved path line comments(last:$last){nodes{body createdAt author` + actorFields + `}}}}}}}`
+	threadsQuery = `query($owner:String!,$name:String!,$number:Int!,$last:Int!,$before:String)` +
+		`{repository(owner:$owner,name:$name){pullRequest(number:$number){` +
+		`reviewThreads(last:$last,before:$before){pageInfo{hasPreviousPage startCursor} ` +
+		`nodes{id isResolved path line comments(last:$last){nodes{body createdAt author` + actorFields + `}}}}}}}`
 	replyMutation = `mutation($id:ID!,$body:String!){addPullRequestReviewThreadReply(input:{pullRequestReviewThreadId:$id,body:$body})` +
 		`{comment{id}}}`
 	reactionsQuery = `query($ids:[ID!]!){nodes(ids:$ids){__typename ...on Reactable{reactionGroups{content viewerHasReacted}}}}`

@@ -83,9 +83,19 @@ type Call struct {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
-		t: t, clock: clocktest.New(), done: make(chan struct{}), desc: describe(t),
-		users: map[string]*User{}, tokens: map[string]*Access{}, checks: map[string][]*Check{}, refs: map[string]string{},
-		logs: map[int64]string{}, reactions: map[string][]string{}, name: Owner + "/" + Repo, judged: map[[sha256.Size]byte]bool{}, nextID: 1000,
+		t:         t,
+		clock:     clocktest.New(),
+		done:      make(chan struct{}),
+		desc:      describe(t),
+		users:     map[string]*User{},
+		tokens:    map[string]*Access{},
+		checks:    map[string][]*Check{},
+		refs:      map[string]string{},
+		logs:      map[int64]string{},
+		reactions: map[string][]string{},
+		name:      Owner + "/" + Repo,
+		judged:    map[[sha256.Size]byte]bool{},
+		nextID:    1000,
 	}
 	s.AddUser(User{Login: ghost, ID: 10137})
 	s.AddUser(User{Login: "ada", Permission: "admin"})

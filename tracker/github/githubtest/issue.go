@@ -43,7 +43,12 @@ func (s *Server) show(i *Issue) map[string]any {
 		}
 		return n
 	}
-	out["issue_dependencies_summary"] = map[string]any{"blocked_by": open(i.BlockedBy), "total_blocked_by": len(i.BlockedBy), "blocking": 0, "total_blocking": 0}
+	out["issue_dependencies_summary"] = map[string]any{
+		"blocked_by":       open(i.BlockedBy),
+		"total_blocked_by": len(i.BlockedBy),
+		"blocking":         0,
+		"total_blocking":   0,
+	}
 	done := len(i.SubIssues) - open(i.SubIssues)
 	out["sub_issues_summary"] = map[string]any{"total": len(i.SubIssues), "completed": done, "percent_completed": 0}
 	if i.Pull == nil {

@@ -71,7 +71,13 @@ func (q *request) collaborators() reply {
 	return page(q, found, func(u *User) map[string]any {
 		out, _ := q.simple(u.Login).(map[string]any)
 		write := rank(u.Permission) >= rank("write")
-		out["permissions"] = map[string]any{"pull": true, "triage": write, "push": write, "maintain": u.Permission == "admin", "admin": u.Permission == "admin"}
+		out["permissions"] = map[string]any{
+			"pull":     true,
+			"triage":   write,
+			"push":     write,
+			"maintain": u.Permission == "admin",
+			"admin":    u.Permission == "admin",
+		}
 		out["role_name"] = u.Permission
 		return out
 	})
@@ -97,7 +103,13 @@ func (q *request) repository() reply {
 	for _, k := range []string{"source", "parent", "template_repository"} {
 		delete(out, k)
 	}
-	may := map[string]any{"admin": q.may(q.access, "admin"), "push": q.may(q.access, "write"), "pull": true, "triage": q.may(q.access, "write"), "maintain": false}
+	may := map[string]any{
+		"admin":    q.may(q.access, "admin"),
+		"push":     q.may(q.access, "write"),
+		"pull":     true,
+		"triage":   q.may(q.access, "write"),
+		"maintain": false,
+	}
 	out["language"] = nil
 	_, name, _ := strings.Cut(q.name, "/")
 	out["name"], out["full_name"], out["permissions"] = name, q.name, may

@@ -167,7 +167,10 @@ func (s *Server) graphSigns(a *Access, ids []any) reply {
 	for _, v := range ids {
 		id := v.(string)
 		if !s.holds(id) {
-			nodes, missing = append(nodes, nil), append(missing, map[string]any{"type": "NOT_FOUND", "message": "Could not resolve to a node with the global id of '" + id + "'"})
+			nodes, missing = append(nodes, nil), append(missing, map[string]any{
+				"type":    "NOT_FOUND",
+				"message": "Could not resolve to a node with the global id of '" + id + "'",
+			})
 			continue
 		}
 		groups := []any{}
@@ -205,7 +208,11 @@ func (s *Server) graphThreads(number, last int, before string) reply {
 				said = append(said, map[string]any{"body": c.Body, "createdAt": stamp(c.At), "author": s.actor(c.Author)})
 			}
 			threads = append(threads, map[string]any{
-				"id": m.thread(), "isResolved": m.Resolved, "path": m.Path, "line": m.Line, "comments": map[string]any{"nodes": said[max(0, len(said)-last):]},
+				"id":         m.thread(),
+				"isResolved": m.Resolved,
+				"path":       m.Path,
+				"line":       m.Line,
+				"comments":   map[string]any{"nodes": said[max(0, len(said)-last):]},
 			})
 		}
 	}

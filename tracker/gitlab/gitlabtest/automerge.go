@@ -11,7 +11,9 @@ func (s *Server) acceptMerge(c *call, p *Project, m *Merge) answer {
 		return refused
 	}
 	later, _ := c.body["merge_when_pipeline_succeeds"].(bool)
-	if active := m.pipeline != nil && !slices.Contains([]string{"success", "failed", "canceled", "skipped", "manual"}, m.pipeline.status); later && active {
+	if active := m.pipeline != nil && !slices.Contains([]string{
+		"success", "failed", "canceled", "skipped", "manual",
+	}, m.pipeline.status); later && active {
 		m.AutoMerge = true
 		return ok(s.mergeObject(p, m, true))
 	}

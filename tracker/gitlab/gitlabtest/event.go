@@ -44,8 +44,18 @@ func (s *Server) listEvents(c *call, p *Project) answer {
 			name = u.Username
 		}
 		return object{
-			"id": e.id, "project_id": p.id, "action_name": "commented on", "target_id": e.id, "target_iid": e.id, "target_type": cmp.Or(kind, "Note"),
-			"author_id": e.author, "target_title": "x", "created_at": stamp(e.at), "note": shown, "author": s.basic(e.author), "author_username": name,
+			"id":              e.id,
+			"project_id":      p.id,
+			"action_name":     "commented on",
+			"target_id":       e.id,
+			"target_iid":      e.id,
+			"target_type":     cmp.Or(kind, "Note"),
+			"author_id":       e.author,
+			"target_title":    "x",
+			"created_at":      stamp(e.at),
+			"note":            shown,
+			"author":          s.basic(e.author),
+			"author_username": name,
 		}
 	})
 }

@@ -28,7 +28,11 @@ func (s *Server) issueObject(p *Project, i *Issue) object {
 		"discussion_locked": i.Locked, "issue_type": cmp.Or(i.Type, "issue"),
 		"web_url":               fmt.Sprintf("%s/%s/-/issues/%d", s.URL, p.path, i.iid),
 		"blocking_issues_count": i.blocking(), "weight": nil, "moved_to_id": movedTo, "subscribed": false,
-		"references": object{"short": fmt.Sprintf("#%d", i.iid), "relative": fmt.Sprintf("#%d", i.iid), "full": fmt.Sprintf("%s#%d", p.path, i.iid)},
+		"references": object{
+			"short":    fmt.Sprintf("#%d", i.iid),
+			"relative": fmt.Sprintf("#%d", i.iid),
+			"full":     fmt.Sprintf("%s#%d", p.path, i.iid),
+		},
 	}
 	if i.Labels == nil {
 		o["labels"] = []string{}

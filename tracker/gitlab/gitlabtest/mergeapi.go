@@ -92,8 +92,14 @@ const maxTitle = 255
 func (s *Server) createMerge(c *call, p *Project) answer {
 	text := func(k string) string { v, _ := c.body[k].(string); return v }
 	m := &Merge{
-		Title: text("title"), Description: text("description"), Source: text("source_branch"), Target: text("target_branch"),
-		Author: c.user, Labels: names(c.body["labels"]), Reviewers: s.byID(c.body["reviewer_ids"]), Assignees: s.byID(c.body["assignee_ids"]),
+		Title:       text("title"),
+		Description: text("description"),
+		Source:      text("source_branch"),
+		Target:      text("target_branch"),
+		Author:      c.user,
+		Labels:      names(c.body["labels"]),
+		Reviewers:   s.byID(c.body["reviewer_ids"]),
+		Assignees:   s.byID(c.body["assignee_ids"]),
 	}
 	m.RemoveSource, _ = c.body["remove_source_branch"].(bool)
 	switch {
@@ -104,7 +110,10 @@ func (s *Server) createMerge(c *call, p *Project) answer {
 	case strings.TrimSpace(m.Title) == "":
 		return badParameter("title is empty")
 	case len([]rune(m.Title)) > maxTitle:
-		return answer{status: http.StatusBadRequest, body: object{"message": object{"title": []string{"is too long (maximum is 255 characters)"}}}}
+		return answer{
+			status: http.StatusBadRequest,
+			body:   object{"message": object{"title": []string{"is too long (maximum is 255 characters)"}}},
+		}
 	case p.git != nil && p.branch(m.Source) == "":
 		return answer{status: http.StatusBadRequest, body: object{"message": object{"source_branch": []string{"does not exist"}}}}
 	case p.git != nil && p.branch(m.Target) == "":

@@ -187,7 +187,8 @@ func parameters(kind string) (known string, checked bool) {
 		"GET merge_requests":   "state scope author_id source_branch target_branch order_by sort with_merge_status_recheck",
 		"POST merge_requests":  "title description source_branch target_branch labels reviewer_ids assignee_ids remove_source_branch",
 		"PUT merge_requests/#": "title description target_branch add_labels reviewer_ids assignee_ids",
-		"PUT merge_requests/#/merge": "merge_when_pipeline_succeeds auto_merge sha squash should_remove_source_branch merge_commit_message " +
+		"PUT merge_requests/#/merge": "merge_when_pipeline_succeeds auto_merge sha squash " +
+			"should_remove_source_branch merge_commit_message " +
 			"squash_commit_message",
 		"POST merge_trains/merge_requests/#": "when_pipeline_succeeds auto_merge sha squash",
 		"GET pipelines/#/jobs":               "scope[] include_retried",
