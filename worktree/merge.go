@@ -18,7 +18,8 @@ func (r *Repo) LockMerges(ctx context.Context) (unlock func(), err error) {
 // Merge merges tip into the base branch; see [merge.Repo.Into]. Callers hold LockMerges.
 func (r *Repo) Merge(ctx context.Context, base Base, tip, message string) (commit string, err error) {
 	into := merge.Repo{
-		Git: r.git, Common: r.at.Common, Top: r.at.Top, State: r.opts.StateDir, Temp: r.temp, Runs: r.path("worktrees"), Checkouts: r.checkouts, GitDir: r.gitDirOf,
+		Git: r.git, Common: r.at.Common, Top: r.at.Top, GitDir: r.gitDirOf,
+		State: r.opts.StateDir, Temp: r.temp, Runs: r.path("worktrees"), Checkouts: r.checkouts,
 	}
 	switch {
 	case !strings.HasPrefix(base.Ref, git.Heads):

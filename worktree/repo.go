@@ -118,7 +118,13 @@ func Open(ctx context.Context, dir string, o Options) (*Repo, error) {
 		claims = r.remote.Talk
 	}
 	r.claims = claim.New(claim.Config{
-		Git: claims, Objects: r.objects, Remote: o.Remote, Prefix: refs.Claims(), Self: r.self, Left: cmp.Or(o.HostDir, filepath.Join(o.StateDir, "left")), Now: o.Now,
+		Git:     claims,
+		Objects: r.objects,
+		Remote:  o.Remote,
+		Prefix:  refs.Claims(),
+		Self:    r.self,
+		Left:    cmp.Or(o.HostDir, filepath.Join(o.StateDir, "left")),
+		Now:     o.Now,
 	})
 	return r, nil
 }

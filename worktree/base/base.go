@@ -95,7 +95,8 @@ func head(ctx context.Context, g git.Runner, at git.Location) (record.Base, erro
 		if len(all) > 0 {
 			return record.Base{}, fmt.Errorf("%w: branch %s has no commits yet", ErrNone, git.DisplayName(ref))
 		}
-		return record.Base{}, fmt.Errorf("repository %s has no commits yet; make the first with: git -C %s commit --allow-empty -m init", at.Top, git.Quote(at.Top))
+		return record.Base{}, fmt.Errorf("repository %s has no commits yet; make the first with: git -C %s commit --allow-empty -m init",
+			at.Top, git.Quote(at.Top))
 	}
 	return record.Base{Name: git.DisplayName(ref), Ref: ref, Commit: refs[ref]}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,6 +150,7 @@ func decode(message string) (document, error) {
 	if err := json.Unmarshal([]byte(line), &d); err != nil {
 		return document{}, err
 	}
+	counts := []int{d.Record.Runs, d.Record.Attempts, d.Record.Failures, d.Record.Rounds}
 	switch h := d.Holder; {
 	case d.Version > version:
 		return document{}, ErrVersion
@@ -156,7 +158,7 @@ func decode(message string) (document, error) {
 		return document{}, errors.New("version and generation are required")
 	case d.Generation > maxCount:
 		return document{}, fmt.Errorf("its generation %d is too large", d.Generation)
-	case min(d.Record.Runs, d.Record.Attempts, d.Record.Failures, d.Record.Rounds) < 0 || max(d.Record.Runs, d.Record.Attempts, d.Record.Failures, d.Record.Rounds) > maxCount:
+	case slices.Min(counts) < 0 || slices.Max(counts) > maxCount:
 		return document{}, errors.New("its numbers of runs, attempts, failures and rounds are impossible")
 	case h != nil && (h.Owner == "" || h.Expires.IsZero()):
 		return document{}, errors.New("owner and expires are required")

@@ -57,7 +57,16 @@ type refs interface {
 // New opens the claims of a repository, and notes this boot of the machine. Where that fails, claims of this boot have to expire
 // after the next one.
 func New(c Config) *Store {
-	s := &Store{objects: c.Objects, prefix: c.Prefix, remote: c.Remote, left: c.Left, self: c.Self, now: time.Now, up: uptime, alive: proc.Alive}
+	s := &Store{
+		objects: c.Objects,
+		prefix:  c.Prefix,
+		remote:  c.Remote,
+		left:    c.Left,
+		self:    c.Self,
+		now:     time.Now,
+		up:      uptime,
+		alive:   proc.Alive,
+	}
 	if c.Now != nil {
 		s.now, s.up = c.Now, func() time.Duration { return uptime() + time.Until(c.Now()) }
 	}
@@ -65,7 +74,15 @@ func New(c Config) *Store {
 	if c.Remote == "" {
 		s.refs = localRefs{git: c.Git, prefix: c.Prefix}
 	} else {
-		s.refs = remoteRefs{git: c.Git, objects: c.Objects, prefix: c.Prefix, remote: c.Remote, most: fetchMost, limit: git.RefsTime, unkept: new(sync.Map)}
+		s.refs = remoteRefs{
+			git:     c.Git,
+			objects: c.Objects,
+			prefix:  c.Prefix,
+			remote:  c.Remote,
+			most:    fetchMost,
+			limit:   git.RefsTime,
+			unkept:  new(sync.Map),
+		}
 	}
 	return s
 }

@@ -106,7 +106,9 @@ func (r Range) check(objects map[string]string) error {
 			}
 		}
 		if header == "" || !slices.Equal(parents, r.Parents[commit]) {
-			return fmt.Errorf("git takes commit %s for one with other parents than it has; the files shallow and objects/info/commit-graph in the git directory can do that, such as after: git fetch --depth", git.Short(commit))
+			return fmt.Errorf("git takes commit %s for one with other parents than it has; "+
+				"the files shallow and objects/info/commit-graph in the "+
+				"git directory can do that, such as after: git fetch --depth", git.Short(commit))
 		}
 	}
 	return nil

@@ -22,7 +22,8 @@ func (g Runner) EachObject(ctx context.Context, names []string, each func(Object
 	if len(names) == 0 {
 		return nil
 	}
-	return g.Read(ctx, strings.Join(names, "\n")+"\n", func(r *bufio.Reader) error { return parseObjects(r, each) }, "cat-file", "--batch", "--buffer")
+	return g.Read(ctx, strings.Join(names, "\n")+
+		"\n", func(r *bufio.Reader) error { return parseObjects(r, each) }, "cat-file", "--batch", "--buffer")
 }
 
 // Objects reads whole objects of one kind. Objects that are missing or of another kind are left out.

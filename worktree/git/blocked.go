@@ -18,7 +18,8 @@ func (e *BlockedError) Error() string {
 	if e.Remote != "" {
 		where, remove = e.Remote, "git push "+Quote(e.Remote)+" --delete "
 	}
-	return fmt.Sprintf("on %s, the name of the ref %s is in the way of %s; rename it, or delete it with: %s", where, Printable(e.Other), Printable(e.Ref), remove+Quote(Printable(e.Other)))
+	return fmt.Sprintf("on %s, the name of the ref %s is in the way of %s; rename it, or delete it with: %s",
+		where, Printable(e.Other), Printable(e.Ref), remove+Quote(Printable(e.Other)))
 }
 
 // Unwrap makes errors.Is(err, ErrDeclined) true.

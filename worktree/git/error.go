@@ -102,7 +102,8 @@ func (e *Error) repair() string {
 		return " (delete this line from the file)"
 	}
 	top := e.env["GIT_WORK_TREE"]
-	if top == "" || e.env["GIT_INDEX_FILE"] != "" || !regexp.MustCompile(`(?m)^(fatal|error): (.*index file (smaller|corrupt)|bad index file|bad signature 0x)`).MatchString(e.Stderr) {
+	damaged := regexp.MustCompile(`(?m)^(fatal|error): (.*index file (smaller|corrupt)|bad index file|bad signature 0x)`)
+	if top == "" || e.env["GIT_INDEX_FILE"] != "" || !damaged.MatchString(e.Stderr) {
 		return ""
 	}
 	return "; make the index anew with: rm " + Quote(e.env["GIT_DIR"]+"/index") + " && git -C " + Quote(top) + " reset"
@@ -121,7 +122,8 @@ func (e *Error) broken(where string) string {
 		return ""
 	}
 	ref := Quote(Printable(found[1]))
-	return fmt.Sprintf(`%s, the ref %s is broken; remove it there with: git update-ref -d %s || rm "$(git rev-parse --git-path %s)"`, where, ref, ref, ref)
+	return fmt.Sprintf(`%s, the ref %s is broken; remove it there with: git update-ref -d %s || rm "$(git rev-parse --git-path %s)"`,
+		where, ref, ref, ref)
 }
 
 // said is what the remote said about a push that it refuses, in one line: the reason of a hook or of a rule.

@@ -20,5 +20,7 @@ func unseen(line string) bool { return line[0] == 'S' || line[0] >= 'a' && line[
 func MayHaveGitlinks(gitDir string) bool {
 	index, _, err := ReadRegular(filepath.Join(gitDir, "index"))
 	// The mode of such an entry, and the extensions that say that entries are in another file, or stand for a folder.
-	return err != nil || bytes.Contains(index, []byte{0, 0, 0xe0, 0}) || bytes.Contains(index, []byte("link")) || bytes.Contains(index, []byte("sdir"))
+	return err != nil || bytes.Contains(index, []byte{
+		0, 0, 0xe0, 0,
+	}) || bytes.Contains(index, []byte("link")) || bytes.Contains(index, []byte("sdir"))
 }

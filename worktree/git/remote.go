@@ -96,7 +96,8 @@ func (g Runner) Fetch(ctx context.Context, remote string, what ...string) error 
 type MovedError struct{ Remote, Ref, At, Expected string }
 
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("%s: %s on %s is at %s, expected %s", ErrMoved, strings.TrimPrefix(e.Ref, Heads), e.Remote, OrNothing(e.At), OrNothing(e.Expected))
+	return fmt.Sprintf("%s: %s on %s is at %s, expected %s",
+		ErrMoved, strings.TrimPrefix(e.Ref, Heads), e.Remote, OrNothing(e.At), OrNothing(e.Expected))
 }
 
 // Unwrap makes errors.Is(err, ErrMoved) true.
@@ -147,7 +148,10 @@ func (g Runner) Push(ctx context.Context, limit time.Duration, remote string, mo
 func (g Runner) push(ctx context.Context, limit time.Duration, remote string, moves []Edit) error {
 	ctx, cancel := limited(ctx, limit)
 	defer cancel()
-	args := []string{"-c", "remote." + remote + ".mirror=false", "push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-recurse-submodules", "--no-signed"}
+	args := []string{
+		"-c", "remote." + remote + ".mirror=false", "push", "--porcelain", "--no-verify", "--no-follow-tags",
+		"--no-recurse-submodules", "--no-signed",
+	}
 	if len(moves) > 1 {
 		args = append(args, "--atomic")
 	}
@@ -191,7 +195,8 @@ func (g Runner) push(ctx context.Context, limit time.Duration, remote string, mo
 
 // contended reports a refusal because of another push at the same time.
 func contended(refusal string) bool {
-	return strings.Contains(refusal, "cannot lock ref") || strings.Contains(refusal, "failed to update ref") || strings.Contains(refusal, "atomic transaction failed")
+	return strings.Contains(refusal, "cannot lock ref") || strings.Contains(refusal, "failed to update ref") ||
+		strings.Contains(refusal, "atomic transaction failed")
 }
 
 // refusal is a push that the remote does not take.

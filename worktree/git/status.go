@@ -34,7 +34,9 @@ func (g Runner) Status(ctx context.Context) (head string, dirty bool, err error)
 func (g Runner) InTheWay(ctx context.Context, dir, commit string) (string, error) {
 	g = g.In(dir)
 	names := func(args ...string) ([]string, error) {
-		out, err := g.Run(ctx, "", append([]string{"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty"}, args...)...)
+		out, err := g.Run(ctx, "", append([]string{
+			"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty",
+		}, args...)...)
 		return strings.FieldsFunc(out, func(r rune) bool { return r == 0 }), err
 	}
 	dirty, err := names("HEAD", "--")

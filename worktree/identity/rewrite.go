@@ -96,7 +96,10 @@ func (w Writer) sign(ctx context.Context, object string) (string, error) {
 		}
 	}
 	format := map[Format]string{GPG: "openpgp", SSH: "ssh"}[w.Identity.Sign]
-	env = append(env, git.HardenedEnv(git.Setting{Name: "gpg.format", Value: format}, git.Setting{Name: "i18n.commitEncoding", Value: encoding})...)
+	env = append(env, git.HardenedEnv(git.Setting{
+		Name:  "gpg.format",
+		Value: format,
+	}, git.Setting{Name: "i18n.commitEncoding", Value: encoding})...)
 	commit, err := w.Git.With(env...).Within(signTime).Run(ctx, strings.ReplaceAll(text, "\x00", ""), args...)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrSign, err)

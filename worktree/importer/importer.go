@@ -52,7 +52,15 @@ func (c Caps) WithDefaults() Caps {
 func (c Caps) Now(host bool, places ...string) Caps {
 	c = c.WithDefaults()
 	if host {
-		c = Caps{Objects: math.MaxInt32, Size: math.MaxInt64, Blob: math.MaxInt64, Files: math.MaxInt32, Paths: math.MaxInt32, Depth: c.Depth, PathBytes: 1 << 50}
+		c = Caps{
+			Objects:   math.MaxInt32,
+			Size:      math.MaxInt64,
+			Blob:      math.MaxInt64,
+			Files:     math.MaxInt32,
+			Paths:     math.MaxInt32,
+			Depth:     c.Depth,
+			PathBytes: 1 << 50,
+		}
 	}
 	bytes, _ := Room(places...)
 	c.Size = min(c.Size, bytes)
@@ -96,16 +104,25 @@ func (s Script) Argv() []string {
 	if s.Sparse {
 		sparse = "yes"
 	}
-	argv := []string{"/bin/sh", "-c", script, "ralph-import", s.What, strings.Join(s.Refuse, "\n"), s.GitDir, s.Branch, s.Last, strconv.FormatInt(s.Blob, 10),
-		strconv.Itoa(s.Files), sparse, strconv.Itoa(s.Depth), strconv.Itoa(len(s.Given))}
+	argv := []string{
+		"/bin/sh", "-c", script, "ralph-import", s.What, strings.Join(s.Refuse, "\n"), s.GitDir, s.Branch,
+		s.Last, strconv.FormatInt(s.Blob, 10), strconv.Itoa(s.Files), sparse, strconv.Itoa(s.Depth),
+		strconv.Itoa(len(s.Given)),
+	}
 	return append(append(argv, s.Given...), s.Known...)
 }
 
 // Env is the environment of the script: nothing of the user's but what decides what files look like.
 func Env(config git.Config, filters bool) []string {
 	more := []git.Setting{
-		{Name: "core.commitGraph", Value: "false"}, {Name: "core.multiPackIndex", Value: "false"}, {Name: "pack.useBitmaps", Value: "false"},
-		{Name: "diff.ignoreSubmodules", Value: "dirty"}, {Name: "core.checkStat", Value: "minimal"}, {Name: "core.trustctime", Value: "false"},
+		{
+			Name:  "core.commitGraph",
+			Value: "false",
+		}, {Name: "core.multiPackIndex", Value: "false"}, {Name: "pack.useBitmaps", Value: "false"},
+		{
+			Name:  "diff.ignoreSubmodules",
+			Value: "dirty",
+		}, {Name: "core.checkStat", Value: "minimal"}, {Name: "core.trustctime", Value: "false"},
 	}
 	for _, s := range config {
 		section, _, _ := s.Split()
@@ -153,7 +170,8 @@ func readReport(r *bufio.Reader) (Report, error) {
 		switch name {
 		case "tip", "lost", "tree", "other":
 			if !git.IsObject(value) {
-				return rep, fmt.Errorf("read the sandbox's report: %q is not the name of an object", git.Printable(value[:min(len(value), 100)]))
+				return rep, fmt.Errorf("read the sandbox's report: %q is not the name of an object",
+					git.Printable(value[:min(len(value), 100)]))
 			}
 			if name == "other" {
 				rep.Others = append(rep.Others, value)

@@ -70,8 +70,9 @@ func killed(code int) bool { return code < 0 || code > 128 && code <= 128+64 }
 func lacks(text string) bool {
 	text = strings.ToLower(text)
 	for _, words := range []string{
-		"no space left on device", "out of diskspace", "quota exceeded", "couldn't write '", "resource temporarily unavailable", "cannot fork", "can't fork",
-		"cannot allocate memory", "too many open files", "unable to create thread", "input/output error", "read-only file system",
+		"no space left on device", "out of diskspace", "quota exceeded", "couldn't write '",
+		"resource temporarily unavailable", "cannot fork", "can't fork", "cannot allocate memory",
+		"too many open files", "unable to create thread", "input/output error", "read-only file system",
 	} {
 		if strings.Contains(text, words) {
 			return true

@@ -245,7 +245,8 @@ func (c *contents) parseTree(content []byte, idSize int) (*tree, error) {
 		}
 		mode, name, _ := bytes.Cut(content[:end], []byte(" "))
 		if len(name) > nameLimit {
-			return nil, fmt.Errorf("a name has %d bytes, and file systems take %d: %s…", len(name), nameLimit, git.Printable(string(name[:50])))
+			return nil, fmt.Errorf("a name has %d bytes, and file systems take %d: %s…",
+				len(name), nameLimit, git.Printable(string(name[:50])))
 		}
 		t.name = max(t.name, len(name))
 		t.names += int64(len(name))

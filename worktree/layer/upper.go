@@ -84,7 +84,12 @@ func readChange(r reader) (change, error) {
 	}
 	const folder, module = "040000", "160000"
 	is := func(mode string) bool { return fields[0] == ":"+mode || fields[1] == mode }
-	ch := change{how: fields[4][0], tree: is(folder), module: is(module) && fields[0] != ":"+fields[1], path: strings.TrimSuffix(name, "\x00")}
+	ch := change{
+		how:    fields[4][0],
+		tree:   is(folder),
+		module: is(module) && fields[0] != ":"+fields[1],
+		path:   strings.TrimSuffix(name, "\x00"),
+	}
 	if ch.how != 'A' && git.IsEmptyTree(fields[3]) { // git checks no such folder out
 		ch.how = 'D'
 	}

@@ -102,7 +102,12 @@ func (s Scope) garbled() (all []Leftover) {
 					return err
 				}
 				all = append(all, Leftover{
-					Kind: Ref, Where: path, Detail: "it holds no name of a commit", Key: s.keyOf(filepath.ToSlash(ref)), Safe: s.old(path), Remove: removing(path),
+					Kind:   Ref,
+					Where:  path,
+					Detail: "it holds no name of a commit",
+					Key:    s.keyOf(filepath.ToSlash(ref)),
+					Safe:   s.old(path),
+					Remove: removing(path),
 				})
 			}
 			return nil

@@ -21,12 +21,18 @@ func (s Scope) strays() (all []Leftover) {
 				continue
 			}
 			seen = append(seen, name)
-			all = append(all, Leftover{Kind: Stray, Where: path, Key: KeyOf(name), Safe: true, Remove: func(ctx context.Context) (string, error) {
-				if _, err := os.Lstat(path); err != nil {
-					return "", err
-				}
-				return s.SetAside(ctx, name)
-			}})
+			all = append(all, Leftover{
+				Kind:  Stray,
+				Where: path,
+				Key:   KeyOf(name),
+				Safe:  true,
+				Remove: func(ctx context.Context) (string, error) {
+					if _, err := os.Lstat(path); err != nil {
+						return "", err
+					}
+					return s.SetAside(ctx, name)
+				},
+			})
 		}
 	}
 	return all

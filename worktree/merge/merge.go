@@ -93,9 +93,11 @@ func (r Repo) checkoutOf(ctx context.Context, ref string) (string, error) {
 		switch {
 		case c.Branch != ref:
 		case filepath.Dir(c.Dir) == r.Runs:
-			return "", fmt.Errorf("it is checked out in the worktree of a run, %s; free it with: git -C %s switch --detach", c.Dir, git.Quote(c.Dir))
+			return "", fmt.Errorf("it is checked out in the worktree of a run, %s; free it with: git -C %s switch --detach",
+				c.Dir, git.Quote(c.Dir))
 		case found != "":
-			return "", fmt.Errorf("it is checked out twice, in %s and %s; free one with: git -C %s switch --detach", found, c.Dir, git.Quote(c.Dir))
+			return "", fmt.Errorf("it is checked out twice, in %s and %s; free one with: git -C %s switch --detach",
+				found, c.Dir, git.Quote(c.Dir))
 		default:
 			found = c.Dir
 		}

@@ -47,7 +47,10 @@ func inUTF8(header []string, message string) ([]string, string) {
 // plainASCII reports an encoding in which ASCII characters are themselves and nothing else is.
 func plainASCII(name string) bool {
 	name = strings.ToLower(name)
-	return slices.ContainsFunc([]string{"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "iso8859-", "latin", "windows-125", "cp125", "koi8-", "euc-"},
+	return slices.ContainsFunc([]string{
+		"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "iso8859-", "latin", "windows-125", "cp125",
+		"koi8-", "euc-",
+	},
 		func(known string) bool { return strings.HasPrefix(name, known) })
 }
 

@@ -29,7 +29,8 @@ type Edit struct {
 	Renamed           map[string]string // new names of parents
 }
 
-// Apply returns the commit object with the changes, and without control characters in names and message. A signature would not match any more and is left out of a changed one.
+// Apply returns the commit object with the changes, and without control characters in names and message. A signature would not
+// match any more and is left out of a changed one.
 func (e Edit) Apply(object string) string {
 	header, message, ok := strings.Cut(object, "\n\n")
 	if !ok {

@@ -37,7 +37,10 @@ func (n *namer) command(setting, line string, whole bool) {
 
 // commandWords splits a command in two ways: with the quotes as parts of words, and as the ends of words.
 func commandWords(line string) [][]string {
-	for _, top := range []string{"$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`", "$(pwd)", "$PWD", "${PWD}", "$GIT_WORK_TREE", "${GIT_WORK_TREE}"} {
+	for _, top := range []string{
+		"$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`", "$(pwd)", "$PWD", "${PWD}",
+		"$GIT_WORK_TREE", "${GIT_WORK_TREE}",
+	} {
 		line = strings.ReplaceAll(line, top, ".")
 	}
 	split := func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&<>()=!$", r) }

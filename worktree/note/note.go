@@ -85,7 +85,8 @@ func (s Store) Bring(ctx context.Context, commit string) error {
 	}
 	err = incoming.Fetch(ctx, s.Talk, s.Remote, most, commit)
 	if errors.Is(err, incoming.ErrSize) {
-		return fmt.Errorf("%s is larger than %s: %w; to fetch it all the same: git fetch %s %s", Ref, disk.Size(most), err, s.Remote, commit)
+		return fmt.Errorf("%s is larger than %s: %w; to fetch it all the same: git fetch %s %s",
+			Ref, disk.Size(most), err, s.Remote, commit)
 	}
 	return err
 }

@@ -104,7 +104,8 @@ func own(ctx context.Context, state string, p git.Location) error {
 	case !owned:
 		return owner{mark: mark, common: p.Common, state: state}.save()
 	case was.mark != mark || mark == "" && was.common != p.Common:
-		return fmt.Errorf("state folder %s belongs to another repository, %s; this one, %s, needs a folder of its own", state, was.common, p.Common)
+		return fmt.Errorf("state folder %s belongs to another repository, %s; this one, %s, needs a folder of its own",
+			state, was.common, p.Common)
 	}
 	return nil
 }
