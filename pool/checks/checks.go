@@ -53,26 +53,32 @@ type Look struct {
 // Read compares the checks' files with those of the base. It runs nothing.
 func (w *Watcher) Read(ctx context.Context, base, tip string, must journal.Checks) (*journal.Watch, error) {
 	out := &journal.Watch{Unrun: true}
-	_, _, _, err := w.read(ctx, base, tip, must, out)
+	_, err := w.read(ctx, base, tip, must, out)
 	return out, err
 }
 
-// read records the changes of files that checks depend on. It returns the fork, all changes, and the edits that undo those of the
-// checks.
-func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Checks, out *journal.Watch) (fork string, files []diff.File, undo []diff.Edit, err error) {
+// changes are those of commits since their fork from the base.
+type changes struct {
+	fork  string
+	files []diff.File
+	undo  []diff.Edit // undo those of files that checks depend on
+}
+
+// read records the changes of files that checks depend on.
+func (w *Watcher) read(ctx context.Context, base, tip string, must journal.Checks, out *journal.Watch) (c changes, err error) {
 	g := w.Spaces.Repo.Git()
-	if fork, err = w.Spaces.Repo.Spans().Fork(ctx, base, tip); err != nil {
-		return "", nil, nil, fmt.Errorf("compare with the base: %w", err)
+	if c.fork, err = w.Spaces.Repo.Spans().Fork(ctx, base, tip); err != nil {
+		return changes{}, fmt.Errorf("compare with the base: %w", err)
 	}
-	if files, err = diff.Files(ctx, g, fork, tip); err != nil {
-		return "", nil, nil, err
+	if c.files, err = diff.Files(ctx, g, c.fork, tip); err != nil {
+		return changes{}, err
 	}
-	gate, err := follow(ctx, g, fork, slices.Concat(must.Setup, must.Gate)) // setup can change what the gate runs
+	gate, err := follow(ctx, g, c.fork, slices.Concat(must.Setup, must.Gate)) // setup can change what the gate runs
 	if err != nil {
-		return "", nil, nil, err
+		return changes{}, err
 	}
-	undo, err = w.compare(ctx, g, files, gate, out)
-	return fork, files, undo, err
+	c.undo, err = w.compare(ctx, g, c.files, gate, out)
+	return c, err
 }
 
 // follow returns the lines of the gate, and those of the scripts that they run on a commit.
@@ -110,11 +116,11 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	g := w.Spaces.Repo.Git()
 	tip := l.Checkout.Base.Commit
 	out := &journal.Watch{}
-	fork, files, undo, err := w.read(ctx, l.Base, tip, l.Checkout.Checks, out)
+	c, err := w.read(ctx, l.Base, tip, l.Checkout.Checks, out)
 	if err != nil {
 		return workspace.Checked{}, nil, err
 	}
-	p := planting{w: w, git: g, fork: fork, green: fork == l.Green, files: files, checkout: l.Checkout, own: l.Own, say: l.Says}
+	p := planting{w: w, git: g, fork: c.fork, green: c.fork == l.Green, files: c.files, checkout: l.Checkout, own: l.Own, say: l.Says}
 	// If the commits leave the checks alone, the canary runs in the sandbox in which they passed, which is cheap. Otherwise each
 	// question gets a new sandbox: code that has run in this one could forge the answer.
 	alone := len(out.Files)+len(out.Findings) == 0
@@ -130,11 +136,11 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	if err != nil || got.Setup || !loop.AllPassed(got.Checks) {
 		return got, nil, err
 	}
-	if err := w.touched(ctx, l, fork, got.Touched, out); err != nil {
+	if err := w.touched(ctx, l, c.fork, got.Touched, out); err != nil {
 		return got, nil, err
 	}
-	if len(undo) > 0 {
-		commit, err := diff.Commit(ctx, g, tip, undo, "The checks as they were\n")
+	if len(c.undo) > 0 {
+		commit, err := diff.Commit(ctx, g, tip, c.undo, "The checks as they were\n")
 		if err != nil {
 			return got, nil, err
 		}
@@ -214,7 +220,13 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	}
 	var undo []diff.Edit
 	for _, f := range sum.Files {
-		list(out, byPath[f.Path], journal.Watched{Role: f.Role.String(), Why: f.Reason, Test: f.Role == ecosystem.Test, Grown: f.Grown, Helper: f.Helper})
+		list(out, byPath[f.Path], journal.Watched{
+			Role:   f.Role.String(),
+			Why:    f.Reason,
+			Test:   f.Role == ecosystem.Test,
+			Grown:  f.Grown,
+			Helper: f.Helper,
+		})
 		if !f.Inline {
 			undo = append(undo, byPath[f.Path].Undo()...)
 		}
