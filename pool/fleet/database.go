@@ -107,7 +107,8 @@ func OpenFrom(ctx context.Context, read func() (string, error)) (*Database, erro
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		// A machine that falls silent within a transaction would keep its locks from all others for as long as the connection lasts.
 		// What is counted after a wait for a lock has to be what is there then. All waits are bounded here.
-		_, err := conn.Exec(ctx, fmt.Sprintf("SET idle_in_transaction_session_timeout = %d; SET lock_timeout = 0; SET statement_timeout = 0; SET default_transaction_isolation = 'read committed'", callTime.Milliseconds()))
+		_, err := conn.Exec(ctx, fmt.Sprintf("SET idle_in_transaction_session_timeout = %d; SET lock_timeout = 0; "+
+			"SET statement_timeout = 0; SET default_transaction_isolation = 'read committed'", callTime.Milliseconds()))
 		return err
 	}
 	d.locks = make(chan struct{}, c.MaxConns/2)
@@ -291,4 +292,34 @@ func (d *Database) batch(ctx context.Context, queue func(*pgx.Batch)) error {
 	var b pgx.Batch
 	queue(&b)
 	return d.hide(d.pool.SendBatch(ctx, &b).Close())
+}
+
+// Sessions are the browsers that have logged in to any machine.
+type Sessions struct{ d *Database }
+
+// Sessions are those of all machines that share the database.
+func (d *Database) Sessions() Sessions { return Sessions{d} }
+
+// maxSessions is how many there are at most.
+const maxSessions = 10_000
+
+// Begin adds a session that ends by itself after a while. Where there are too many, the oldest end.
+func (s Sessions) Begin(ctx context.Context, id []byte, life time.Duration) error {
+	return s.d.batch(ctx, func(b *pgx.Batch) {
+		b.Queue(`DELETE FROM ralph_session WHERE expires_at < now()
+			OR id IN (SELECT id FROM ralph_session ORDER BY expires_at DESC OFFSET $1)`, maxSessions-1)
+		b.Queue("INSERT INTO ralph_session (id, expires_at) VALUES ($1, now() + make_interval(secs => $2))", id, life.Seconds())
+	})
+}
+
+// On reports whether a session has begun and not ended.
+func (s Sessions) On(ctx context.Context, id []byte) (bool, error) {
+	found, err := query(ctx, s.d, pgx.RowTo[bool], "SELECT EXISTS (SELECT FROM ralph_session WHERE id = $1 AND expires_at > now())", id)
+	return err == nil && found[0], err
+}
+
+// End ends a session on all machines.
+func (s Sessions) End(ctx context.Context, id []byte) error {
+	_, err := s.d.exec(ctx, "DELETE FROM ralph_session WHERE id = $1", id)
+	return err
 }

@@ -108,7 +108,8 @@ func Start(ctx context.Context, c Config) (*Fleet, error) {
 	c.Name = cmp.Or(c.Name, host, "unknown")
 	c.TTL, c.Tick = cmp.Or(c.TTL, lifeTime), cmp.Or(c.Tick, time.Second)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	f := &Fleet{c: c, db: c.Database, id: fmt.Sprintf("%.40s/%d/%s", c.Name, os.Getpid(), rand.Text()[:8]), projects: map[string]*served{}, rows: map[int64]bool{}, outage: outage{log: c.Log}}
+	id := fmt.Sprintf("%.40s/%d/%s", c.Name, os.Getpid(), rand.Text()[:8])
+	f := &Fleet{c: c, db: c.Database, id: id, projects: map[string]*served{}, rows: map[int64]bool{}, outage: outage{log: c.Log}}
 	if err := f.db.Check(ctx); err != nil {
 		return nil, err
 	}

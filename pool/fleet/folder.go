@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ralph-pool/ralph/pool/fleet/address"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/archive"
 	"github.com/ralph-pool/ralph/pool/workspace"
@@ -65,7 +66,7 @@ func (j *Journal) copyFolders() {
 		if err != nil {
 			j.f.c.Log.Debug("folder of a run not copied to the database", "run", next.ID, "error", err)
 		}
-		away := err != nil && isAway(err)
+		away := err != nil && address.IsAway(err)
 		j.folders.mu.Lock()
 		j.folders.list = j.folders.list[1:]
 		if away { // it may be the folder, such as one that is too big for the network: the others come first

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ralph-pool/ralph/pool/fleet/address"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/archive"
 	"github.com/ralph-pool/ralph/pool/journal/journaltest"
@@ -162,7 +163,7 @@ func TestStandbyIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = tx.Exec(t.Context(), "DELETE FROM ralph_folder"); err == nil || !isAway(err) {
+	if _, err = tx.Exec(t.Context(), "DELETE FROM ralph_folder"); err == nil || !address.IsAway(err) {
 		t.Errorf("not away: %v", err)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
@@ -196,7 +197,7 @@ func TestConnectionsAreRefused(t *testing.T) {
 	for err = nil; err == nil || !strings.Contains(err.Error(), "not currently accepting"); { // each connection notices by itself
 		_, err = d.exec(t.Context(), "SELECT 1")
 	}
-	if !isAway(err) {
+	if !address.IsAway(err) {
 		t.Errorf("not away: %v", err)
 	}
 	j.keepFolders(ended(t, "run", journal.Event{Kind: journal.EventEnded, Text: "over"}))

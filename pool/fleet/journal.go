@@ -3,7 +3,6 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,11 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/retry"
 	"github.com/ralph-pool/ralph/pool/admission"
+	"github.com/ralph-pool/ralph/pool/fleet/address"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/journal/postgres"
 	"github.com/ralph-pool/ralph/pool/report"
@@ -169,7 +167,7 @@ func (j *Journal) flush(ctx context.Context) (first error) {
 			err = j.f.db.hide(err)
 			first = cmp.Or(first, err)
 			j.f.c.Log.Debug("record not written to the database yet", "run", run, "error", err)
-			if isAway(err) {
+			if address.IsAway(err) {
 				return first
 			}
 			continue
@@ -214,16 +212,10 @@ func (j *Journal) insist(ctx context.Context, do func(context.Context) error) er
 		call, cancel := context.WithTimeout(ctx, callTime)
 		err := do(call)
 		cancel()
-		if err == nil || ctx.Err() != nil || !isAway(err) || retry.Sleep(ctx, time.Second) != nil {
+		if err == nil || ctx.Err() != nil || !address.IsAway(err) || retry.Sleep(ctx, time.Second) != nil {
 			return j.f.db.hide(err)
 		}
 	}
-}
-
-// isAway reports an error after which the same call may succeed: the database was not reached, or takes no logins, or no writes (25006).
-func isAway(err error) bool {
-	answer, ok := errors.AsType[*pgconn.PgError](err)
-	return !ok || errors.As(err, new(*pgconn.ConnectError)) || answer.Code == "25006" || slices.Contains([]string{"08", "53", "57"}, answer.Code[:min(2, len(answer.Code))])
 }
 
 // Begin locks the caps for this machine, in a transaction that the database ends if the machine falls silent. The lock holds a
@@ -352,7 +344,7 @@ func (h history) ask(ctx context.Context, read func(context.Context) error) (awa
 	call, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err = read(call)
-	return err != nil && isAway(err) && ctx.Err() == nil, h.f.db.hide(err)
+	return err != nil && address.IsAway(err) && ctx.Err() == nil, h.f.db.hide(err)
 }
 
 // Find lists records of all machines; of this one alone while the database is away. A run that is not here may be elsewhere then.

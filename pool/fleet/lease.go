@@ -74,8 +74,9 @@ func (l *leases) take(ctx context.Context, again bool) (ok bool, err error) {
 		}
 		for _, s := range l.scopes {
 			var id int64
-			if err := tx.QueryRow(ctx, `INSERT INTO ralph_lease (scope, project, key, holder, expires_at)
-				VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING id`, s.name, l.project, l.key, l.holder, l.ttl.Seconds()).Scan(&id); err != nil {
+			made := tx.QueryRow(ctx, `INSERT INTO ralph_lease (scope, project, key, holder, expires_at)
+				VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5)) RETURNING id`, s.name, l.project, l.key, l.holder, l.ttl.Seconds())
+			if err := made.Scan(&id); err != nil {
 				return err
 			}
 			ids = append(ids, id)
@@ -120,7 +121,8 @@ func (s scope) free(ctx context.Context, tx pgx.Tx, project string, ttl time.Dur
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('ralph ' || $1::text, 0))", s.name); err != nil {
 		return false, err
 	}
-	if _, err := tx.Exec(ctx, `DELETE FROM ralph_lease WHERE scope = $2 AND (key = '' OR expires_at < now() - interval '1 day' OR expires_at < now() - interval '15 minutes'
+	if _, err := tx.Exec(ctx, `DELETE FROM ralph_lease WHERE scope = $2
+		AND (key = '' OR expires_at < now() - interval '1 day' OR expires_at < now() - interval '15 minutes'
 		AND NOT EXISTS (SELECT FROM ralph_machine m WHERE m.projects ? project AND m.expires_at > now())) AND NOT `+alive, ttl.Seconds(), s.name); err != nil {
 		return false, err
 	}

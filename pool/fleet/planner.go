@@ -179,9 +179,12 @@ func (p *planning) count(ctx context.Context) error {
 	defer cancel()
 	var keys []string
 	var paused, woken bool
-	if err := p.f.db.pool.QueryRow(ctx, `WITH wake AS (DELETE FROM ralph_wake WHERE project = $2 RETURNING 1) SELECT coalesce(array_agg(args ->> 'key'), '{}'), count(*) FILTER (WHERE state <> 'running'),
-		(SELECT coalesce(sum((projects ->> $2)::integer), 0) FROM ralph_machine WHERE `+alive+`), EXISTS (SELECT FROM ralph_pause WHERE project = $2), EXISTS (SELECT FROM wake)
-		FROM river_job WHERE queue = $3 AND `+isOpen, p.f.c.TTL.Seconds(), p.s.Name, queueOf(p.s.Name)).Scan(&keys, &p.waiting, &p.capacity, &paused, &woken); err != nil {
+	found := p.f.db.pool.QueryRow(ctx, `WITH wake AS (DELETE FROM ralph_wake WHERE project = $2 RETURNING 1)
+		SELECT coalesce(array_agg(args ->> 'key'), '{}'), count(*) FILTER (WHERE state <> 'running'),
+			(SELECT coalesce(sum((projects ->> $2)::integer), 0) FROM ralph_machine WHERE `+alive+`),
+			EXISTS (SELECT FROM ralph_pause WHERE project = $2), EXISTS (SELECT FROM wake)
+		FROM river_job WHERE queue = $3 AND `+isOpen, p.f.c.TTL.Seconds(), p.s.Name, queueOf(p.s.Name))
+	if err := found.Scan(&keys, &p.waiting, &p.capacity, &paused, &woken); err != nil {
 		return p.f.db.hide(err)
 	}
 	p.capacity += ahead
@@ -255,14 +258,16 @@ func (p *planning) reap(ctx context.Context) error {
 	if _, err := p.f.db.exec(ctx, "DELETE FROM ralph_machine WHERE NOT "+alive, p.f.c.TTL.Seconds()); err != nil {
 		return err
 	}
-	list, err := query(ctx, p.f.db, pgx.RowToStructByPos[dead], `SELECT id, attempt, args FROM river_job WHERE kind = '`+kind+`' AND queue = $2 AND state = 'running'
+	list, err := query(ctx, p.f.db, pgx.RowToStructByPos[dead], `SELECT id, attempt, args FROM river_job
+		WHERE kind = '`+kind+`' AND queue = $2 AND state = 'running'
 		AND NOT EXISTS (SELECT 1 FROM ralph_machine m WHERE m.id = attempted_by[cardinality(attempted_by)] AND `+alive+`
 			AND (river_job.id = ANY(m.rows) OR attempted_at > now() - make_interval(secs => $1)))`,
 		p.f.c.TTL.Seconds(), queueOf(p.s.Name))
 	if err != nil {
 		return err
 	}
-	slots, err := query(ctx, p.f.db, pgx.RowToStructByPos[slot], "SELECT id, key FROM ralph_lease WHERE project = $2 AND key <> '' AND NOT "+alive, p.f.c.TTL.Seconds(), p.s.Name)
+	slots, err := query(ctx, p.f.db, pgx.RowToStructByPos[slot],
+		"SELECT id, key FROM ralph_lease WHERE project = $2 AND key <> '' AND NOT "+alive, p.f.c.TTL.Seconds(), p.s.Name)
 	if err != nil || len(list)+len(slots) == 0 {
 		return err
 	}

@@ -31,7 +31,10 @@ func (row) Kind() string { return kind }
 
 // openStates are those of a row that is not over. There is one such row for an issue.
 func openStates() []rivertype.JobState {
-	return []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled}
+	return []rivertype.JobState{
+		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
+		rivertype.JobStateRetryable, rivertype.JobStateScheduled,
+	}
 }
 
 // isOpen holds for an open row of ralph's.

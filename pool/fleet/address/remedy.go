@@ -2,6 +2,7 @@ package address
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -13,7 +14,8 @@ func Remedy(err error) string {
 	switch {
 	case ok:
 	case err != nil && strings.HasSuffix(strings.TrimSpace(err.Error()), noTLS): // else it went on without
-		return "its address asks for TLS, which the server does not have: turn it on there (ssl = on), or set sslmode=disable in the address where nobody else reads the network"
+		return "its address asks for TLS, which the server does not have: turn it on there (ssl = on), " +
+			"or set sslmode=disable in the address where nobody else reads the network"
 	default:
 		return ""
 	}
@@ -35,4 +37,14 @@ func Remedy(err error) string {
 func Refuses(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && Remedy(err) != "" && !strings.HasPrefix(e.Code, "57")
+}
+
+// IsAway reports an error after which the same call may succeed: the database was not reached, or takes no logins, or no writes (25006).
+func IsAway(err error) bool {
+	answer, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || errors.As(err, new(*pgconn.ConnectError)) || answer.Code == "25006" {
+		return true
+	}
+	class := answer.Code[:min(2, len(answer.Code))]
+	return slices.Contains([]string{"08", "53", "57"}, class)
 }

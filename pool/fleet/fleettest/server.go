@@ -159,8 +159,11 @@ func (s *Server) processes() (out []process, err error) {
 func (s *Server) run(ctx context.Context, program string, args ...string) error {
 	var out bytes.Buffer
 	exit, err := proc.Run(ctx, proc.Spec{
-		Argv: append(slices.Clone(s.as), append([]string{filepath.Join(s.bin, program)}, args...)...), Dir: s.dir, Env: []string{"LC_ALL=C", "PATH=/usr/bin:/bin"},
-		Stdout: &out, Stderr: &out,
+		Argv:   append(slices.Clone(s.as), append([]string{filepath.Join(s.bin, program)}, args...)...),
+		Dir:    s.dir,
+		Env:    []string{"LC_ALL=C", "PATH=/usr/bin:/bin"},
+		Stdout: &out,
+		Stderr: &out,
 	})
 	if err == nil && exit.Code != 0 {
 		err = fmt.Errorf("%s: status %d: %s", program, exit.Code, &out)
@@ -190,14 +193,19 @@ func (s *Server) Pooler(t testing.TB, mode string) (dir string) {
 		t.Skip("PgBouncer is not installed")
 	}
 	dir = filepath.Join(s.dir, mode)
-	config := fmt.Sprintf("[databases]\n* = user=postgres host=%s\n[pgbouncer]\nlisten_port = 5432\nunix_socket_dir = %s\nauth_type = any\npool_mode = %s\n", s.dir, dir, mode)
+	config := fmt.Sprintf("[databases]\n* = user=postgres host=%s\n[pgbouncer]\nlisten_port "+
+		"= 5432\nunix_socket_dir = %s\nauth_type = any\npool_mode = %s\n", s.dir, dir, mode)
 	if err := os.WriteFile(dir+".ini", []byte(config), 0o644); err != nil { //nolint:gosec // another user reads it
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = proc.Run(t.Context(), proc.Spec{Argv: append(slices.Clone(s.as), "sh", "-c", `mkdir "$1" && exec "$0" "$1.ini"`, program, dir), Dir: s.dir, Env: []string{"PATH=/usr/bin:/bin"}})
+		_, _ = proc.Run(t.Context(), proc.Spec{
+			Argv: append(slices.Clone(s.as), "sh", "-c", `mkdir "$1" && exec "$0" "$1.ini"`, program, dir),
+			Dir:  s.dir,
+			Env:  []string{"PATH=/usr/bin:/bin"},
+		})
 	}()
 	t.Cleanup(func() { <-ended })
 	for {

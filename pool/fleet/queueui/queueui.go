@@ -12,7 +12,8 @@ import (
 )
 
 // policy lets the page load its own files, and set styles at elements.
-const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // New makes the handler of all below a path such as "/queue/". It checks nobody: whoever reaches it may cancel, delete and repeat
 // rows, and pause queues. Beside requests it asks the database now and then, until ctx ends. It is safe for concurrent use.
