@@ -19,7 +19,8 @@ func (p *Planner) Refusal(c tracker.Command, issue tracker.Issue, approved bool,
 	_, approves := tracker.As[tracker.Approver](p.Run.Tracker)
 	request := review.Request.Number != 0
 	if approves && (request || labelled) && !approved {
-		return tracker.Refuse("Nobody has approved the issue's text as it stands: read it, and put the label %s on.", tracker.Code(p.Require[0]))
+		return tracker.Refuse("Nobody has approved the issue's text as it stands: read it, and put the label %s on.",
+			tracker.Code(p.Require[0]))
 	}
 	why := issue.Excluded(p.Exclude)
 	labels := p.Run.Labels

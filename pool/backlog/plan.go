@@ -309,10 +309,16 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 		return &journal.Skip{Code: journal.SkipRetry, Until: t.RetryAt, Attempt: t.Attempts, Outcome: t.Outcome}
 	case t.Stopped && !edited && last.ID != t.Run && v.unshown(issue, t):
 		return &journal.Skip{Code: journal.SkipHalted, Run: t.Run, Host: t.Host, Outcome: t.Outcome}
-	case done && (!v.here[issue.Key] || tracker.IsReadOnly(v.p.Run.Tracker) || issue.Reported != nil && *issue.Reported < d.Run) && d.Hash == issue.Hash(): // an older state of the backlog
+	case done && d.Hash == issue.Hash() && v.isOlder(issue, d.Run):
 		return &journal.Skip{Code: journal.SkipDone, Run: d.Run, Host: d.Host, Outcome: journal.Outcome(d.Outcome)}
 	}
 	return v.capped
+}
+
+// isOlder reports that the backlog may be in an older state than when the run ended the issue.
+func (v view) isOlder(issue tracker.Issue, run string) bool {
+	reportedBefore := issue.Reported != nil && *issue.Reported < run
+	return !v.here[issue.Key] || tracker.IsReadOnly(v.p.Run.Tracker) || reportedBefore
 }
 
 // unshown reports that what is read of the issue says nothing of the stop of its run: this copy of it is older, or nobody can write

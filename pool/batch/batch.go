@@ -88,7 +88,8 @@ func (s Stack) Record(rec journal.Record, tip string, commits int) journal.Recor
 	rec.Stage, rec.Tip, rec.Commits = journal.StageVerify, tip, commits
 	rec.Facts.Kind, rec.Facts.Attempt, rec.Facts.Limits, rec.Facts.Files = rec.Kind, rec.Attempt, rec.Settings.Limits, rec.Settings.Checks.Files
 	rec.Facts.End, rec.Facts.Commits, rec.Facts.Tip, rec.Facts.Verify, rec.Facts.Watch = loop.EndDone, commits, tip, s.Verify, s.Watch
-	rec.Warnings = append(rec.Warnings, sandboxes.Noticef("the gate ran once for %s, which were merged together", strings.Join(s.Keys, ", ")))
+	rec.Warnings = append(rec.Warnings, sandboxes.Noticef("the gate ran once for %s, which were merged together",
+		strings.Join(s.Keys, ", ")))
 	return rec
 }
 
@@ -172,15 +173,30 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	must := m.Checks
 	must.Clean = true
 	facts := []string{"RALPH_RUN=" + m.Run, "RALPH_BASE=" + base.Name}
-	made, err := m.Spaces.Prepare(ctx, workspace.Before{Run: m.Run, Key: s.Keys[0], Base: base, Facts: facts, Interrupt: m.Interrupt, Stream: noLog})
+	made, err := m.Spaces.Prepare(ctx, workspace.Before{
+		Run:       m.Run,
+		Key:       s.Keys[0],
+		Base:      base,
+		Facts:     facts,
+		Interrupt: m.Interrupt,
+		Stream:    noLog,
+	})
 	if err != nil {
 		return nil, err
 	}
 	got, watch, err := watcher.Check(ctx, checks.Look{
 		Base: base.Commit, Green: green, Plant: must.Plant, Own: m.Canaries, Says: m.Says,
 		Checkout: workspace.Checkout{
-			Run: m.Run, Name: fmt.Sprintf("batch-%d", m.tries), Key: s.Keys[0], Base: at, From: base.Commit, Checks: must, Made: made, Facts: facts,
-			Interrupt: m.Interrupt, Refused: m.refused,
+			Run:       m.Run,
+			Name:      fmt.Sprintf("batch-%d", m.tries),
+			Key:       s.Keys[0],
+			Base:      at,
+			From:      base.Commit,
+			Checks:    must,
+			Made:      made,
+			Facts:     facts,
+			Interrupt: m.Interrupt,
+			Refused:   m.refused,
 		},
 	})
 	if dropped := made.Drop(ctx); err == nil {
@@ -203,7 +219,14 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 // base is the base's commit if its own gate passes. The claim of the key is held.
 func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (green string, err error) {
 	v, err := m.Baselines.Get(ctx, workspace.Baseline{
-		Run: m.Run, Key: key, Base: base, Checks: m.Checks, Interrupt: m.Interrupt, Says: func(_ journal.EventKind, text string) { m.Says(text) }, Stream: noLog, Refused: m.refused,
+		Run:       m.Run,
+		Key:       key,
+		Base:      base,
+		Checks:    m.Checks,
+		Interrupt: m.Interrupt,
+		Says:      func(_ journal.EventKind, text string) { m.Says(text) },
+		Stream:    noLog,
+		Refused:   m.refused,
 	})
 	if err != nil || !v.Passed() {
 		return "", err

@@ -36,7 +36,9 @@ func Verdict(f journal.Facts) journal.Verdict {
 	case journal.Interrupted:
 		v.Final = v.Reason.Code == journal.ReasonCrash && f.Failures+1 >= MaxFailures
 	case journal.Failed, journal.GateFailed:
-		v.Final = f.End == loop.EndDenied || f.End == loop.EndUnchanged || f.Tries >= MaxTries || v.Counted && f.Attempt >= f.Limits.MaxAttempts || f.Failures+1 >= MaxFailures
+		hopeless := f.End == loop.EndDenied || f.End == loop.EndUnchanged
+		lastAttempt := v.Counted && f.Attempt >= f.Limits.MaxAttempts
+		v.Final = hopeless || f.Tries >= MaxTries || lastAttempt || f.Failures+1 >= MaxFailures
 		if !v.Final {
 			v.RetryAt = f.At.Add(delay(f.Limits, f.Failures))
 		}

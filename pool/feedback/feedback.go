@@ -103,10 +103,12 @@ func Checks(s journal.State, files journal.GateFiles, base string) string {
 	w := s.Facts.Watch
 	switch {
 	case w.Disabled() != "":
-		return fmt.Sprintf("the checks pass, but they would pass over failing tests, too: with a failing test at %s they fail on %s and pass on "+
+		return fmt.Sprintf("the checks pass, but they would pass over failing tests, "+
+			"too: with a failing test at %s they fail on %s and pass on "+
 			"your commit. Do not end the process early, skip or replace what runs the tests", w.Disabled(), base)
 	case files == journal.GateFilesRequire && w != nil && w.Base != nil && !w.Base.Passed():
-		return fmt.Sprintf("the checks pass only because you changed tests, configuration or scripts that they depend on. With those files as "+
+		return fmt.Sprintf("the checks pass only because you changed tests, "+
+			"configuration or scripts that they depend on. With those files as "+
 			"they were on %s this fails, as data:%s", base, failed(w.Base.Checks))
 	}
 	return ""
@@ -120,11 +122,13 @@ func Import(got worktree.Import, reword bool) error {
 		for _, c := range got.Acting {
 			list = append(list, fmt.Sprintf("%.12s (%s)", c.SHA, c.Subject))
 		}
-		return fmt.Errorf("the messages of these commits would act on the forge, by a closing keyword, a mention or a directive such as [skip ci]; reword them: %s",
+		return fmt.Errorf("the messages of these commits would act on the forge, by a closing keyword, "+
+			"a mention or a directive such as [skip ci]; reword them: %s",
 			strings.Join(list, ", "))
 	}
 	if len(got.Gitlinks) > 0 {
-		return fmt.Errorf("%s is a git repository inside the repository, so its files are not in your commit: remove its .git folder, `git rm --cached` it, and commit the files",
+		return fmt.Errorf("%s is a git repository inside the repository, so its files are not in your commit: "+
+			"remove its .git folder, `git rm --cached` it, and commit the files",
 			strings.Join(got.Gitlinks, ", "))
 	}
 	return nil

@@ -283,7 +283,10 @@ func Refusals(list []sandboxes.Refusal, more int) (told []sandboxes.Notice) {
 		if r.Port != 0 {
 			where = net.JoinHostPort(where, strconv.Itoa(r.Port))
 		}
-		told = append(told, sandboxes.Notice{Text: fmt.Sprintf("network: %s %s (%s), %s", where, what, r.Reason, plural.Of(r.Count, "time")), About: about})
+		told = append(told, sandboxes.Notice{
+			Text:  fmt.Sprintf("network: %s %s (%s), %s", where, what, r.Reason, plural.Of(r.Count, "time")),
+			About: about,
+		})
 	}
 	if more > 0 {
 		told = append(told, sandboxes.Noticef("network: %d more refusals", more))

@@ -108,7 +108,8 @@ func (m *Meter) Notices() (list []sandboxes.Notice) {
 	defer m.mu.Unlock()
 	if m.budget.CostUSD > 0 {
 		for _, model := range slices.Sorted(maps.Keys(m.unpriced)) {
-			list = append(list, sandboxes.Noticef("the price of model %s is not known, so the cost budget does not limit it; a token budget does", model))
+			list = append(list, sandboxes.Noticef("the price of model %s is not known, "+
+				"so the cost budget does not limit it; a token budget does", model))
 		}
 	}
 	clear(m.unpriced)

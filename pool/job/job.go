@@ -297,7 +297,8 @@ func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 				continue
 			}
 			if err = errors.Join(err, r.Spaces().End(ctx, rec.ID)); err != nil {
-				log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", errors.Join(err, claim.Leave(after, rec.ID, jobTTL)))
+				log.Warn("a run that died is not recovered yet",
+					"run", rec.ID, "error", errors.Join(err, claim.Leave(after, rec.ID, jobTTL)))
 				continue
 			}
 			res := r.Do(ctx, run.Task{Record: rec, Resume: true, Claim: claim, Soft: soft})

@@ -48,7 +48,8 @@ const (
 
 // Event is one thing that happened. It is flat, for JSON lines.
 type Event struct {
-	Seq       uint64        `json:"seq"`            // grows with each event of a run, whichever process it goes on in; those of runs at the same time may come in another order
+	// Seq grows with each event of a run, whichever process it goes on in. Those of runs at the same time may come in another order.
+	Seq       uint64        `json:"seq"`
 	PID       int           `json:"pid,omitempty"`  // of that process
 	Pool      string        `json:"pool,omitempty"` // namespace of the pool
 	Time      time.Time     `json:"time"`

@@ -70,7 +70,8 @@ func endLine(f *os.File) error {
 	return err
 }
 
-// Append writes one event; that of a command that begins with the file that was made for its output. The event log must not stop the work: an error is the caller's to log, once.
+// Append writes one event; that of a command that begins with the file that was made for its output. The event log must not stop
+// the work: an error is the caller's to log, once.
 func (f *Folder) Append(e Event) error {
 	if f == nil {
 		return nil

@@ -64,7 +64,11 @@ func Bounded(used agents.Usage) agents.Usage {
 		usd = 0
 	}
 	return agents.Usage{
-		Input: tokens(used.Input), Output: tokens(used.Output), CacheRead: tokens(used.CacheRead), CacheWrite: tokens(used.CacheWrite), CostUSD: usd,
+		Input:      tokens(used.Input),
+		Output:     tokens(used.Output),
+		CacheRead:  tokens(used.CacheRead),
+		CacheWrite: tokens(used.CacheWrite),
+		CostUSD:    usd,
 	}
 }
 

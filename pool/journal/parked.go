@@ -30,7 +30,10 @@ func (p Parked) Waits(now time.Time) bool { return waits(p.At, p.Until, now) }
 // Sentence says until when the agent is unavailable, and why.
 func (p Parked) Sentence() string {
 	why := map[agents.Class]string{
-		agents.RateLimit: "its limit is reached", agents.Overload: "its model service is overloaded", agents.Auth: "it is not logged in", agents.NoCredit: "its account has no credit left",
+		agents.RateLimit:  "its limit is reached",
+		agents.Overload:   "its model service is overloaded",
+		agents.Auth:       "it is not logged in",
+		agents.NoCredit:   "its account has no credit left",
 		agents.NotStarted: "its program cannot be started",
 	}[p.Class]
 	text := fmt.Sprintf("Agent %s is parked until %s: %s", p.Choice(), p.Until.Local().Format(time.DateTime), why)

@@ -38,7 +38,8 @@ func read(ctx context.Context, repo *worktree.Repo, base, tip string) (change, e
 	}
 	out, sum := &head{limit: diffLimit}, sha256.New()
 	err = g.Pipe(ctx, nil, io.MultiWriter(sum, out), "diff-tree", "-r", "--patch", "--find-renames", "-l2000", "--no-color", "--no-ext-diff",
-		"--no-textconv", "--full-index", "--ignore-submodules=none", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--end-of-options", c.fork, c.tree, "--")
+		"--no-textconv", "--full-index", "--ignore-submodules=none", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/",
+		"--end-of-options", c.fork, c.tree, "--")
 	if err != nil {
 		return c, fmt.Errorf("compare with the base: %w", err)
 	}

@@ -101,7 +101,14 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 	base.Commit = commit
 	var res loop.Result
 	told, err := j.Spaces.Visit(ctx, workspace.Checkout{
-		Run: w.Run.ID, Name: "review", Key: w.Run.Key, Base: base, From: w.Base.Commit, Facts: w.Env, Refused: w.Refused, Interrupt: w.Interrupt,
+		Run:       w.Run.ID,
+		Name:      "review",
+		Key:       w.Run.Key,
+		Base:      base,
+		From:      w.Base.Commit,
+		Facts:     w.Env,
+		Refused:   w.Refused,
+		Interrupt: w.Interrupt,
 	}, func(ctx context.Context, space *workspace.Workspace) error {
 		res = loop.Run(ctx, j.loop(w, before, c, r.Round, space))
 		space.Gateway.Name(res.Failure)

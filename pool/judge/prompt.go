@@ -81,7 +81,8 @@ func checkText(c loop.Check) string {
 func diffText(c change) string {
 	text := fenced(c.diff)
 	if c.cut {
-		text += fmt.Sprintf("\n\nThis is only the beginning of the change, which is larger than %d KiB. Read the rest in the current folder: `git show --stat HEAD`, and the files.", diffLimit>>10)
+		text += fmt.Sprintf("\n\nThis is only the beginning of the change, which is larger than %d KiB. "+
+			"Read the rest in the current folder: `git show --stat HEAD`, and the files.", diffLimit>>10)
 	}
 	return text
 }
@@ -89,14 +90,16 @@ func diffText(c change) string {
 // advice is what a review that did not accept means for the next iteration of the run's agent.
 func advice(r *journal.Review) string {
 	var b strings.Builder
-	b.WriteString("The checks pass, but a reviewer, who has seen the issue, your change and the checks and nothing else, did not accept the change.")
+	b.WriteString("The checks pass, but a reviewer, who has seen the issue, " +
+		"your change and the checks and nothing else, did not accept the change.")
 	if !r.Solved {
 		b.WriteString(" It does not fully solve the issue.")
 	}
 	if !r.Tested {
 		b.WriteString(" Its tests do not test what the issue asks for.")
 	}
-	b.WriteString(" Look at each finding. Fix what is right; where a finding is wrong, leave the code as it is, and make clear in the code why. Commit, and say that you are done.")
+	b.WriteString(" Look at each finding. Fix what is right; where a finding is wrong, " +
+		"leave the code as it is, and make clear in the code why. Commit, and say that you are done.")
 	var list []string
 	for _, f := range r.Gravest() {
 		list = append(list, "- "+report.Finding(f))

@@ -79,8 +79,10 @@ func Judge(found Found, now Facts) []Result {
 	p := s.Predicate
 	results := []Result{
 		result(true, "signed by "+found.Key, ""),
-		result(now.Tree == s.Tree(), fmt.Sprintf("commit %.12s has the tree %.12s", s.Commit(), s.Tree()), fmt.Sprintf("its tree is %.12s", now.Tree)),
-		result(now.Base, fmt.Sprintf("it stands on %.12s of %s", p.Base.Commit, p.Base.Name), "that commit is not here, or not in its history; is the clone shallow?"),
+		result(now.Tree == s.Tree(), fmt.Sprintf("commit %.12s has the tree %.12s",
+			s.Commit(), s.Tree()), fmt.Sprintf("its tree is %.12s", now.Tree)),
+		result(now.Base, fmt.Sprintf("it stands on %.12s of %s",
+			p.Base.Commit, p.Base.Name), "that commit is not here, or not in its history; is the clone shallow?"),
 		gate(p.Gate),
 		branch(s, now),
 		issue(p.Issue, now),
@@ -146,7 +148,8 @@ func (s Statement) Says() []string {
 	if p.Gate.Checkout {
 		where = "on a clean checkout of exactly this commit"
 	}
-	says := []string{fmt.Sprintf("ralph %s ran the gate %s, in run %s, which ended %s", p.Ralph, where, p.Run, p.Finished.Format(time.DateTime+" MST"))}
+	says := []string{fmt.Sprintf("ralph %s ran the gate %s, in run %s, which ended %s",
+		p.Ralph, where, p.Run, p.Finished.Format(time.DateTime+" MST"))}
 	for _, c := range p.Gate.Lines {
 		how := "it passed"
 		if !c.passed() {
@@ -162,7 +165,8 @@ func (s Statement) Says() []string {
 		says = append(says, "no agent worked in the run: it published earlier commits")
 	}
 	for _, a := range p.Agents {
-		says = append(says, strings.TrimSpace(a.Name+" "+a.Model)+fmt.Sprintf(" worked on issue %s, in %d iteration(s)", p.Issue.Key, a.Iterations))
+		says = append(says, strings.TrimSpace(a.Name+" "+a.Model)+fmt.Sprintf(" worked on issue %s, in %d iteration(s)",
+			p.Issue.Key, a.Iterations))
 	}
 	if p.Usage.CostUSD > 0 {
 		says = append(says, "the run cost "+ledger.Spend{Usage: p.Usage}.String())
@@ -178,7 +182,8 @@ func (s Statement) Says() []string {
 		says = append(says, p.Review.Agent+", which had no part in the change, reviewed it and does not accept it")
 	}
 	if w := p.Watch; w.Files+w.Findings > 0 {
-		says = append(says, fmt.Sprintf("the commits change %d file(s) that the checks depend on, with %d finding(s): look at them", w.Files, w.Findings))
+		says = append(says, fmt.Sprintf("the commits change %d file(s) that the checks depend on, with %d finding(s): look at them",
+			w.Files, w.Findings))
 	}
 	if p.Watch.Canaries > 0 {
 		says = append(says, "the gate failed with a test that must fail")

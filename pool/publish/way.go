@@ -29,7 +29,8 @@ func InTheWay(ctx context.Context, repo *worktree.Repo, base worktree.Base, tip 
 // ErrNothing is wrapped by the error of a branch that is not there, or has no new commit.
 var ErrNothing = errors.New("nothing to merge")
 
-// MergeBase is the base branch that a merge of a branch moves, and the tip to merge. It fails if there is ErrNothing. tip is empty if the branch differs between this repository and the remote.
+// MergeBase is the base branch that a merge of a branch moves, and the tip to merge. It fails if there is ErrNothing. tip is empty
+// if the branch differs between this repository and the remote.
 func MergeBase(ctx context.Context, repo *worktree.Repo, onto, branch string) (base worktree.Base, tip string, err error) {
 	if base, err = repo.Base(ctx, onto); err != nil {
 		return base, "", err

@@ -32,7 +32,8 @@ func watch(b *strings.Builder, w *journal.Watch) {
 		return
 	}
 	if w.Unnoticed != "" && len(w.Canaries) == 0 {
-		fmt.Fprintf(b, "The gate does not notice a failing test (tried with %s, on the base as well): it does not run such tests.\n\n", tracker.Code(w.Unnoticed))
+		fmt.Fprintf(b, "The gate does not notice a failing test (tried with %s, on the base as well): it does not run such tests.\n\n",
+			tracker.Code(w.Unnoticed))
 	}
 	if len(w.Files)+len(w.Findings) == 0 {
 		return
@@ -60,7 +61,8 @@ func watch(b *strings.Builder, w *journal.Watch) {
 	}
 	bullets(b, lines, 0)
 	if w.Unrun {
-		b.WriteString("Whether the gate passes with these files as they were on the base was not tried: it ran in the agent's worktree only.\n\n")
+		b.WriteString("Whether the gate passes with these files as they were on the " +
+			"base was not tried: it ran in the agent's worktree only.\n\n")
 	}
 	if w.Base != nil {
 		fmt.Fprintf(b, "With these files as they were on the base, the gate %s.\n\n", verdict(w.Base))

@@ -45,7 +45,8 @@ func Loop(agent string, r loop.Result, b Budgets) string {
 		return fmt.Sprintf("setup `%s` %s: %s", shorten(c.Command, 100), c.Failure(), lastWords(c.Tail))
 	case loop.EndUnchanged:
 		c := r.Gate[len(r.Gate)-1]
-		return fmt.Sprintf("gate `%s` %s just as on the base, twice in a row with new commits: no agent's work changes that, so look at this line of the gate; it says: %s",
+		return fmt.Sprintf("gate `%s` %s just as on the base, twice in a row with new commits: "+
+			"no agent's work changes that, so look at this line of the gate; it says: %s",
 			shorten(c.Command, 100), c.Failure(), lastWords(c.Tail))
 	case loop.EndMaxed, loop.EndNoProgress, loop.EndBudget:
 		return explainLimit(r, b) + explainLast(agent, r)
@@ -69,13 +70,17 @@ func explainLimit(r loop.Result, b Budgets) string {
 	case r.End == loop.EndNoProgress:
 		return fmt.Sprintf("no new commit in %d iterations in a row", r.Fruitless)
 	case loop.Budget{Tokens: whole.Tokens}.Spent(used):
-		return fmt.Sprintf("%d tokens spent of %d%s%s; raise the token budget to go on", used.Tokens(), whole.Tokens, ofEarlier(earlier.Tokens() > 0, "%d", earlier.Tokens()), byEstimate(used))
+		return fmt.Sprintf("%d tokens spent of %d%s%s; raise the token budget to go on",
+			used.Tokens(), whole.Tokens, ofEarlier(earlier.Tokens() > 0, "%d", earlier.Tokens()), byEstimate(used))
 	case whole.Spent(used):
-		return fmt.Sprintf("%s spent of %s%s%s; raise the cost budget to go on", ledger.USD(used.CostUSD), ledger.USD(whole.CostUSD), ofEarlier(earlier.CostUSD > 0, "%s", ledger.USD(earlier.CostUSD)), byEstimate(used))
+		return fmt.Sprintf("%s spent of %s%s%s; raise the cost budget to go on", ledger.USD(used.CostUSD), ledger.USD(whole.CostUSD),
+			ofEarlier(earlier.CostUSD > 0, "%s", ledger.USD(earlier.CostUSD)), byEstimate(used))
 	case loop.Budget{Tokens: b.Run.Tokens}.Spent(r.Usage):
-		return fmt.Sprintf("%d tokens spent of the %d that a run may use%s; raise that to go on", r.Usage.Tokens(), b.Run.Tokens, byEstimate(r.Usage))
+		return fmt.Sprintf("%d tokens spent of the %d that a run may use%s; raise that to go on",
+			r.Usage.Tokens(), b.Run.Tokens, byEstimate(r.Usage))
 	case b.Run.Spent(r.Usage):
-		return fmt.Sprintf("%s spent of the %s that a run may cost%s; raise that to go on", ledger.USD(r.Usage.CostUSD), ledger.USD(b.Run.CostUSD), byEstimate(r.Usage))
+		return fmt.Sprintf("%s spent of the %s that a run may cost%s; raise that to go on",
+			ledger.USD(r.Usage.CostUSD), ledger.USD(b.Run.CostUSD), byEstimate(r.Usage))
 	case r.Full != nil:
 		return r.Full.Error()
 	case loop.Budget{Tokens: r.Limits.Budget.Tokens}.Spent(r.Usage):
@@ -169,7 +174,8 @@ func lastWords(tail string) string {
 		tail = before
 	}
 	lines := slices.DeleteFunc(strings.Split(tail, "\n"), func(line string) bool {
-		return strings.HasPrefix(line, "[notice]") || strings.HasPrefix(strings.TrimSpace(line), "note: This error originates from a subprocess")
+		return strings.HasPrefix(line, "[notice]") || strings.HasPrefix(strings.TrimSpace(line),
+			"note: This error originates from a subprocess")
 	})
 	if i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "ERROR: ") }); i >= 0 {
 		lines = lines[i:]

@@ -67,7 +67,8 @@ func next(in Input, r journal.Record) string {
 	case in.Unfit.Code != "" && !stays: // no sweep goes on by itself
 		return "nothing" + revive(in.Unfit) + "."
 	case v.Reason.Code == journal.ReasonAsked && r.FollowUp == "" && len(r.Settings.Require) > 0: // who stopped it may remove the label yet
-		return fmt.Sprintf("nothing; it was stopped, and the next sweep continues if the issue has the label %s then.", tracker.QuoteLine(r.Settings.Require[0], line))
+		return fmt.Sprintf("nothing; it was stopped, and the next sweep continues if the issue has the label %s then.",
+			tracker.QuoteLine(r.Settings.Require[0], line))
 	}
 	if in.Steps.Here {
 		return nextHere(in.Steps.Hints, r)
@@ -121,10 +122,12 @@ func nextHere(h Hints, r journal.Record) string {
 	case v.Final && unstarted(r):
 		return fmt.Sprintf("%s. Find out what is broken%s; then %s.", notStarted(r), with(h.Doctor, key), again)
 	case v.Final && r.Facts.End == loop.EndUnchanged:
-		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s, then %s; it continues from the commits so far.",
+		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s, then %s; "+
+			"it continues from the commits so far.",
 			tracker.Code(r.Base), again)
 	case v.Final && v.Reason.Code == journal.ReasonConflict:
-		return fmt.Sprintf("solve the conflict after %s; then %s and %s.", tracker.Code(GitCommand("rebase", r.Base)+" "+git.Quote(r.Branch)),
+		return fmt.Sprintf("solve the conflict after %s; then %s and %s.",
+			tracker.Code(GitCommand("rebase", r.Base)+" "+git.Quote(r.Branch)),
 			tracker.Code(GitCommand("switch", r.Base)), typed(h.Merge, key, "merge the branch"))
 	case v.Final && v.Reason.Code == journal.ReasonPublish && r.Settings.Publish == journal.PublishMerge:
 		return fmt.Sprintf("fix what is in the way; then %s.", typed(h.Merge, key, "merge the branch"))
@@ -150,13 +153,16 @@ func nextThere(s Steps, r journal.Record) string {
 	case journal.NoChange:
 		return fmt.Sprintf("close the issue if you agree. If not, say in a comment what is missing, and %s.", again)
 	case journal.NeedsInfo:
-		return fmt.Sprintf("answer in a comment, as somebody with write permission: the next sweep goes on with it. To go on without an answer, "+
+		return fmt.Sprintf("answer in a comment, as somebody with write permission: "+
+			"the next sweep goes on with it. To go on without an answer, "+
 			"remove the label %s.", tracker.Code(s.NeedsInfo))
 	case journal.PolicyBlocked:
-		return fmt.Sprintf("nothing was published. Say in a comment what the agent has to leave alone, and %s: it is tried from the base, without these commits.", again)
+		return fmt.Sprintf("nothing was published. Say in a comment what the agent has to leave alone, "+
+			"and %s: it is tried from the base, without these commits.", again)
 	case journal.OverBudget:
 		if v.Reason.Code == journal.ReasonDisk {
-			return fmt.Sprintf("room has to be made on machine %s first; then %s. The work so far is kept.", tracker.QuoteLine(r.Host, line), again)
+			return fmt.Sprintf("room has to be made on machine %s first; then %s. The work so far is kept.",
+				tracker.QuoteLine(r.Host, line), again)
 		}
 		return fmt.Sprintf("%s to spend the same budget once more; the work so far is kept.", again)
 	}
@@ -164,16 +170,19 @@ func nextThere(s Steps, r journal.Record) string {
 		return publishAgain(again)
 	}
 	if v.Outcome == journal.Interrupted {
-		return fmt.Sprintf("%s. Somebody who works on machine %s has to find out why; then %s.", died(r), tracker.QuoteLine(r.Host, line), again)
+		return fmt.Sprintf("%s. Somebody who works on machine %s has to find out why; then %s.",
+			died(r), tracker.QuoteLine(r.Host, line), again)
 	}
 	if unstarted(r) {
 		return fmt.Sprintf("%s. Somebody who works on machine %s has to fix what is broken there; then %s.",
 			notStarted(r), tracker.QuoteLine(r.Host, line), again)
 	}
 	if r.Facts.End == loop.EndUnchanged {
-		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s; then %s. The work so far is kept.", tracker.Code(r.Base), again)
+		return fmt.Sprintf("correct the line of the gate that fails, or what it needs on %s; then %s. The work so far is kept.",
+			tracker.Code(r.Base), again)
 	}
-	return fmt.Sprintf("%s to have it tried again from the commits so far. A comment of somebody with write permission reaches the agent.", again)
+	return fmt.Sprintf("%s to have it tried again from the commits so far. A comment of somebody with write permission reaches the agent.",
+		again)
 }
 
 func publishAgain(again string) string {
@@ -243,7 +252,8 @@ func nextOfSuccess(s Steps, r journal.Record) string {
 	case r.Merges(r.Verdict):
 		return "nothing; it is merged."
 	case r.Request.URL == "" && r.Published == "":
-		return fmt.Sprintf("the commits are on machine %s only: somebody who works there has to look at them, and to merge them.", tracker.QuoteLine(r.Host, line))
+		return fmt.Sprintf("the commits are on machine %s only: somebody who works there has to look at them, and to merge them.",
+			tracker.QuoteLine(r.Host, line))
 	case r.Request.URL == "":
 		return fmt.Sprintf("review the branch %s, and merge it or open a request for it.", tracker.Code(r.Branch))
 	}
@@ -293,7 +303,8 @@ func Explain(in Input, t journal.Tally, holder string) string {
 	case t.Run == "":
 		b.WriteString("No run of this issue has ended yet.\n\n")
 	case r.ID != t.Run:
-		fmt.Fprintf(&b, "The last run, on machine %s, ended %s: **%s**. Its report says what comes next.\n\n", tracker.QuoteLine(t.Host, line), stamp(t.At), t.Outcome)
+		fmt.Fprintf(&b, "The last run, on machine %s, ended %s: **%s**. Its report says what comes next.\n\n",
+			tracker.QuoteLine(t.Host, line), stamp(t.At), t.Outcome)
 	default:
 		fmt.Fprintf(&b, "The last run, on machine %s, ended %s: **%s**", tracker.QuoteLine(r.Host, line), stamp(t.At), r.Verdict.Outcome)
 		if why := Reason(r.Verdict.Reason); why != "" {

@@ -29,7 +29,8 @@ func WritePending(ctx context.Context, t tracker.Tracker, key string, d worktree
 		return fmt.Errorf("its claim names no run, but %q", d.Run)
 	}
 	if left.Report != "" {
-		body := fmt.Sprintf("**ralph: %s**\n\nThe machine that worked on this has ended before it could report. By its claim, it is %s, and its report was:\n\n%s\n",
+		body := fmt.Sprintf("**ralph: %s**\n\nThe machine that worked on this has ended before it could report. "+
+			"By its claim, it is %s, and its report was:\n\n%s\n",
 			tracker.QuoteLine(d.Outcome, line), tracker.QuoteLine(d.Host, line), tracker.Quote(left.Report, pendingMax))
 		err = t.Report(ctx, key, tracker.Report{Run: d.Run, Mark: d.Mark, Body: body})
 	}

@@ -14,15 +14,17 @@ import (
 // reasons are the sentences of reasons, each with its detail.
 func reasons() map[journal.ReasonCode]string {
 	return map[journal.ReasonCode]string{
-		journal.ReasonUnchanged:    "the commits change no file",
-		journal.ReasonShutdown:     "ralph was stopped",
-		journal.ReasonAsked:        "stopped by a person",
-		journal.ReasonClaimLost:    "the claim was lost to another ralph",
-		journal.ReasonMoved:        "somebody else moved the branch: {detail}",
-		journal.ReasonCrash:        "the run was cut off at stage {detail}, and its end not recorded", // ralph died, or could not write its journal
-		journal.ReasonVerify:       "the gate does not pass on a clean checkout of the commits: {detail}",
-		journal.ReasonRebasedGate:  "the gate does not pass after the rebase onto {detail}",
-		journal.ReasonCanary:       "the gate is disabled: it passes over a failing test, planted as {detail}, over which it fails on the base",
+		journal.ReasonUnchanged: "the commits change no file",
+		journal.ReasonShutdown:  "ralph was stopped",
+		journal.ReasonAsked:     "stopped by a person",
+		journal.ReasonClaimLost: "the claim was lost to another ralph",
+		journal.ReasonMoved:     "somebody else moved the branch: {detail}",
+		journal.ReasonCrash: "the run was cut off at stage {detail}, " +
+			"and its end not recorded", // ralph died, or could not write its journal
+		journal.ReasonVerify:      "the gate does not pass on a clean checkout of the commits: {detail}",
+		journal.ReasonRebasedGate: "the gate does not pass after the rebase onto {detail}",
+		journal.ReasonCanary: "the gate is disabled: it passes over a failing test, " +
+			"planted as {detail}, over which it fails on the base",
 		journal.ReasonBaseChecks:   "the gate does not pass with the tests, configuration and scripts of the base: {detail}",
 		journal.ReasonGateFiles:    "the commits change what the checks depend on: {detail}",
 		journal.ReasonChecks:       "the checks themselves have changed: {detail}",
@@ -91,8 +93,10 @@ func Skip(s journal.Skip) string {
 	case journal.SkipUnfit:
 		return s.Unfit.String()
 	case journal.SkipRetry:
-		return fmt.Sprintf("waits until %s: the last run ended %s (%s used)", s.Until.Local().Format(time.DateTime+" MST"), s.Outcome, plural.Of(s.Attempt, "attempt"))
+		return fmt.Sprintf("waits until %s: the last run ended %s (%s used)",
+			s.Until.Local().Format(time.DateTime+" MST"), s.Outcome, plural.Of(s.Attempt, "attempt"))
 	}
-	return strings.NewReplacer("{detail}", s.Detail, "{run}", s.Run, "{host}", s.Host, "{outcome}", string(s.Outcome), "{for}", s.For, "{where}", s.Where).Replace(
-		cmp.Or(skips()[s.Code], "{detail}"))
+	values := strings.NewReplacer(
+		"{detail}", s.Detail, "{run}", s.Run, "{host}", s.Host, "{outcome}", string(s.Outcome), "{for}", s.For, "{where}", s.Where)
+	return values.Replace(cmp.Or(skips()[s.Code], "{detail}"))
 }

@@ -219,7 +219,8 @@ func facts(b *strings.Builder, in Input, r journal.Record) {
 	}
 	fmt.Fprintf(b, "\n- Run: `%s`", r.ID)
 	if r.Anew != "" {
-		fmt.Fprintf(b, ", begun anew from the base: %s (`%.12s` is kept under `refs/ralph/old/%s`)", tracker.QuoteLine(r.Anew, line), r.Without, r.Key)
+		fmt.Fprintf(b, ", begun anew from the base: %s (`%.12s` is kept under `refs/ralph/old/%s`)", tracker.QuoteLine(r.Anew, line),
+			r.Without, r.Key)
 	}
 	if r.After != "" && !r.Settings.Attended {
 		fmt.Fprintf(b, ", started again: run `%s` had ended as %s", r.After, r.AfterOutcome)

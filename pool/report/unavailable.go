@@ -25,7 +25,12 @@ func AllParked(list []agents.Choice, waiting []journal.Parked) error {
 		return nil
 	}
 	first := waiting[0]
-	return &UnavailableError{Agents: list, Key: first.Key, Until: first.Until, Reason: journal.Reason{Code: journal.ReasonLoop, Detail: string(first.Class)}}
+	return &UnavailableError{
+		Agents: list,
+		Key:    first.Key,
+		Until:  first.Until,
+		Reason: journal.Reason{Code: journal.ReasonLoop, Detail: string(first.Class)},
+	}
 }
 
 // Unwrap gives the cause.

@@ -12,8 +12,10 @@ import (
 // agent has written is data.
 func advice(r *journal.Retest, base string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the checks pass, but no test shows what your change does. Each file of tests that you add or change must fail on %s without the rest "+
-		"of your change, and pass with it. Add a test of the change; leave files of tests that do not need it as they were. The reason, as data:", base)
+	fmt.Fprintf(&b, "the checks pass, but no test shows what your change does. "+
+		"Each file of tests that you add or change must fail on %s without the rest "+
+		"of your change, and pass with it. Add a test of the change; "+
+		"leave files of tests that do not need it as they were. The reason, as data:", base)
 	data := r.Why
 	for _, run := range r.Runs {
 		if run.Proves() {

@@ -113,7 +113,14 @@ func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 	f.Files = l.Files
 	for _, i := range b.Queue {
 		area, declared := l.Issue(i)
-		f.Queue = append(f.Queue, Issue{Key: i.Key, Area: area, Declared: declared, Priority: i.Priority, Created: i.Created, Labels: i.Labels})
+		f.Queue = append(f.Queue, Issue{
+			Key:      i.Key,
+			Area:     area,
+			Declared: declared,
+			Priority: i.Priority,
+			Created:  i.Created,
+			Labels:   i.Labels,
+		})
 	}
 	texts, on := map[string]tracker.Issue{}, map[string]bool{}
 	for _, i := range b.Listed {

@@ -105,7 +105,10 @@ func Decide(f Facts) (d Decision) {
 		}
 		labels := f.ByLabel.of(i.Labels)
 		if label, full := on.full(f.ByLabel, labels); full {
-			d.Wait = append(d.Wait, Wait{i.Key, journal.Skip{Code: journal.SkipBusy, Detail: fmt.Sprintf("%s: %d of %d", label, on[label], f.ByLabel[label])}})
+			d.Wait = append(d.Wait, Wait{i.Key, journal.Skip{
+				Code:   journal.SkipBusy,
+				Detail: fmt.Sprintf("%s: %d of %d", label, on[label], f.ByLabel[label]),
+			}})
 			continue
 		}
 		on.add(labels)

@@ -68,8 +68,21 @@ func Pushed(known worktree.ClaimRecord, run journal.Record) worktree.ClaimRecord
 // Of is what a claim knows of an issue's runs.
 func Of(r worktree.ClaimRecord) journal.Tally {
 	t := journal.Tally{
-		Run: r.Run, Host: r.Host, Outcome: journal.Outcome(r.Outcome), Hash: r.Hash, Tip: r.Tip, At: r.At, Runs: r.Runs,
-		RetryAt: r.RetryAt, Final: r.Finished, Attempts: r.Attempts, Failures: r.Failures, Rounds: r.Rounds, Spent: agents.Usage(r.Spend), Commands: r.Commands, Stopped: r.Stopped,
+		Run:      r.Run,
+		Host:     r.Host,
+		Outcome:  journal.Outcome(r.Outcome),
+		Hash:     r.Hash,
+		Tip:      r.Tip,
+		At:       r.At,
+		Runs:     r.Runs,
+		RetryAt:  r.RetryAt,
+		Final:    r.Finished,
+		Attempts: r.Attempts,
+		Failures: r.Failures,
+		Rounds:   r.Rounds,
+		Spent:    agents.Usage(r.Spend),
+		Commands: r.Commands,
+		Stopped:  r.Stopped,
 	}
 	if json.Unmarshal(r.Parked, &t.Parked) != nil {
 		t.Parked = nil

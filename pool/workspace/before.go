@@ -55,7 +55,14 @@ func (c *Config) Prepare(ctx context.Context, b Before) (*Made, error) {
 	if len(c.Before) == 0 {
 		return nil, nil
 	}
-	tree, err := c.Repo.Add(ctx, worktree.Spec{Run: b.Run + "-before", Of: b.Run, Key: b.Key, Base: b.Base, From: b.Base.Commit, Detached: true})
+	tree, err := c.Repo.Add(ctx, worktree.Spec{
+		Run:      b.Run + "-before",
+		Of:       b.Run,
+		Key:      b.Key,
+		Base:     b.Base,
+		From:     b.Base.Commit,
+		Detached: true,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("before: %w", err)
 	}

@@ -67,7 +67,8 @@ type Checked struct {
 }
 
 // missing finds the target or script that make, npm or pnpm did not find; none: make found no makefile.
-var missing = pattern.Lazy("(?m)^(?:g?make: \\*\\*\\* (?:No rule to make target [`']([^']+)'\\. +Stop\\.|No targets specified and no makefile found)" +
+var missing = pattern.Lazy("(?m)^(?:g?make: \\*\\*\\* (?:No rule to make target [`']([^']+)'\\. " +
+	"+Stop\\.|No targets specified and no makefile found)" +
 	`|npm (?:ERR!|error) Missing script: "([^"]+)"|.*ERR_PNPM_NO_SCRIPT.* Missing script: (\S+))`)
 
 // lacks reports that a line names a target or a script that does not exist. One that only what it runs names is not meant: an
@@ -164,7 +165,13 @@ func (c *Config) inCheckout(ctx context.Context, o Checkout, use func(context.Co
 func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err error) {
 	c := w.c
 	config := loop.Config{
-		Sandbox: w.Box, Setup: o.Checks.Setup, Gate: o.Checks.Gate, Timers: c.Timers, Interrupt: o.Interrupt, Observe: o.Observe, Stream: o.Stream,
+		Sandbox:   w.Box,
+		Setup:     o.Checks.Setup,
+		Gate:      o.Checks.Gate,
+		Timers:    c.Timers,
+		Interrupt: o.Interrupt,
+		Observe:   o.Observe,
+		Stream:    o.Stream,
 	}
 	setup := func() (passed bool, err error) {
 		got.Checks, err = loop.RunSetup(ctx, config)

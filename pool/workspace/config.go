@@ -63,7 +63,16 @@ func (c *Config) workdir() string {
 // New makes a workspace for a run over a tree; nil is the user's checkout. facts are what every command finds in its
 // environment; refused, which may be nil, is told of each connection that is refused. Nothing is open yet.
 func (c *Config) New(run string, tree *worktree.Tree, facts []string, refused func(egress.Event)) *Workspace {
-	w := &Workspace{c: c, id: run, agents: c.Agents, Dir: c.Repo.Dir(), Tree: tree, facts: facts, refused: refused, Meter: gateway.NewMeter(c.Network, run)}
+	w := &Workspace{
+		c:       c,
+		id:      run,
+		agents:  c.Agents,
+		Dir:     c.Repo.Dir(),
+		Tree:    tree,
+		facts:   facts,
+		refused: refused,
+		Meter:   gateway.NewMeter(c.Network, run),
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.meters == nil {

@@ -10,6 +10,6 @@ import (
 // map. Some kernels' tmpfs does not, and of others it is not known.
 func stampsChanges(dir string) bool {
 	var s unix.Statfs_t
-	return unix.Statfs(dir, &s) == nil &&
-		slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, int64(s.Type)) //nolint:unconvert // int32 on some machines
+	known := []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}
+	return unix.Statfs(dir, &s) == nil && slices.Contains(known, int64(s.Type)) //nolint:unconvert // int32 on some machines
 }

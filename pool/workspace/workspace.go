@@ -75,7 +75,11 @@ func (w *Workspace) Open(ctx context.Context) error {
 func (w *Workspace) open(ctx context.Context) error {
 	c := w.c
 	spec := sandboxes.Spec{
-		Run: w.id, Worktree: w.Dir, Env: append(slices.Clone(w.facts), agents.Conceal(c.Env, slices.Concat(c.Agents, w.agents))...), Mounts: c.Mounts, Limits: c.Limits,
+		Run:      w.id,
+		Worktree: w.Dir,
+		Env:      append(slices.Clone(w.facts), agents.Conceal(c.Env, slices.Concat(c.Agents, w.agents))...),
+		Mounts:   c.Mounts,
+		Limits:   c.Limits,
 		ReadOnly: w.look,
 	}
 	if !c.Sandboxes.Capabilities().Isolated() {
@@ -169,7 +173,11 @@ func (w *Workspace) fill(ctx context.Context, commit string) (limited context.Co
 	limited, cancel := context.WithCancelCause(ctx)
 	remove := func() {}
 	if dir := w.filled.Dir(); w.c.Disk != nil {
-		remove = w.c.Disk.Add(ctx, disk.Writer{Folders: func() []string { return []string{dir} }, Marks: []string{w.id}, End: func(e *disk.UsageError) { cancel(e) }})
+		remove = w.c.Disk.Add(ctx, disk.Writer{
+			Folders: func() []string { return []string{dir} },
+			Marks:   []string{w.id},
+			End:     func(e *disk.UsageError) { cancel(e) },
+		})
 	}
 	w.filled.Begin(limited)
 	return limited, func() { remove(); cancel(nil) }

@@ -147,7 +147,9 @@ func unpack(content []byte, dir string) error {
 		if err != nil {
 			return err
 		}
-		if left, files = left-h.Size, files-1; h.Typeflag != tar.TypeReg || h.Name != filepath.Base(h.Name) || !filepath.IsLocal(h.Name) || strings.ContainsRune(h.Name, '\\') || left < 0 || files < 0 {
+		left, files = left-h.Size, files-1
+		plainName := h.Name == filepath.Base(h.Name) && filepath.IsLocal(h.Name) && !strings.ContainsRune(h.Name, '\\')
+		if h.Typeflag != tar.TypeReg || !plainName || left < 0 || files < 0 {
 			return fmt.Errorf("it has %q, which no run leaves", h.Name)
 		}
 		f, err := root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

@@ -71,7 +71,15 @@ func NewEntry(r journal.Record) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal run %s: %w", r.ID, err)
 	}
-	e := &Entry{run: r.ID, pool: r.Pool, kind: string(r.Kind), key: r.Key, text: string(text), started: r.Started.UnixNano(), used: r.Facts.Seen()}
+	e := &Entry{
+		run:     r.ID,
+		pool:    r.Pool,
+		kind:    string(r.Kind),
+		key:     r.Key,
+		text:    string(text),
+		started: r.Started.UnixNano(),
+		used:    r.Facts.Seen(),
+	}
 	if !r.Ended.IsZero() {
 		at := r.Ended.UnixNano()
 		e.ended = &at
@@ -173,13 +181,15 @@ func (s *Store) Find(ctx context.Context, q journal.Query) ([]journal.Record, er
 		where = append(where, "ended IS NULL")
 	}
 	if q.Latest {
-		where = append(where, `ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ralph_run AS later WHERE later.project = r.project AND later.pool = r.pool
-			AND later.key = r.key AND later.kind = r.kind AND later.ended IS NOT NULL AND (later.started, later.run COLLATE "C") > (r.started, r.run COLLATE "C"))`)
+		where = append(where, `ended IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ralph_run AS later
+			WHERE later.project = r.project AND later.pool = r.pool AND later.key = r.key AND later.kind = r.kind
+			AND later.ended IS NOT NULL AND (later.started, later.run COLLATE "C") > (r.started, r.run COLLATE "C"))`)
 	}
 	which := strings.Join(where, " AND ")
 	if q.Limit > 0 { // the latest are found without reading a record
 		args = append(args, q.Limit, q.Skip)
-		which = fmt.Sprintf(`project = $1 AND run IN (SELECT run FROM ralph_run AS r WHERE %s ORDER BY started DESC, run COLLATE "C" DESC LIMIT $%d OFFSET $%d)`,
+		which = fmt.Sprintf(`project = $1 AND run IN (SELECT run FROM ralph_run AS r
+			WHERE %s ORDER BY started DESC, run COLLATE "C" DESC LIMIT $%d OFFSET $%d)`,
 			which, len(args)-1, len(args))
 	}
 	return s.find(ctx, which, args...)

@@ -27,7 +27,8 @@ const totals = `WITH r AS MATERIALIZED (
 			AND NOT coalesce((record -> 'facts' ->> 'free')::boolean, false) AS worked,
 		kind <> 'command' AND NOT coalesce((record -> 'settings' ->> 'attended')::boolean, false) AS works FROM r
 )
-SELECT day, agent, model, outcome, count(*) FILTER (WHERE works), coalesce(sum(seconds) FILTER (WHERE works), 0)::double precision, coalesce(sum((used ->> 'input')::bigint), 0)::bigint,
+SELECT day, agent, model, outcome, count(*) FILTER (WHERE works), coalesce(sum(seconds) FILTER (WHERE works), 0)::double precision,
+	coalesce(sum((used ->> 'input')::bigint), 0)::bigint,
 	coalesce(sum((used ->> 'output')::bigint), 0)::bigint, coalesce(sum((used ->> 'cache_read')::bigint), 0)::bigint,
 	coalesce(sum((used ->> 'cache_write')::bigint), 0)::bigint, coalesce(sum((used ->> 'cost_usd')::double precision), 0),
 	coalesce(sum((used ->> 'estimated')::bigint), 0)::bigint, coalesce(sum((used ->> 'unpriced')::bigint), 0)::bigint,

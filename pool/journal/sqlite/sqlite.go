@@ -248,8 +248,9 @@ func (s *Store) saveSpent(ctx context.Context, r journal.Record, args []any) err
 func spending(pool, run string, u agents.Usage, at time.Time) []any {
 	u = journal.Bounded(u)
 	return []any{
-		sql.Named("run", run), sql.Named("pool", pool), sql.Named("day", journal.Day(at)), sql.Named("input", u.Input), sql.Named("output", u.Output),
-		sql.Named("read", u.CacheRead), sql.Named("write", u.CacheWrite), sql.Named("usd", u.CostUSD),
+		sql.Named("run", run), sql.Named("pool", pool), sql.Named("day", journal.Day(at)),
+		sql.Named("input", u.Input), sql.Named("output", u.Output), sql.Named("read", u.CacheRead),
+		sql.Named("write", u.CacheWrite), sql.Named("usd", u.CostUSD),
 	}
 }
 

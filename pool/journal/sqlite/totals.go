@@ -15,7 +15,8 @@ const totals = `WITH r AS MATERIALIZED (
 	SELECT started, ended, kind, CASE WHEN json_valid(record) THEN json_extract(record, '$.agent', '$.model', '$.verdict.outcome', '$.facts.usage.input',
 		'$.facts.usage.output', '$.facts.usage.cache_read', '$.facts.usage.cache_write', '$.facts.usage.cost_usd', '$.facts.usage.estimated',
 		'$.facts.usage.unpriced', '$.settings.attended') END AS part,
-		CASE WHEN json_valid(record) THEN json_array_length(record, '$.facts.iterations') > 0 AND NOT coalesce(json_extract(record, '$.facts.free'), 0) END AS worked
+		CASE WHEN json_valid(record) THEN json_array_length(record, '$.facts.iterations') > 0
+			AND NOT coalesce(json_extract(record, '$.facts.free'), 0) END AS worked
 	FROM runs WHERE pool = ? AND started >= ?
 ), s AS (
 	SELECT *, kind <> 'command' AND NOT coalesce(part ->> 10, 0) AS works FROM r WHERE part IS NOT NULL

@@ -185,7 +185,10 @@ func (h *Store) digest(ctx context.Context, commit, key string) (n homeName, err
 	unknown := append(missing, links...)
 	unknown = slices.Clone(unknown[:min(mostUnknown, len(unknown))])
 	sure := known || len(h.Inputs) > 0
-	n = homeName{hex.EncodeToString(sum.Sum(nil)[:16]), !h.HomeOnly && sure && len(unknown) == 0, known && !h.Reads.Code && len(unknown) == 0, unknown}
+	n = homeName{
+		hex.EncodeToString(sum.Sum(nil)[:16]), !h.HomeOnly && sure && len(unknown) == 0,
+		known && !h.Reads.Code && len(unknown) == 0, unknown,
+	}
 	texts, err := diff.Texts(ctx, h.Repo.Git(), entries, diff.Limit{Each: textLimit, All: textLimit})
 	if err != nil {
 		n.alone, n.cache = false, false // they are too large, or not here
