@@ -77,17 +77,35 @@ func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) err
 
 // showRun prints one run.
 func showRun(a *compose.App, s RunState, name string) {
-	v, f := s.Verdict, s.Facts
-	line := func(name, format string, args ...any) {
-		a.UI.Printf("%s\n", a.UI.Wrapped(fmt.Sprintf("  %-11s %s", name, screen.CleanLine(fmt.Sprintf(format, args...))), 14))
-	}
+	p := runPrinter{a, s}
 	title := a.UI.Wrapped(screen.CleanLine(name)+"  "+screen.CleanLine(s.Title), 2)
 	a.UI.Printf("%s%s\n", a.UI.Paint(screen.Bold, screen.CleanLine(name)), strings.TrimPrefix(title, screen.CleanLine(name)))
+	p.state()
+	p.iterations()
+	p.checks()
+	p.review()
+	p.usage()
+	p.outcome()
+}
+
+// runPrinter prints one run by parts, a line for each fact.
+type runPrinter struct {
+	a *compose.App
+	s RunState
+}
+
+func (p runPrinter) line(name, format string, args ...any) {
+	text := fmt.Sprintf("  %-11s %s", name, screen.CleanLine(fmt.Sprintf(format, args...)))
+	p.a.UI.Printf("%s\n", p.a.UI.Wrapped(text, 14))
+}
+
+func (p runPrinter) state() {
+	s, line := p.s, p.line
 	line("run", "%s, attempt %d, %s", s.ID, s.Attempt, s.State)
 	if s.State == "running" {
 		line("now", "%s", doing(s.Record, time.Now()))
 	}
-	if why := report.Reason(v.Reason); why != "" {
+	if why := report.Reason(s.Verdict.Reason); why != "" {
 		line("reason", "%s", why)
 	}
 	for _, text := range s.lastWords() {
@@ -98,9 +116,13 @@ func showRun(a *compose.App, s RunState, name string) {
 		took = s.Took(s.Ended)
 	}
 	line("time", "%s (%s), took %s", s.Started.Local().Format(time.DateTime), screen.Ago(s.Started, time.Now()), screen.Age(took))
+}
+
+func (p runPrinter) iterations() {
+	s, line := p.s, p.line
 	workers := report.Workers(s.Record)
 	line("agent", "%s, sandbox %s", cmp.Or(strings.Join(workers, ", then "), "none"), s.Sandbox)
-	for _, it := range f.Iterations {
+	for _, it := range s.Facts.Iterations {
 		by := ""
 		if len(workers) > 1 {
 			by = agents.Choice{Agent: it.Agent, Model: it.Model}.String() + ", "
@@ -112,8 +134,14 @@ func showRun(a *compose.App, s RunState, name string) {
 		if it.Failure != nil {
 			how = strings.TrimPrefix(how+": "+report.Failure(it.Failure), ": ")
 		}
-		line(fmt.Sprintf("iteration %d", it.Number), "%s%s in %s, %s", by, screen.Plural(it.Commits, "commit"), screen.Age(it.Duration), how)
+		number, commits := fmt.Sprintf("iteration %d", it.Number), screen.Plural(it.Commits, "commit")
+		line(number, "%s%s in %s, %s", by, commits, screen.Age(it.Duration), how)
 	}
+}
+
+// checks are those of the gate, and what the changed tests have proved.
+func (p runPrinter) checks() {
+	f, line := p.s.Facts, p.line
 	gate := func(name string, checks []loop.Check) {
 		for _, c := range checks {
 			state := "passed"
@@ -137,6 +165,10 @@ func showRun(a *compose.App, s RunState, name string) {
 			line("", "%s", text)
 		}
 	}
+}
+
+func (p runPrinter) review() {
+	f, line := p.s.Facts, p.line
 	if v := f.Review; v != nil {
 		line("review", "%s, round %d: %s", v.Agent, v.Round, report.Review(v))
 		for _, finding := range v.Findings {
@@ -150,6 +182,10 @@ func showRun(a *compose.App, s RunState, name string) {
 		}
 		line(name, "%s of the usage below", ledger.Spend{Usage: u}.Text())
 	}
+}
+
+func (p runPrinter) usage() {
+	f, line := p.s.Facts, p.line
 	if f.Usage != (agents.Usage{}) {
 		line("usage", "%s", ledger.Spend{Usage: f.Usage}.Text())
 		if u := f.Unseen(); u != (agents.Usage{}) {
@@ -159,6 +195,11 @@ func showRun(a *compose.App, s RunState, name string) {
 			line("sessions", "%s", text)
 		}
 	}
+}
+
+// outcome is what the run has left.
+func (p runPrinter) outcome() {
+	s, line := p.s, p.line
 	switch {
 	case s.State == "running":
 		line("commits", "%d on %s, from %s; those of an iteration are counted when it ends", s.Commits, s.Branch, s.Base)
@@ -173,8 +214,8 @@ func showRun(a *compose.App, s RunState, name string) {
 	if s.Published != "" {
 		line("published", "%s", s.Published)
 	}
-	if f.Question != "" {
-		line("question", "%s", f.Question)
+	if s.Facts.Question != "" {
+		line("question", "%s", s.Facts.Question)
 	}
 	for _, w := range s.Warnings {
 		line("warning", "%s", hint.Raising(w))

@@ -99,14 +99,15 @@ func StateOf(r journal.Record) RunState {
 	return RunState{r, "died"}
 }
 
-func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member, all bool) error {
+// latestStates are those of the runs that are open, and of the latest of each other issue.
+func latestStates(ctx context.Context, p *compose.Parts) ([]RunState, error) {
 	open, err := p.Journal.Find(ctx, journal.Query{Open: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	last, err := p.Journal.Find(ctx, journal.Query{Latest: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	states := []RunState{}
 	known := map[string]bool{}
@@ -123,10 +124,18 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 		if s.movedNothing() {
 			runs, err := p.Journal.Find(ctx, journal.Query{Key: s.Key, Kind: journal.KindIssue})
 			if err != nil {
-				return err
+				return nil, err
 			}
 			states[i] = Standing(StatesOf(runs))
 		}
+	}
+	return states, nil
+}
+
+func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Member, all bool) error {
+	states, err := latestStates(ctx, p)
+	if err != nil {
+		return err
 	}
 	work, err := lastWork(ctx, p, states)
 	if err != nil {
@@ -157,8 +166,13 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 			return err
 		}
 		return a.UI.JSON(StatusData{
-			Runs: states, Caps: limits, Parked: append([]journal.Parked{}, parked...), Slow: slowData(slow, time.Now()), Waits: Skips(waits),
-			Retries: retryQueue(states, time.Now()), Totals: sums,
+			Runs:    states,
+			Caps:    limits,
+			Parked:  append([]journal.Parked{}, parked...),
+			Slow:    slowData(slow, time.Now()),
+			Waits:   Skips(waits),
+			Retries: retryQueue(states, time.Now()),
+			Totals:  sums,
 		})
 	}
 	if len(states) == 0 {
@@ -170,7 +184,8 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	printLeft(a, states)
 	PrintParked(a, parked)
 	for _, s := range slow {
-		a.UI.Printf("Agent %s: its model service refuses requests, so at most %d of %d issues are worked at once now.\n", screen.CleanLine(s.Agent), s.Allowed(time.Now()), s.Most)
+		a.UI.Printf("Agent %s: its model service refuses requests, so at most %d of %d issues are worked at once now.\n",
+			screen.CleanLine(s.Agent), s.Allowed(time.Now()), s.Most)
 	}
 	printWaits(a, waits, name)
 	printCaps(a, limits)
