@@ -19,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/report"
+	"github.com/ralph-pool/ralph/pool/run"
 )
 
 const runLong = `Run one prompt, without a backlog: start the agent, again and again up to --max-iterations, until its last message
@@ -70,7 +71,8 @@ func NewRun(a *compose.App) *cobra.Command {
 	flags.StringVar(&a.Repo, "cwd", "", "same as --repo")
 	flags.StringVar(&f.name, "name", "", "name of the run, shown on every line")
 	flags.StringVar(&f.logFile, "log-file", "", "write progress and what the agent says to this `file`, not to the terminal")
-	flags.StringVar(&f.strategy, "branch-strategy", "", "where commits go: head, merge-to-head, branch (default: head with sandbox none, else merge-to-head)")
+	flags.StringVar(&f.strategy, "branch-strategy", "", "where commits go: head, merge-to-head, branch (default: "+
+		"head with sandbox none, else merge-to-head)")
 	flags.StringVar(&f.branch, "branch", "", "the branch of --branch-strategy branch")
 	flags.BoolVar(&f.dirty, "allow-dirty", false, "work on in a branch's worktree that has uncommitted changes")
 	flags.StringVar(&f.outputTag, "output-tag", "", "print what the agent says between <TAG> and </TAG>, for the last `TAG` pair")
@@ -103,18 +105,8 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := p.Startable(cmd.Context()); err != nil {
-		return err
-	}
-	c, err := a.RunConfig(cmd.Context(), p)
+	c, err := promptConfig(cmd.Context(), a, p)
 	if err != nil {
-		return err
-	}
-	if err := a.WithAgent(p, &c); err != nil {
-		return err
-	}
-	c.Attempts = nil // an issue has them
-	if err := NoAgent(a, p, c); err != nil {
 		return err
 	}
 	log, err := newJobLog(a, f, p.Secrets)
@@ -156,11 +148,31 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	if err != nil {
 		return onFullDisk(p, err)
 	}
-	res = redactedResult(res, p.Secrets)
-	if perr := printJob(a, res, f); perr != nil {
-		return perr
+	return conclude(a, p, redactedResult(res, p.Secrets), f)
+}
+
+// promptConfig configures a run of one prompt.
+func promptConfig(ctx context.Context, a *compose.App, p *compose.Parts) (run.Config, error) {
+	if err := p.Startable(ctx); err != nil {
+		return run.Config{}, err
 	}
-	err = jobVerdict(res.Record, res.Unavailable)
+	c, err := a.RunConfig(ctx, p)
+	if err != nil {
+		return run.Config{}, err
+	}
+	if err := a.WithAgent(p, &c); err != nil {
+		return run.Config{}, err
+	}
+	c.Attempts = nil // an issue has them
+	return c, NoAgent(a, p, c)
+}
+
+// conclude prints the result. Its error is the exit status.
+func conclude(a *compose.App, p *compose.Parts, res run.Result, f runFlags) error {
+	if err := printJob(a, res, f); err != nil {
+		return err
+	}
+	err := jobVerdict(res.Record, res.Unavailable)
 	text := report.Reason(res.Record.Verdict.Reason)
 	for _, w := range res.Record.Warnings {
 		text += " " + w.Text
@@ -182,7 +194,8 @@ func jobUsage(err error) error {
 	case job.StrategyUnknown:
 		return exit.Usagef("--branch-strategy: %q is not one of %s", s.Strategy, strings.Join(strategies(), ", "))
 	case job.StrategyNeedsNone:
-		return exit.Usagef("branch strategy head works in your checkout and needs sandbox none; with sandbox %s use merge-to-head or branch", s.Sandbox)
+		return exit.Usagef("branch strategy head works in your checkout and needs sandbox none; "+
+			"with sandbox %s use merge-to-head or branch", s.Sandbox)
 	case job.StrategyNoBranch:
 		return exit.Usagef("branch strategy branch needs the name of a branch: --branch NAME")
 	case job.StrategyHasBranch:
