@@ -22,7 +22,9 @@ import (
 )
 
 // openProject opens a project as `ralph work` would. A machine of a fleet works so many issues of it at the same time.
-func (s *serving) openProject(ctx context.Context, a *compose.App, name string, parallel int, observe func(journal.Event)) (_ *service.Parts, err error) {
+func (s *serving) openProject(
+	ctx context.Context, a *compose.App, name string, parallel int, observe func(journal.Event),
+) (_ *service.Parts, err error) {
 	if s.joined != nil {
 		a.Clock = s.joined.Now
 	}
@@ -41,23 +43,10 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 	if err != nil {
 		return nil, err
 	}
-	if err := work.Sweepable(ctx, p, c.Run.Publish); err != nil {
+	if err := canWork(ctx, a, p, c); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(work.NoAgent(a, p, c.Run), work.Enough(c.Parallel)); err != nil {
-		return nil, err
-	}
-	if err := c.Run.Sandboxes.Check(ctx); err != nil {
-		return nil, work.NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
-	}
-	for _, text := range hint.Estimated(c.Run) {
-		p.Log.Warn(text)
-	}
-	view := s.view(name)
-	view.State, view.Lack = p.State, work.LackOnBase(context.WithoutCancel(ctx), p)
-	s.mu.Lock()
-	s.views[name] = view
-	s.mu.Unlock()
+	s.addView(ctx, name, p)
 	people, err := channels.New(a, p, name, channels.Outbox(p))
 	if err != nil {
 		return nil, err
@@ -91,7 +80,17 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 		return nil, err
 	}
 	parts := &service.Parts{
-		Pool: workers, Store: c.Run.Store, Claims: p.Repo, Tracker: p.Backlog, PickUp: p.Labels[0], InReview: p.ReviewLabel, Merge: hint.Commands().Merge, Dir: p.State, Webhook: hook, Problem: people.Problem, Fix: hint.Login,
+		Pool:     workers,
+		Store:    c.Run.Store,
+		Claims:   p.Repo,
+		Tracker:  p.Backlog,
+		PickUp:   p.Labels[0],
+		InReview: p.ReviewLabel,
+		Merge:    hint.Commands().Merge,
+		Dir:      p.State,
+		Webhook:  hook,
+		Problem:  people.Problem,
+		Fix:      hint.Login,
 		Close: func() error {
 			s.closing.Go(people.Close) // these may take a while, and the project goes on with other parts
 			s.closing.Go(traces.Close)
@@ -108,6 +107,32 @@ func (s *serving) openProject(ctx context.Context, a *compose.App, name string, 
 		s.joined.take(parts, name, repositoryOf(ctx, a, p), p.Config, parallel, s.listen != "none" && !s.metricsOnly)
 	}
 	return parts, nil
+}
+
+// canWork reports what is in the way of working the project, and warns of what is not.
+func canWork(ctx context.Context, a *compose.App, p *compose.Parts, c pool.Config) error {
+	if err := work.Sweepable(ctx, p, c.Run.Publish); err != nil {
+		return err
+	}
+	if err := cmp.Or(work.NoAgent(a, p, c.Run), work.Enough(c.Parallel)); err != nil {
+		return err
+	}
+	if err := c.Run.Sandboxes.Check(ctx); err != nil {
+		return work.NoSandbox(ctx, c.Run.Sandboxes.Name(), err)
+	}
+	for _, text := range hint.Estimated(c.Run) {
+		p.Log.Warn(text)
+	}
+	return nil
+}
+
+// addView has the project's runs shown.
+func (s *serving) addView(ctx context.Context, name string, p *compose.Parts) {
+	view := s.view(name)
+	view.State, view.Lack = p.State, work.LackOnBase(context.WithoutCancel(ctx), p)
+	s.mu.Lock()
+	s.views[name] = view
+	s.mu.Unlock()
 }
 
 // repositoryOf names the project's remote for all machines; see nameOf.

@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
@@ -29,7 +28,6 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/progress"
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
-	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/internal/service"
 	"github.com/ralph-pool/ralph/internal/web"
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
@@ -64,8 +62,10 @@ func NewCommand(a *compose.App) *cobra.Command {
 			return s.run()
 		},
 	}
-	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "`address` of the API: HOST:PORT, unix:PATH, systemd (the socket of its unit), or none")
-	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+config.ListenTokenVariable)
+	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "`address` of the API: HOST:PORT, unix:PATH, "+
+		"systemd (the socket of its unit), or none")
+	cmd.Flags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with the token that clients must send; else "+
+		config.ListenTokenVariable)
 	cmd.Flags().StringArrayVar(&o.hosts, "listen-host", nil, "another host `name` by which clients may call it, such as behind a proxy")
 	o.fleet.flags(cmd)
 	a.Bind(cmd, keys.ForService)
@@ -118,38 +118,9 @@ func (s *serving) orProjects(err error) error {
 }
 
 func (s *serving) run() error {
-	if s.Repo != "" && s.file != "" {
-		return exit.Usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
-	}
-	if _, err := os.Stat(s.file); s.file != "" && errors.Is(err, fs.ErrNotExist) {
-		return exit.Usagef("%s: no such file; begin it with: ralph projects add --config %s REPO", s.file, git.Quote(s.file))
-	}
-	top := ""
-	if s.file == "" { // a bad configuration of the only project ends the command, at its start
-		var err error
-		if top, err = s.Top(s.cmd.Context()); err != nil {
-			return s.orProjects(err)
-		}
-	}
-	loaded, err := config.Load(s.Sources(s.cmd.Flags(), top))
+	list, total, err := s.configure()
 	if err != nil {
 		return err
-	}
-	if !loaded.Asked("log-level") {
-		loaded.Config.LogLevel = zerolog.LevelInfoValue
-	}
-	s.log = slog.New(zerolog.NewSlogHandler(s.Logger(loaded.Config, true, s.UI.Err)))
-	if s.LogsJSON(loaded.Config, true) {
-		s.UI.Into(s.log)
-	}
-	list, total, err := s.projects()
-	if err != nil {
-		return err
-	}
-	if total > 0 {
-		if err := work.Enough(total); err != nil {
-			return err
-		}
 	}
 	token, err := listenToken(s.App, s.tokenFile)
 	if err != nil {
@@ -229,10 +200,15 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	}
 	listener, err := listen(ctx, s.listen, token)
 	if errors.Is(err, web.ErrNeedsToken) {
-		return exit.Usagef("--listen %w; give --listen-token-file FILE or %s, or use 127.0.0.1 or unix:PATH", err, config.ListenTokenVariable)
+		return exit.Usagef("--listen %w; give --listen-token-file FILE or %s, or use 127.0.0.1 or unix:PATH",
+			err, config.ListenTokenVariable)
 	}
 	if err != nil {
-		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("--listen: %w", err), Hint: "choose another with --listen HOST:PORT, or --listen none"}
+		return &exit.Error{
+			Status: exit.Usage,
+			Err:    fmt.Errorf("--listen: %w", err),
+			Hint:   "choose another with --listen HOST:PORT, or --listen none",
+		}
 	}
 	queue, err := s.queue(ctx)
 	if err != nil {
@@ -248,7 +224,16 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	}
 	beside.Go(func() {
 		err := web.Serve(ctx, listener, web.Config{
-			Service: s.service, Token: token, Sessions: sessions, Hosts: s.hosts, Metrics: s.metrics, Live: s.live, Version: s.App.Build().Version, Hooks: hooks, Queue: queue, MetricsOnly: s.metricsOnly,
+			Service:     s.service,
+			Token:       token,
+			Sessions:    sessions,
+			Hosts:       s.hosts,
+			Metrics:     s.metrics,
+			Live:        s.live,
+			Version:     s.App.Build().Version,
+			Hooks:       hooks,
+			Queue:       queue,
+			MetricsOnly: s.metricsOnly,
 		})
 		if ctx.Err() == nil {
 			s.log.Error("the API has ended", "error", err)
@@ -262,7 +247,9 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 func withoutService(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}, name) || slices.Contains(config.SecretVariables(), name)
+		return slices.Contains([]string{
+			"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES",
+		}, name) || slices.Contains(config.SecretVariables(), name)
 	})
 }
 
