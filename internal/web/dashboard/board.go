@@ -90,7 +90,13 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m := boardModel{Status: status, Running: p.running(status), Columns: columns(), Only: r.FormValue("state"), Page: pager{Number: pageOf(r)}}
+	m := boardModel{
+		Status:  status,
+		Running: p.running(status),
+		Columns: columns(),
+		Only:    r.FormValue("state"),
+		Page:    pager{Number: pageOf(r)},
+	}
 	v := view{Title: name, Project: name, Tab: "board", Live: projectPath(name) + "/live"}
 	if m.Runs, err = p.Service.Runs(r.Context(), name, journal.Query{Limit: lastRuns}); err == nil {
 		m.Board, m.Old, err = p.look(r.Context(), status, lookTime)

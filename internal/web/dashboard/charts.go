@@ -32,7 +32,8 @@ type summed struct {
 // sums adds up the runs of a project. The journal reads each record for that, so runs that began before yesterday are added up once
 // a day.
 func (p *Pages) sums(ctx context.Context, name string, patience time.Duration) (summed, error) {
-	now, _, err := p.totals.get(ctx, name, "", totalsAge, patience, func(ctx context.Context, old summed) (summed, error) {
+	want := wanted{project: name, age: totalsAge, patience: patience}
+	now, _, err := p.totals.get(ctx, want, func(ctx context.Context, old summed) (summed, error) {
 		now := summed{day: journal.Day(time.Now())}
 		from := now.day - chartDays + 1
 		if old.day == now.day {
@@ -185,7 +186,8 @@ func drawn(list []journal.Total, days int, today int64) chartsModel {
 			most = d
 		}
 	}
-	spend.Said = fmt.Sprintf("Dollars a day over %d days: %s in all, %s at most%s.", days, m.All.Spent(), most.Spent(), costless(m.All.Unknown))
+	spend.Said = fmt.Sprintf("Dollars a day over %d days: %s in all, %s at most%s.",
+		days, m.All.Spent(), most.Spent(), costless(m.All.Unknown))
 	return m
 }
 
@@ -215,7 +217,8 @@ func grouped(list []journal.Total, title, head string, of func(journal.Total) st
 	if len(g.Rows) > groupRows {
 		rest := sum{Name: fmt.Sprintf("%d others", len(g.Rows)-groupRows+1)}
 		for _, s := range g.Rows[groupRows-1:] {
-			rest.Runs, rest.Succeeded, rest.Took, rest.Usage = rest.Runs+s.Runs, rest.Succeeded+s.Succeeded, rest.Took+s.Took, rest.Usage.Add(s.Usage)
+			rest.Runs, rest.Succeeded, rest.Took, rest.Usage = rest.Runs+
+				s.Runs, rest.Succeeded+s.Succeeded, rest.Took+s.Took, rest.Usage.Add(s.Usage)
 			rest.Unknown += s.Unknown
 		}
 		g.Rows = append(g.Rows[:groupRows-1], rest)

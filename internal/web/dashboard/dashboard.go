@@ -84,7 +84,11 @@ func New(c Config) (*Pages, error) {
 		c.Live = NewLive()
 	}
 	p := &Pages{Config: c, form: cmp.Or(c.Form, rand.Text()), assets: map[string]asset{}, searches: make(chan struct{}, 4)}
-	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+	for name, kind := range map[string]string{
+		"style.css": "text/css; charset=utf-8",
+		"live.js":   "text/javascript; charset=utf-8",
+		"icon.svg":  "image/svg+xml",
+	} {
 		data, err := fs.ReadFile(files, path.Join("assets", name))
 		if err != nil {
 			return nil, err
@@ -140,7 +144,8 @@ func Public(path string) bool {
 const assetsPath = "/assets/"
 
 // policy forbids everything that a page does not need: nothing inline, nothing from elsewhere, no frame around it.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
+	"img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // secure sets the headers of a page. A browser must say where a form comes from, so that other sites' are refused.
 func secure(h http.Header) {
@@ -158,7 +163,11 @@ func (p *Pages) page(show func(http.ResponseWriter, *http.Request) error) http.H
 		secure(w.Header())
 		if err := show(w, r); err != nil {
 			status := statusOf(err)
-			p.render(w, status, "error.html", view{Title: http.StatusText(status), Project: p.known(r.PathValue("project")), Model: service.OneLine(err)})
+			p.render(w, status, "error.html", view{
+				Title:   http.StatusText(status),
+				Project: p.known(r.PathValue("project")),
+				Model:   service.OneLine(err),
+			})
 		}
 	}
 }
@@ -180,7 +189,8 @@ var (
 
 func statusOf(err error) int {
 	switch {
-	case errors.Is(err, service.ErrNoProject), errors.Is(err, tracker.ErrNotFound), errors.Is(err, errNoRun), errors.Is(err, errNoPage), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, service.ErrNoProject), errors.Is(err, tracker.ErrNotFound), errors.Is(err, fs.ErrNotExist),
+		errors.Is(err, errNoRun), errors.Is(err, errNoPage):
 		return http.StatusNotFound
 	case errors.Is(err, service.ErrNotOpen), errors.Is(err, service.ErrAway), errors.Is(err, journal.ErrAway), errors.Is(err, errBusy):
 		return http.StatusServiceUnavailable

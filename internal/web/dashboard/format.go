@@ -150,7 +150,8 @@ func tone(state any) string {
 		return "ok"
 	case "running", "working", "ready":
 		return "info"
-	case "needs-info", "needs-human", "over-budget", "policy-blocked", "paused", "draining", "died", "unfinished", "agent-unavailable", "environment-unavailable":
+	case "needs-info", "needs-human", "over-budget", "policy-blocked", "paused", "draining", "died", "unfinished",
+		"agent-unavailable", "environment-unavailable":
 		return "warn"
 	case "failed", "gate-failed", "broken", "refused":
 		return "bad"

@@ -22,24 +22,35 @@ type making[T any] struct {
 	done  chan struct{} // closed when the next value is there; nil: none is being made
 }
 
-// get returns the latest value, and has another one made when that one is older than age, or made of something else. It waits for
-// that at most so long; current is false when the value is still the old one. While there is no value, it is the zero one.
-func (k *kept[T]) get(ctx context.Context, project, of string, age, patience time.Duration, next func(context.Context, T) (T, error)) (value T, current bool, err error) {
+// wanted is the value that a page asks for.
+type wanted struct {
+	project  string
+	of       string        // what it has to be made of
+	age      time.Duration // how old it may be
+	patience time.Duration // how long to wait while another one is made
+}
+
+// maker makes the next value from the last one.
+type maker[T any] func(ctx context.Context, last T) (T, error)
+
+// get returns the latest value, and has another one made when that one is not the wanted one; current is false when the value is
+// still the old one. While there is no value, it is the zero one.
+func (k *kept[T]) get(ctx context.Context, w wanted, next maker[T]) (value T, current bool, err error) {
 	ctx = context.WithoutCancel(ctx)
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(w.patience)
 	defer timer.Stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m := k.entry(project)
+	m := k.entry(w.project)
 	for tried := false; ; {
-		if time.Since(m.at) < age && m.of == of && m.err == nil && m.done == nil {
+		if time.Since(m.at) < w.age && m.of == w.of && m.err == nil && m.done == nil {
 			return m.value, true, nil
 		}
 		if tried && m.done == nil && m.err != nil {
 			return m.value, false, m.err
 		}
 		if m.done == nil {
-			m.done, m.of, tried = make(chan struct{}), of, true
+			m.done, m.of, tried = make(chan struct{}), w.of, true
 			go k.make(ctx, m, m.done, m.value, next)
 		}
 		done := m.done
@@ -57,7 +68,7 @@ func (k *kept[T]) get(ctx context.Context, project, of string, age, patience tim
 	}
 }
 
-func (k *kept[T]) make(ctx context.Context, m *making[T], done chan struct{}, old T, next func(context.Context, T) (T, error)) {
+func (k *kept[T]) make(ctx context.Context, m *making[T], done chan struct{}, old T, next maker[T]) {
 	value, err := next(ctx, old)
 	k.mu.Lock()
 	defer k.mu.Unlock()

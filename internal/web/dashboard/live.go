@@ -102,7 +102,10 @@ func (p *Pages) running(list ...service.Status) (out []now) {
 			out = append(out, now{s.Name, r.Key, line(r.Title), r.Run, r.Started, p.Config.Live.of(s.Name, r.Run)})
 		}
 		for _, r := range s.Elsewhere {
-			out = append(out, now{s.Name, r.Key, line(r.Title), r.ID, r.Started, doing{phase(r.Stage) + ", on " + line(r.Host), line(r.Doing), r.Facts.Usage}})
+			out = append(out, now{
+				s.Name, r.Key, line(r.Title), r.ID, r.Started,
+				doing{phase(r.Stage) + ", on " + line(r.Host), line(r.Doing), r.Facts.Usage},
+			})
 		}
 	}
 	return out
@@ -189,12 +192,14 @@ const boardAge = 30 * time.Second
 // when it can.
 func (p *Pages) look(ctx context.Context, s service.Status, patience time.Duration) (board seen, isOld bool, err error) {
 	of := fmt.Sprint(ids(s))
-	board, current, err := p.boards.get(ctx, s.Name, of, boardAge, patience, func(ctx context.Context, _ seen) (seen, error) {
+	want := wanted{project: s.Name, of: of, age: boardAge, patience: patience}
+	board, current, err := p.boards.get(ctx, want, func(ctx context.Context, _ seen) (seen, error) {
 		b, err := p.Service.Board(ctx, s.Name)
 		parked, _ := p.Service.Waits(ctx, s.Name) // the board is right without it
 		return newSeen(b, parked, of), err
 	})
-	return board, !current && board.Problem == "" && !board.At.IsZero() && (board.of != of || time.Since(board.At) > 2*boardAge), err
+	outdated := board.of != of || time.Since(board.At) > 2*boardAge
+	return board, !current && board.Problem == "" && !board.At.IsZero() && outdated, err
 }
 
 // old marks the digest of a page that shows an old board, so that it loads itself again once that has been read.
