@@ -52,9 +52,17 @@ func New(a *compose.App, p *compose.Parts, name, outbox string) (*notify.Notifie
 		}
 		list = append(list, mail)
 	}
-	return notify.New(notify.Config{Channels: list, On: p.NotifyOn, Project: name, Dashboard: p.DashboardURL, Outbox: outbox, Log: p.Log, Clean: func(text string) string {
-		return screen.CleanLine(p.Secrets.Mask(text))
-	}}), nil
+	return notify.New(notify.Config{
+		Channels:  list,
+		On:        p.NotifyOn,
+		Project:   name,
+		Dashboard: p.DashboardURL,
+		Outbox:    outbox,
+		Log:       p.Log,
+		Clean: func(text string) string {
+			return screen.CleanLine(p.Secrets.Mask(text))
+		},
+	}), nil
 }
 
 // Outbox is where notifications of a project wait to be sent.

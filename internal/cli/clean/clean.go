@@ -110,7 +110,8 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	}
 	var apart bool
 	if c.base, apart = look.OnRemote(ctx, p, c.base); apart {
-		a.UI.Note("%s", screen.CleanLine(fmt.Sprintf("%s here and on %s each have commits that the other lacks, so what was merged there does not count yet; on that branch: git pull --rebase --autostash %s %s",
+		a.UI.Note("%s", screen.CleanLine(fmt.Sprintf("%s here and on %s each have commits that the other lacks, "+
+			"so what was merged there does not count yet; on that branch: git pull --rebase --autostash %s %s",
 			c.base.Name, p.Repo.Remote(), git.Quote(p.Repo.Remote()), git.Quote(strings.TrimPrefix(c.base.Name, p.Repo.Remote()+"/")))))
 	}
 	// What is there comes first: whoever has made it since then holds its claim by now.
@@ -212,7 +213,8 @@ func named(ctx context.Context, p *compose.Parts, left []remains, args []string)
 			for _, l := range left {
 				keys = append(keys, l.key)
 			}
-			return nil, exit.Usagef("nothing of ralph's is left for %q%s", arg, exit.Suggest(arg, keys, "", "`ralph clean --dry-run` lists what there is"))
+			return nil, exit.Usagef("nothing of ralph's is left for %q%s",
+				arg, exit.Suggest(arg, keys, "", "`ralph clean --dry-run` lists what there is"))
 		}
 	}
 	return out, nil

@@ -113,7 +113,8 @@ func (c *cleaner) claims(ctx context.Context, ui *screen.Printer) error {
 		what = "would remove"
 	}
 	if n > 0 {
-		ui.Note("%s %s from this repository: its claims are on %s now", what, screen.Plural(n, "claim"), screen.CleanLine(c.p.Repo.Remote()))
+		ui.Note("%s %s from this repository: its claims are on %s now",
+			what, screen.Plural(n, "claim"), screen.CleanLine(c.p.Repo.Remote()))
 	}
 	return nil
 }
@@ -290,7 +291,8 @@ func (c *cleaner) endSandboxes(ctx context.Context, t *worktree.Tree) error {
 		switch missing := errors.Is(err, exec.ErrNotFound); {
 		case err == nil, missing && c.discard:
 		case missing: // the PATH of cron is short
-			return fmt.Errorf("%s is not in PATH; `ralph clean` removes it with a PATH that has %s, `ralph clean --discard %s` without", name, name, s.Key)
+			return fmt.Errorf("%s is not in PATH; `ralph clean` removes it with a PATH that has %s, `ralph clean --discard %s` without",
+				name, name, s.Key)
 		default:
 			return fmt.Errorf("%w; `ralph clean` removes it once %s answers", err, name)
 		}

@@ -80,7 +80,8 @@ func (a *App) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 				return nil, exit.Usagef("%s: %w", key, err)
 			}
 			if c.AgentUpstream != "" && choice.Agent != c.Agent { // which would get the other's key
-				return nil, exit.Usagef("agent-upstream: it is for the service of %s, and %s names %s; leave one out", c.Agent, key, choice.Agent)
+				return nil, exit.Usagef("agent-upstream: it is for the service of %s, and %s names %s; leave one out",
+					c.Agent, key, choice.Agent)
 			}
 			of := c
 			of.Agent, of.Model = choice.Agent, choice.Model
@@ -158,10 +159,12 @@ func (a *App) checkUpstream(c config.Config, agent agents.Agent, provider sandbo
 		return nil
 	}
 	if agent.Describe().Endpoint == nil {
-		return exit.Usagef("agent-upstream: ralph does not know the service of agent %s; leave it out, and tell the program itself where to go with --agent-env", agent.Name())
+		return exit.Usagef("agent-upstream: ralph does not know the service of agent %s; "+
+			"leave it out, and tell the program itself where to go with --agent-env", agent.Name())
 	}
 	if provider.Capabilities().OwnEgress {
-		return exit.Usagef("agent-upstream: sandbox %s sends requests by a way of its own; leave it out, or choose another with --sandbox", provider.Name())
+		return exit.Usagef("agent-upstream: sandbox %s sends requests by a way of its own; leave it out, or choose another with --sandbox",
+			provider.Name())
 	}
 	u, err := url.Parse(c.AgentUpstream)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -193,7 +196,8 @@ func (a *App) Reviewer(c config.Config, provider sandboxes.Provider) (run.Review
 	case !there:
 		return run.Reviewer{}, nil
 	case c.AgentUpstream != "" && c.Agent != first:
-		return run.Reviewer{}, exit.Usagef("agent-upstream: it is for the service of %s, and review names %s; leave one out", first, c.Agent)
+		return run.Reviewer{}, exit.Usagef("agent-upstream: it is for the service of %s, and review names %s; leave one out",
+			first, c.Agent)
 	}
 	agent, options, _, err := a.Agent(c, provider)
 	if err != nil {

@@ -47,7 +47,12 @@ type App struct {
 
 // New is a command line in a process.
 func New(h Host) *App {
-	return &App{Host: h, UI: screen.New(h.Stdout, h.Stderr, h.Env), Trackers: tracker.NewRegistry(append(trackerKinds(), h.Trackers...)...), Color: "auto"}
+	return &App{
+		Host:     h,
+		UI:       screen.New(h.Stdout, h.Stderr, h.Env),
+		Trackers: tracker.NewRegistry(append(trackerKinds(), h.Trackers...)...),
+		Color:    "auto",
+	}
 }
 
 // Softly returns the context commands run under by default.
@@ -198,7 +203,8 @@ func (a *App) stateHome() string {
 func (a *App) TrustStore() (trust.Store, error) {
 	state := a.stateHome()
 	if state == "" {
-		return trust.Store{}, exit.Usagef("no place for what you accept: HOME is no absolute path; set it or XDG_STATE_HOME, or RALPH_TRUST to a hash")
+		return trust.Store{}, exit.Usagef("no place for what you accept: HOME is no absolute path; " +
+			"set it or XDG_STATE_HOME, or RALPH_TRUST to a hash")
 	}
 	return trust.Store{Dir: filepath.Join(state, "trust")}, nil
 }

@@ -34,9 +34,14 @@ func (a *App) CompleteWorked(cmd *cobra.Command, typed []string, prefix string) 
 	return a.complete(cmd, typed, prefix, openIssues, true)
 }
 
+// lister lists issues of a backlog of files, which are in dir.
+type lister func(ctx context.Context, backlog tracker.Tracker, dir string) []tracker.Issue
+
 // complete offers the keys of the issues of a backlog of files, as completion asks no server, and on request of those that have runs.
 // It fails silently: completion has no place to say anything.
-func (a *App) complete(cmd *cobra.Command, typed []string, prefix string, issues func(context.Context, tracker.Tracker, string) []tracker.Issue, worked bool) (keys []string, _ cobra.ShellCompDirective) {
+func (a *App) complete(
+	cmd *cobra.Command, typed []string, prefix string, issues lister, worked bool,
+) (keys []string, _ cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	loaded, err := a.Config(cmd)
 	if err != nil {
@@ -125,6 +130,7 @@ func (a *App) latestRuns(ctx context.Context, c config.Config) []journal.Record 
 // plainWord reports whether shells take a name as it is.
 func plainWord(name string) bool {
 	return !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
-		return r < utf8.RuneSelf && !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-", r)) || !unicode.IsPrint(r)
+		plain := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-", r)
+		return r < utf8.RuneSelf && !plain || !unicode.IsPrint(r)
 	})
 }

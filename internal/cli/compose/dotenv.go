@@ -36,7 +36,10 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 		return &exit.Error{Status: exit.Usage, Err: err}
 	}
 	if folder, err := os.Lstat(dir); err != nil || !folder.IsDir() || !info.Mode().IsRegular() || info.Size() > 64<<10 {
-		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s is not a small file of its own in a folder of its own; ralph follows no link to keys", name)}
+		return &exit.Error{
+			Status: exit.Usage,
+			Err:    fmt.Errorf("%s is not a small file of its own in a folder of its own; ralph follows no link to keys", name),
+		}
 	}
 	// The repository may spell it in another way, and have the folder as a repository of its own.
 	tracked := false
@@ -47,7 +50,10 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 		return err
 	}
 	if tracked {
-		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s is part of the repository, so whoever wrote it would choose your keys; git rm --cached it", name)}
+		return &exit.Error{
+			Status: exit.Usage,
+			Err:    fmt.Errorf("%s is part of the repository, so whoever wrote it would choose your keys; git rm --cached it", name),
+		}
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {

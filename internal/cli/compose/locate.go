@@ -48,7 +48,8 @@ func hidden(ctx context.Context, at worktree.Location) error {
 	if err != nil || file == "" {
 		return err
 	}
-	return exit.Usagef("%s is in the repository, and %w; bring it back with: git sparse-checkout add %s", screen.CleanLine(file), errLeftOut, scaffold.Dir)
+	return exit.Usagef("%s is in the repository, and %w; bring it back with: git sparse-checkout add %s",
+		screen.CleanLine(file), errLeftOut, scaffold.Dir)
 }
 
 // Top is the top of the checkout the command works on.

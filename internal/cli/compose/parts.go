@@ -110,7 +110,10 @@ func (p *Parts) hostDir() string { return filepath.Join(filepath.Dir(p.State), "
 
 // Repository is how the repository is opened for this machine alone.
 func (p *Parts) Repository() worktree.Options {
-	return worktree.Options{StateDir: p.State, Location: p.place, Private: []string{DotEnvFile}, Layers: layerBytes(p.Config), MinFree: MinFree(p.Config), Now: p.clock, Log: p.Log}
+	return worktree.Options{
+		StateDir: p.State, Location: p.place, Private: []string{DotEnvFile}, Now: p.clock, Log: p.Log,
+		Layers: layerBytes(p.Config), MinFree: MinFree(p.Config),
+	}
 }
 
 // UseRemote opens the repository again with the remote that holds claims, where there is one.

@@ -28,7 +28,8 @@ func (a *App) prover(p *Parts, provider sandboxes.Provider, mounts []sandboxes.M
 		}
 	}
 	if !provider.Capabilities().Isolated() {
-		a.UI.Note("proof-key: in sandbox %s an agent can use the key, and sign anything with it", provider.Name()) // cron would mail a warning of each sweep
+		a.UI.Note("proof-key: in sandbox %s an agent can use the key, and sign anything with it",
+			provider.Name()) // cron would mail a warning of each sweep
 	}
 	return &proof.Prover{Repo: p.Repo, Key: key, Version: a.Build().Version}, nil
 }

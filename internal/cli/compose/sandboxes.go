@@ -112,7 +112,8 @@ func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error)
 	if p.Sandbox == "auto" {
 		if err := provider.Check(ctx); err != nil {
 			return nil, &exit.Error{Status: exit.Usage, Err: fmt.Errorf("no sandbox: native: %w", err),
-				Hint: "choose --sandbox docker, podman or sbx, or landlock, which is weaker; --sandbox none runs agents on this host without isolation"}
+				Hint: "choose --sandbox docker, podman or sbx, or landlock, which is weaker; " +
+					"--sandbox none runs agents on this host without isolation"}
 		}
 	}
 	return provider, nil

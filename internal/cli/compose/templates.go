@@ -56,7 +56,8 @@ func (p *Parts) readText(ctx context.Context, key, path string) ([]byte, error) 
 		return text, err
 	}
 	k, _ := keys.Lookup(key)
-	return nil, p.Wrong(key, fmt.Errorf("%s is not as git has it, so it may hold what is yours alone; git add it, or give --%s", path, k.Flag()))
+	return nil, p.Wrong(key, fmt.Errorf("%s is not as git has it, so it may hold what is yours alone; git add it, or give --%s",
+		path, k.Flag()))
 }
 
 // NoTemplate refuses a file that holds keys of the user.
@@ -142,7 +143,8 @@ func (p *Parts) requests(ctx context.Context) (publish.Requests, error) {
 		MaxRounds: cmp.Or(p.MaxRounds, -1), AutoMerge: p.Publish == autoMerge,
 	}
 	if _, can := tracker.As[tracker.AutoMerger](p.Backlog); r.AutoMerge && !can && p.Backlog != nil {
-		return r, p.Wrong("publish", fmt.Errorf("%s needs a forge that merges requests, and tracker %s is none; use merge", autoMerge, p.Backlog.Name()))
+		return r, p.Wrong("publish", fmt.Errorf("%s needs a forge that merges requests, and tracker %s is none; use merge",
+			autoMerge, p.Backlog.Name()))
 	}
 	if p.RequestTemplate == "" {
 		return r, nil

@@ -106,7 +106,8 @@ func (p *Parts) IgnoredTracker() string {
 
 // IgnoredTrackerFix settles the choice.
 func (p *Parts) IgnoredTrackerFix() string {
-	return fmt.Sprintf("tracker: %s (or tracker: %s, if that is meant) in your own file, or in .ralph/config.yaml with ralph trust, or --tracker %[1]s", p.passedOver, p.taken)
+	return fmt.Sprintf("tracker: %s (or tracker: %s, if that is meant) in your own file, "+
+		"or in .ralph/config.yaml with ralph trust, or --tracker %[1]s", p.passedOver, p.taken)
 }
 
 // project is the address of the project on the forge.
@@ -252,7 +253,8 @@ func (p *Parts) ProjectOn(ctx context.Context, kind tracker.Descriptor) (string,
 	case project == "" && p.Remote == "none":
 		return "", exit.Usagef("tracker %s: with --remote none the project is unknown; name it: --project OWNER/NAME", kind.Name)
 	case project == "":
-		return "", exit.Usagef("tracker %s: this repository has no remote that names the project; add one: git remote add origin URL, or name the project: --project OWNER/NAME", kind.Name)
+		return "", exit.Usagef("tracker %s: this repository has no remote that names the project; "+
+			"add one: git remote add origin URL, or name the project: --project OWNER/NAME", kind.Name)
 	case localPath(project):
 		return "", exit.Usagef("tracker %s: the remote is a local path, which names no project; name it: --project OWNER/NAME", kind.Name)
 	}

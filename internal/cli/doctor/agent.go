@@ -31,7 +31,10 @@ const versionTime = 20 * time.Second
 func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	provider, err := d.app.Sandbox(ctx, p)
 	if err != nil {
-		provider = sandboxes.NewNone(sandboxes.NoneConfig{Env: d.app.Host.Env, Deny: d.app.Trackers.SecretVars()}) // its own line says what is wrong
+		provider = sandboxes.NewNone(sandboxes.NoneConfig{
+			Env:  d.app.Host.Env,
+			Deny: d.app.Trackers.SecretVars(),
+		}) // its own line says what is wrong
 	}
 	agent, options, _, err := d.app.Agent(p.Config, provider)
 	if err == nil {
@@ -60,8 +63,11 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 			return
 		}
 		line := agent.Name() + " " + strings.Join(options.Command, " ")
-		if hidden := work.HiddenFiles(d.app, p, provider, slices.Concat([]string{work.Interpreter(d.app.LookPath(program))}, options.Command[1:], options.Args)); len(hidden) > 0 {
-			d.warn("agent", line+": the sandbox does not show "+strings.Join(hidden, ", "), "sandbox-show: "+keys.YAML(hidden)+" in your configuration")
+		interpreter := work.Interpreter(d.app.LookPath(program))
+		hidden := work.HiddenFiles(d.app, p, provider, slices.Concat([]string{interpreter}, options.Command[1:], options.Args))
+		if len(hidden) > 0 {
+			d.warn("agent", line+": the sandbox does not show "+strings.Join(hidden, ", "),
+				"sandbox-show: "+keys.YAML(hidden)+" in your configuration")
 			return
 		}
 		d.ok("agent", line)
@@ -99,7 +105,8 @@ func (d *doctor) login(ctx context.Context, p *compose.Parts, agent agents.Agent
 	refused := d.refused(ctx, p, agent.Name())
 	switch {
 	case trouble == "" && refused != nil:
-		d.warn("login", fmt.Sprintf("%s, at its last use: %s", agent.Name(), screen.CleanLine(refused.Message)), refused.Class.Advice(agent.Describe().Login))
+		d.warn("login", fmt.Sprintf("%s, at its last use: %s",
+			agent.Name(), screen.CleanLine(refused.Message)), refused.Class.Advice(agent.Describe().Login))
 	case trouble != "" && alone && agent.Describe().Endpoint != nil && provider.Capabilities().Egress:
 		d.fail("login", trouble, agent.Describe().Login.Hint)
 	case trouble != "":
@@ -149,14 +156,16 @@ func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 		d.warn("metering", uncounted, fix)
 	}
 	if unpriced != "" {
-		d.warn("metering", unpriced, "a model with a known price (model), its price (prices), or a limit in tokens (budget-tokens); ralph's proxy counts with --sandbox native, docker or podman")
+		d.warn("metering", unpriced, "a model with a known price (model), its price (prices), or a limit in tokens (budget-tokens); "+
+			"ralph's proxy counts with --sandbox native, docker or podman")
 	}
 	switch {
 	case uncounted+unpriced != "":
 	case gateway.Counts(c.Agent, provider.Capabilities()):
 		d.ok("metering", "ralph reads what the agent uses in the answers of its model's service")
 	default:
-		d.warn("metering", "only what the agent itself reports is counted, when an iteration has ended", "--sandbox native, docker or podman: ralph's proxy counts there")
+		d.warn("metering", "only what the agent itself reports is counted, when an iteration has ended",
+			"--sandbox native, docker or podman: ralph's proxy counts there")
 	}
 }
 

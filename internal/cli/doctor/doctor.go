@@ -256,7 +256,8 @@ func (d *doctor) gate(ctx context.Context, p *compose.Parts) {
 	d.tools(p)
 	d.sources(ctx, p)
 	if len(p.Gate) == 0 {
-		d.warn("gate", "no gate: nothing but the agent's word stands behind its work", "gate: [\"go test ./...\"] in .ralph/config.yaml, or --gate")
+		d.warn("gate", "no gate: nothing but the agent's word stands behind its work",
+			"gate: [\"go test ./...\"] in .ralph/config.yaml, or --gate")
 		return
 	}
 	d.ok("gate", strings.Join(p.Gate, "; "))

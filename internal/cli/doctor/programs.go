@@ -41,7 +41,8 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 		case there || what != "setup" && namedIn(p.Setup, script):
 		case missing == nil:
 			d.warn(what, fmt.Sprintf("%s is not committed on %s: no worktree has it", script, base.Name),
-				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust", report.GitCommand("add", script), keys.YAML([]string{script})))
+				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust",
+					report.GitCommand("add", script), keys.YAML([]string{script})))
 		case what != "setup" && len(p.Setup) > 0: // which may make it
 		default:
 			d.warn(what, fmt.Sprintf("%s does not exist", script), "correct the command, or commit the file")
@@ -70,7 +71,8 @@ func (d *doctor) tools(p *compose.Parts) {
 		return
 	}
 	if hidden := d.app.HiddenTools(p.Config, lines); len(hidden) > 0 {
-		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs", "sandbox-show: "+keys.YAML(hidden)+" in your configuration")
+		d.warn("tools", "the sandbox does not show the folders of programs that setup or gate needs",
+			"sandbox-show: "+keys.YAML(hidden)+" in your configuration")
 	}
 }
 
@@ -97,7 +99,8 @@ func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 			allowed := slices.ContainsFunc(network.Allow, func(r egress.Rule) bool { return r.Allows(host, port) && (r.AllowPrivate || !private) })
 			key := map[bool]string{false: "allow", true: "allow-private"}[private]
 			if !allowed {
-				d.warn("network", proposal.Tool+" fetches from "+address+", which runs may not reach", "--"+key+" "+address+", or "+key+": ["+address+"] in your configuration")
+				d.warn("network", proposal.Tool+" fetches from "+address+
+					", which runs may not reach", "--"+key+" "+address+", or "+key+": ["+address+"] in your configuration")
 			}
 		}
 	}

@@ -20,7 +20,8 @@ func (d *doctor) prompt(ctx context.Context, p *compose.Parts) {
 		err = own.Check(prompt.Keys())
 	}
 	if err != nil {
-		d.fail("prompt", strings.ReplaceAll(err.Error(), "\n", "; "), "correct the template, or move it away for the built-in one; `ralph prompt KEY` shows what comes of it")
+		d.fail("prompt", strings.ReplaceAll(err.Error(), "\n", "; "), "correct the template, or move it away for the built-in one; "+
+			"`ralph prompt KEY` shows what comes of it")
 		return
 	}
 	says := func(text string) bool { return strings.Contains(own.Template, text) }

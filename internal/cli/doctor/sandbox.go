@@ -26,11 +26,13 @@ func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	}
 	switch {
 	case err != nil:
-		d.fail("sandbox", hint.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: `ralph sandbox check` lists them")
+		d.fail("sandbox", hint.SandboxLine(chosenName, err), "as it says; or choose another with --sandbox: "+
+			"`ralph sandbox check` lists them")
 	case !provider.Capabilities().Isolated():
 		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+compose.StrongerThan(chosenName))
 	case provider.Capabilities().Weaker != "":
-		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker, "--sandbox "+compose.StrongerThan(chosenName)+", where one works")
+		d.warn("sandbox", chosenName+": works, and is weaker than others: "+
+			provider.Capabilities().Weaker, "--sandbox "+compose.StrongerThan(chosenName)+", where one works")
 	default:
 		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
 	}
@@ -52,7 +54,8 @@ func (d *doctor) containers(ctx context.Context, c *container.Provider) {
 	case err != nil:
 		d.warn("containers", err.Error(), "")
 	case len(left) > 0:
-		d.warn("containers", fmt.Sprintf("%s that nothing uses any more, such as %s", screen.Plural(len(left), "container"), slices.Min(slices.Collect(maps.Keys(left)))),
+		first := slices.Min(slices.Collect(maps.Keys(left)))
+		d.warn("containers", fmt.Sprintf("%s that nothing uses any more, such as %s", screen.Plural(len(left), "container"), first),
 			"ralph clean")
 	}
 }

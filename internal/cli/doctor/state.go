@@ -89,7 +89,8 @@ func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
 		return
 	}
 	if len(kept) > 0 {
-		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s", screen.Plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
+		d.add("leftovers", tracker.Warn, fmt.Sprintf("%s put aside whose work could not be imported: %s",
+			screen.Plural(len(kept), "worktree"), dir), "look whether you need the files, and delete the folders")
 	} else if len(found) == 0 {
 		d.ok("leftovers", "none")
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
-const diffLong = `Show what an issue's branch changes, as ` + "`git diff BASE...BRANCH`" + ` does: with your pager, your colours and your settings.
+const diffLong = `Show what an issue's branch changes, as ` +
+	"`git diff BASE...BRANCH`" + ` does: with your pager, your colours and your settings.
 Changes that a run saved without a commit are not in it; ralph show says where they are.`
 
 // NewDiff makes `ralph diff`.

@@ -44,8 +44,12 @@ type mergeFlags struct{ all, unfinished, edited bool }
 func NewMerge(a *compose.App) *cobra.Command {
 	var o mergeFlags
 	cmd := &cobra.Command{
-		Use: "merge KEY...", Short: "Check an issue's branch once more, merge it, and close the issue", Long: mergeLong,
-		Example: "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all", GroupID: compose.GroupWork, ValidArgsFunction: a.CompleteKeys,
+		Use:               "merge KEY...",
+		Short:             "Check an issue's branch once more, merge it, and close the issue",
+		Long:              mergeLong,
+		Example:           "  ralph diff fix-login\n  ralph merge fix-login\n  ralph merge --all",
+		GroupID:           compose.GroupWork,
+		ValidArgsFunction: a.CompleteKeys,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.all && len(args) > 0:
@@ -143,8 +147,10 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 		}
 	case !o.edited && last.Differs(issue):
 		return &exit.Error{
-			Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
-			Hint: fmt.Sprintf("`ralph retry %s` has it worked as it is now; `ralph merge --edited %[1]s` takes the commits as they are", name),
+			Status: exit.Incomplete,
+			Err:    fmt.Errorf("%s is not merged: %s", name, report.Reason(journal.Reason{Code: journal.ReasonEdited})),
+			Hint: fmt.Sprintf("`ralph retry %s` has it worked as it is now; `ralph merge --edited %[1]s` takes the commits as they are",
+				name),
 		}
 	}
 	return nil
@@ -174,7 +180,8 @@ func seen(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) 
 			continue
 		}
 		name := p.Names(ctx)(key)
-		a.UI.Warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`", name, report.Reason(reason), compose.InCommand(name, key), flag))
+		a.UI.Warn(fmt.Sprintf("%s is left to you: %s; look with `ralph diff %[3]s`, and merge it with `ralph merge %[4]s%[3]s`",
+			name, report.Reason(reason), compose.InCommand(name, key), flag))
 	}
 	if n := len(keys) - len(rest); n > 0 {
 		left = &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s left to you", n, screen.Plural(len(keys), "issue"))}
@@ -224,7 +231,10 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	case err != nil:
 		return err
 	case r.Skip != nil && len(r.Finished) == 0:
-		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(compose.InCommand(name, key), *r.Skip))}
+		return &exit.Error{
+			Status: exit.Incomplete,
+			Err:    fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(compose.InCommand(name, key), *r.Skip)),
+		}
 	case r.Skip != nil: // an earlier run was left on its way
 		return merged(a, name, r.Finished[len(r.Finished)-1])
 	case r.Unavailable != nil && v.Outcome.Unavailable():
@@ -248,7 +258,11 @@ func nothing(ctx context.Context, a *compose.App, p *compose.Parts, name, key st
 	case !worked:
 		next = "work it first with: ralph work %s"
 	}
-	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%s is not merged: %w", name, why), Hint: fmt.Sprintf(next, compose.InCommand(name, key))}
+	return &exit.Error{
+		Status: exit.Incomplete,
+		Err:    fmt.Errorf("%s is not merged: %w", name, why),
+		Hint:   fmt.Sprintf(next, compose.InCommand(name, key)),
+	}
 }
 
 // isMerged reports whether the issue has been worked, and whether the base has what its runs have committed. An issue without

@@ -102,7 +102,12 @@ func throughPager(a *compose.App, dir, command string) (settings, env []string, 
 	}
 	ask := func(args ...string) string {
 		var out strings.Builder
-		_, err := proc.Run(a.Hard, proc.Spec{Argv: append([]string{"git", "-C", dir}, args...), Dir: a.Host.Dir, Env: a.Host.Env, Stdout: &out})
+		_, err := proc.Run(a.Hard, proc.Spec{
+			Argv:   append([]string{"git", "-C", dir}, args...),
+			Dir:    a.Host.Dir,
+			Env:    a.Host.Env,
+			Stdout: &out,
+		})
 		if err != nil {
 			return ""
 		}

@@ -146,7 +146,8 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		places, err := v.places(ctx, typed)
 		for _, at := range places {
 			if at != typed && err == nil {
-				err = exit.Usagef("%s is a commit, and the name of a branch elsewhere; say %s%[1]s if you mean the branch", typed, git.Heads)
+				err = exit.Usagef("%s is a commit, and the name of a branch elsewhere; say %s%[1]s if you mean the branch",
+					typed, git.Heads)
 			}
 		}
 		if err != nil {
@@ -232,7 +233,11 @@ func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (Verif
 		if len(lines) > 0 {
 			why = "no line of its note counts"
 		}
-		data.Checks = append(data.Checks, proof.Result{State: proof.Fails, What: fmt.Sprintf("there is a proof of %s by a trusted key", screen.ShortSHA(v.commit)), Why: why})
+		data.Checks = append(data.Checks, proof.Result{
+			State: proof.Fails,
+			What:  fmt.Sprintf("there is a proof of %s by a trusted key", screen.ShortSHA(v.commit)),
+			Why:   why,
+		})
 		return data, nil
 	}
 	facts, err := v.facts(ctx, found.Statement.Predicate)

@@ -35,7 +35,8 @@ type Options struct{ url, file string }
 
 // Flags gives a command the flags that name the database.
 func (o *Options) Flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.url, "database", "", "`address` of the fleet's database, postgres://USER@HOST/NAME; else "+config.DatabaseVariable)
+	cmd.Flags().StringVar(&o.url, "database", "", "`address` of the fleet's database, "+
+		"postgres://USER@HOST/NAME; else "+config.DatabaseVariable)
 	cmd.Flags().StringVar(&o.file, "database-file", "", "`file` that holds it")
 }
 
@@ -97,7 +98,11 @@ func Open(ctx context.Context, a *compose.App, o Options) (*fleet.Database, erro
 		return nil, exit.Usagef("%s: %w", from, err)
 	}
 	if err != nil {
-		return nil, &exit.Error{Status: exit.Usage, Err: err, Hint: cmp.Or(fleet.Remedy(err), "is it running, and reachable? try: psql with the same address")}
+		return nil, &exit.Error{
+			Status: exit.Usage,
+			Err:    err,
+			Hint:   cmp.Or(fleet.Remedy(err), "is it running, and reachable? try: psql with the same address"),
+		}
 	}
 	return d, nil
 }
@@ -105,13 +110,17 @@ func Open(ctx context.Context, a *compose.App, o Options) (*fleet.Database, erro
 // NewCommand makes `ralph fleet`.
 func NewCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "fleet", Short: "Prepare the database of a fleet, and look at its machines", Long: fleetLong,
-		Example: "  ralph fleet migrate --database postgres://ralph@db.example.com/ralph\n  ralph fleet status", GroupID: compose.GroupSetUp,
+		Use:     "fleet",
+		Short:   "Prepare the database of a fleet, and look at its machines",
+		Long:    fleetLong,
+		Example: "  ralph fleet migrate --database postgres://ralph@db.example.com/ralph\n  ralph fleet status",
+		GroupID: compose.GroupSetUp,
 	}
 	var migrate, status Options
 	m := &cobra.Command{
 		Use: "migrate", Short: "Make or update the tables in the database", Args: exit.NoArgs,
-		Long:    "Make or update the tables in the database: those of the queue, and ralph's own. It may be repeated, also while machines work.",
+		Long: "Make or update the tables in the database: those of the queue, " +
+			"and ralph's own. It may be repeated, also while machines work.",
 		Example: "  ralph fleet migrate --database-file ~/.config/ralph/database",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return migrateFleet(cmd.Context(), a, migrate) },
 	}
@@ -183,7 +192,10 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 			m.Name += fmt.Sprintf(" (silent for %s)", m.Silent.Round(time.Second))
 		}
 		names[m.ID] = fmt.Sprintf("%s (pid %d)", m.Name, m.PID)
-		machines = append(machines, []string{m.Name, strconv.Itoa(m.PID), strings.Join(m.Roles, ","), screen.Ago(m.Since, time.Now()), cmp.Or(strings.Join(works, ", "), "-")})
+		machines = append(machines, []string{
+			m.Name, strconv.Itoa(m.PID), strings.Join(m.Roles, ","), screen.Ago(m.Since, time.Now()),
+			cmp.Or(strings.Join(works, ", "), "-"),
+		})
 	}
 	if len(look.Machines) == 0 {
 		a.UI.Printf("No machine is there.\n")

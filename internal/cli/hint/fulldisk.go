@@ -43,7 +43,8 @@ func FullDisk(text, folder string) string {
 			lack = "takes no more files (df -i)"
 		}
 		if lack != "" {
-			return "the disk of " + diskRoot(path) + " " + lack + "; free some there by hand, then `ralph clean` frees what ended runs have left; with min-free-mb runs end before a disk is full"
+			return "the disk of " + diskRoot(path) + " " + lack + "; free some there by hand, then `ralph clean` frees " +
+				"what ended runs have left; with min-free-mb runs end before a disk is full"
 		}
 	}
 	return ""

@@ -76,10 +76,14 @@ func Claims(err error) string {
 
 // Login is what to do when a remote refuses git's login, git has none, or it may not push; empty for other errors.
 func Login(err error) string {
-	if !errors.Is(err, worktree.ErrRemote) || !says(err, "authentication failed", "could not read username", "returned error: 401", "returned error: 403", "permission denied (publickey") {
+	refusals := []string{
+		"authentication failed", "could not read username", "returned error: 401", "returned error: 403", "permission denied (publickey",
+	}
+	if !errors.Is(err, worktree.ErrRemote) || !says(err, refusals...) {
 		return ""
 	}
-	return "give git a login that works: renew the tracker's token (its variable, token-env, token-file or token-command) or your own key, which may have expired, or give it rights to push"
+	return "give git a login that works: renew the tracker's token (its variable, token-env, " +
+		"token-file or token-command) or your own key, which may have expired, or give it rights to push"
 }
 
 // says reports that an error has one of the words.
@@ -127,7 +131,8 @@ func Identity(err error) string {
 	case errors.Is(err, worktree.ErrNoIdentity):
 		return `git config --global user.name "YOUR NAME" && git config --global user.email YOU@EXAMPLE.COM, or --commit-author "NAME <MAIL>"`
 	case errors.Is(err, worktree.ErrSign):
-		return "git config --global user.signingKey KEY, of a key that needs no passphrase or that an agent holds; `git commit -S` shows more"
+		return "git config --global user.signingKey KEY, of a key that needs " +
+			"no passphrase or that an agent holds; `git commit -S` shows more"
 	}
 	return ""
 }
@@ -195,7 +200,8 @@ func Baseline(e *workspace.BaselineError, private func(host string) bool) string
 	if len(flags) > 0 {
 		return "no agent was started; if they may be reached: " + strings.Join(flags, " ") + "; otherwise correct the command"
 	}
-	return "no agent was started; correct the command, or give it what it needs: setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
+	return "no agent was started; correct the command, or give it what it needs: " +
+		"setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
 }
 
 // KeptWork says what a job or a command has left where, and how to get it. The changes are one commit on what was
@@ -203,7 +209,8 @@ func Baseline(e *workspace.BaselineError, private func(host string) bool) string
 func KeptWork(commits int, branch, wip string) string {
 	var kept []string
 	if commits > 0 {
-		kept = append(kept, fmt.Sprintf("%s kept on branch %s, get it with: %s", screen.Plural(commits, "commit"), branch, report.GitCommand("merge", branch)))
+		kept = append(kept, fmt.Sprintf("%s kept on branch %s, get it with: %s",
+			screen.Plural(commits, "commit"), branch, report.GitCommand("merge", branch)))
 	}
 	if wip != "" {
 		kept = append(kept, fmt.Sprintf("changes without a commit kept as %s, get them with: git cherry-pick --no-commit --mainline 1 %s",
@@ -241,8 +248,15 @@ func SkipReason(key string, s journal.Skip) string {
 // Commands are the commands that reports name.
 func Commands() report.Hints {
 	return report.Hints{
-		Work: "ralph work KEY", Diff: "ralph diff KEY", Merge: "ralph merge KEY", MergeEdited: "ralph merge --edited KEY", Show: "ralph show KEY", Stop: "ralph stop KEY",
-		Doctor: "ralph doctor", Verify: "ralph verify KEY", Warning: Raising,
+		Work:        "ralph work KEY",
+		Diff:        "ralph diff KEY",
+		Merge:       "ralph merge KEY",
+		MergeEdited: "ralph merge --edited KEY",
+		Show:        "ralph show KEY",
+		Stop:        "ralph stop KEY",
+		Doctor:      "ralph doctor",
+		Verify:      "ralph verify KEY",
+		Warning:     Raising,
 	}
 }
 
@@ -252,5 +266,6 @@ const GateFix = "set `gate` in .ralph/config.yaml, or give --gate"
 // What is said of submodules that a gate may need.
 const (
 	EmptySubmodules = "their folders are empty in worktrees: neither setup nor before brings them"
-	SubmodulesFix   = `add "git submodule update --init --recursive" to setup in .ralph/config.yaml, and their HOST to allow in a sandbox; docs/agents.md says more`
+	SubmodulesFix   = `add "git submodule update --init --recursive" to setup in .ralph/config.yaml, ` +
+		`and their HOST to allow in a sandbox; docs/agents.md says more`
 )

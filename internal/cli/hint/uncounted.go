@@ -21,7 +21,8 @@ func Uncounted(c run.Config) string {
 	e := c.Estimated()
 	switch {
 	case e == (loop.Budget{}):
-		return text + fmt.Sprintf("its cost is unknown; under a budget each of its iterations counts as %d tokens (estimate-tokens) and $%.2f (estimate-usd)",
+		return text + fmt.Sprintf("its cost is unknown; under a budget each of its iterations "+
+			"counts as %d tokens (estimate-tokens) and $%.2f (estimate-usd)",
 			c.Estimate.Tokens, c.Estimate.CostUSD)
 	case e.CostUSD == 0:
 		return text + fmt.Sprintf("each of its iterations counts as %d tokens (estimate-tokens)", e.Tokens)
@@ -44,7 +45,8 @@ func Unpriced(c run.Config) string {
 	}
 	text := "the cost of agent " + strings.Join(names, ", ") + " is unknown"
 	if e := c.Estimated(); e.CostUSD > 0 {
-		return text + fmt.Sprintf(": each of its iterations counts as $%.2f (estimate-usd); a limit in tokens (budget-tokens) is exact", e.CostUSD)
+		return text + fmt.Sprintf(": each of its iterations counts as $%.2f (estimate-usd); a limit in tokens (budget-tokens) is exact",
+			e.CostUSD)
 	}
 	return text + fmt.Sprintf("; under a limit in US dollars each of its iterations counts as $%.2f (estimate-usd)", c.Estimate.CostUSD)
 }

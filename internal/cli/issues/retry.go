@@ -31,7 +31,9 @@ func NewRetry(a *compose.App) *cobra.Command {
 	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
 		if !issue.Open {
 			return &exit.Error{
-				Status: exit.Incomplete, Err: fmt.Errorf("%s is closed", screen.CleanLine(p.Names(ctx)(issue.Key))), Hint: "open it first with: ralph reopen " + issue.Key,
+				Status: exit.Incomplete,
+				Err:    fmt.Errorf("%s is closed", screen.CleanLine(p.Names(ctx)(issue.Key))),
+				Hint:   "open it first with: ralph reopen " + issue.Key,
 			}
 		}
 		p.PreferNone() // nothing is run
@@ -45,14 +47,19 @@ func NewRetry(a *compose.App) *cobra.Command {
 		}
 		switch err := worker.Requeue(ctx, issue.Key, cmp.Or(a.Host.Getenv("USER"), "a person"), verb, ""); {
 		case errors.Is(err, worktree.ErrTaken):
-			return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("retry %s: %w", issue.Key, err), Hint: "`ralph stop " + issue.Key + "` ends a run that is on"}
+			return &exit.Error{
+				Status: exit.Incomplete,
+				Err:    fmt.Errorf("retry %s: %w", issue.Key, err),
+				Hint:   "`ralph stop " + issue.Key + "` ends a run that is on",
+			}
 		case err != nil:
 			return fmt.Errorf("retry %s: %w", issue.Key, err)
 		}
 		a.UI.Printf("The next `ralph work` takes %s.\n", screen.CleanLine(issue.Key))
 		parked, err := look.Waits(ctx, p)
 		if look.PrintParked(a, parked); len(parked) > 0 {
-			a.UI.Printf("Until %s only `ralph work %s` tries it.\n", parked[0].Until.Local().Format(time.DateTime), screen.CleanLine(issue.Key))
+			a.UI.Printf("Until %s only `ralph work %s` tries it.\n",
+				parked[0].Until.Local().Format(time.DateTime), screen.CleanLine(issue.Key))
 		}
 		return err
 	})

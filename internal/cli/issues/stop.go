@@ -53,7 +53,8 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		if err == nil {
 			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, screen.CleanLine(key))
 			if runs[0].Kind == journal.KindIssue && len(p.Labels) > 0 {
-				a.UI.Note("the next sweep, also of a service, takes it up again unless you take its label %s away; a machine of a fleet takes it away itself", screen.CleanLine(p.Labels[0]))
+				a.UI.Note("the next sweep, also of a service, takes it up again unless you take its label %s away; "+
+					"a machine of a fleet takes it away itself", screen.CleanLine(p.Labels[0]))
 			}
 		}
 		return err
@@ -66,7 +67,9 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		defer database.Close()
 		stopped, err := database.Stop(ctx, name, p.Key(ctx, key), "")
 		if stopped {
-			a.UI.Printf("Asked the machine that has %s of %s to end its run. Then the issue has no pick-up label any more; `ralph retry %s` has it worked again.\n", screen.CleanLine(key), screen.CleanLine(name), screen.CleanLine(key))
+			a.UI.Printf("Asked the machine that has %s of %s to end its run. "+
+				"Then the issue has no pick-up label any more; "+
+				"`ralph retry %s` has it worked again.\n", screen.CleanLine(key), screen.CleanLine(name), screen.CleanLine(key))
 		}
 		if stopped || err != nil {
 			return err

@@ -163,7 +163,8 @@ func NewCost(a *compose.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&by, "by", "day", "add up by `group`: "+strings.Join(costGroupings(), ", "))
-	cmd.Flags().StringVar(&since, "since", "", "only runs that began within this `time`, such as 36h or 7d, or from a date on, such as 2026-11-01")
+	cmd.Flags().StringVar(&since, "since", "", "only runs that began within this `time`, "+
+		"such as 36h or 7d, or from a date on, such as 2026-11-01")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(costGroupings(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("since", cobra.NoFileCompletions)
@@ -265,7 +266,10 @@ func addUp(runs []journal.Record, by string) CostData {
 
 func costCSV(p *screen.Printer, groups []CostGroup) error {
 	w := csv.NewWriter(p.Out)
-	rows := [][]string{{"group", "runs", "runs_without_cost", "input", "output", "cache_read", "cache_write", "cost_usd", "estimated", "unpriced"}}
+	rows := [][]string{{
+		"group", "runs", "runs_without_cost", "input", "output", "cache_read", "cache_write", "cost_usd",
+		"estimated", "unpriced",
+	}}
 	for _, g := range groups {
 		row := []string{g.Group}
 		for _, n := range []int64{int64(g.Runs), int64(g.Unknown), g.Input, g.Output, g.CacheRead, g.CacheWrite} {
@@ -304,10 +308,12 @@ func costTable(p *screen.Printer, sums CostData) {
 		say("The cost of %s is unknown, or a part of it: neither the agent nor a price says it.", screen.Plural(n, "run"))
 	}
 	if u := sums.Total.Unseen; u != (agents.Usage{}) {
-		say("Of this only the agents report %s: their services' answers passed ralph and did not say it. It does not count for the caps of all runs.", ledger.Spend{Usage: u}.Text())
+		say("Of this only the agents report %s: their services' answers passed ralph and did not say it. "+
+			"It does not count for the caps of all runs.", ledger.Spend{Usage: u}.Text())
 	}
 	if n := sums.Total.Estimated; n > 0 {
-		say("%s tokens of these, or their cost, are an estimate: of answers that did not say what they used, at %d bytes each, or of iterations whose tokens or cost nobody knows (estimate-tokens, estimate-usd).",
+		say("%s tokens of these, or their cost, are an estimate: of answers that did not say what they used, "+
+			"at %d bytes each, or of iterations whose tokens or cost nobody knows (estimate-tokens, estimate-usd).",
 			ledger.Count(n), meter.BytesPerToken)
 	}
 }

@@ -164,7 +164,8 @@ func showWork(a *compose.App, w WorkData) {
 		a.UI.Printf("  %s  %s\n", screen.ShortSHA(c.SHA), screen.CleanLine(c.Subject))
 	}
 	if c := w.Changes; c != nil {
-		a.UI.Printf("  %s changed, %s added, %s removed\n", screen.Plural(len(c.Files), "file"), screen.Plural(c.Insertions, "line"), screen.Plural(c.Deletions, "line"))
+		a.UI.Printf("  %s changed, %s added, %s removed\n",
+			screen.Plural(len(c.Files), "file"), screen.Plural(c.Insertions, "line"), screen.Plural(c.Deletions, "line"))
 	}
 	if w.Uncommitted != "" {
 		a.UI.Printf("  uncommitted changes are saved: git show %s\n", screen.ShortSHA(w.Uncommitted))
@@ -192,7 +193,8 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 	case b.Tip != "" && b.Merged && !issue.Open:
 		return []string{"ralph clean"}
 	case !issue.Open && b.Tip != "": // ralph works and merges nothing for it any more
-		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+"  # if it is wanted", "ralph clean --discard "+s.Key+"  # if not")
+		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+
+			"  # if it is wanted", "ralph clean --discard "+s.Key+"  # if not")
 	case !issue.Open:
 		return []string{"ralph logs " + s.Key}
 	case s.Verdict.Outcome == journal.Succeeded && b.Tip != "" && !b.Merged:

@@ -79,7 +79,10 @@ func (s RunState) row(work journal.Record) []string {
 	default:
 		took = "-"
 	}
-	return []string{s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), screen.Ago(s.Started, time.Now()), took, CostText(s.Facts.Usage), s.Title}
+	return []string{
+		s.Key, state, fmt.Sprint(s.Attempt), fmt.Sprint(s.Commits), screen.Ago(s.Started, time.Now()), took,
+		CostText(s.Facts.Usage), s.Title,
+	}
 }
 
 // undone is what a run that was left has still to be.

@@ -74,7 +74,8 @@ func LogText(e journal.Event) (line string, ended bool) {
 	case journal.EventIteration:
 		text = fmt.Sprint(e.Iteration)
 	case journal.EventUsage:
-		kind, text = string(journal.EventIteration), WithDetail(fmt.Sprintf("%d ended after %s", e.Iteration, screen.Age(time.Duration(e.Elapsed*float64(time.Second)))), e.Text)
+		took := screen.Age(time.Duration(e.Elapsed * float64(time.Second)))
+		kind, text = string(journal.EventIteration), WithDetail(fmt.Sprintf("%d ended after %s", e.Iteration, took), e.Text)
 		switch {
 		case e.Usage == nil:
 		case *e.Usage == (agents.Usage{}):

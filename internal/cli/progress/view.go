@@ -39,7 +39,11 @@ type checked struct {
 }
 
 func (c checked) String() string {
-	where := map[journal.Place]string{journal.PlaceWorktree: "in the worktree", journal.PlaceBase: "on the base", journal.PlaceCheckout: "on a clean checkout"}[c.place]
+	where := map[journal.Place]string{
+		journal.PlaceWorktree: "in the worktree",
+		journal.PlaceBase:     "on the base",
+		journal.PlaceCheckout: "on a clean checkout",
+	}[c.place]
 	switch {
 	case !c.gated:
 		return where + ", " + screen.Age(c.setup)
@@ -113,7 +117,8 @@ func (v *View) Event(e journal.Event) {
 	case journal.EventStarted:
 		v.Line(e, v.UI.PaintErr(screen.Bold, "started"), look.Attempt(e.Attempt)+v.UI.Brief(e.Title, 70))
 	case journal.EventUsage:
-		v.Line(e, v.UI.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), look.WithDetail(screen.Age(time.Duration(e.Elapsed*float64(time.Second))), e.Text))
+		took := screen.Age(time.Duration(e.Elapsed * float64(time.Second)))
+		v.Line(e, v.UI.PaintErr(screen.Dim, fmt.Sprintf("iteration %d", e.Iteration)), look.WithDetail(took, e.Text))
 	case journal.EventNote, journal.EventReview:
 		v.Line(e, v.UI.PaintErr(screen.Dim, string(e.Kind)), v.UI.Brief(screen.CleanLine(e.Text), 160))
 	case journal.EventWarning, journal.EventDeferred:

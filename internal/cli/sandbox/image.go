@@ -47,7 +47,8 @@ func NewImage(a *compose.App) *cobra.Command {
 		cmd *cobra.Command
 		f   *imageFlags
 	}{{b, &build}, {r, &remove}} {
-		c.cmd.Flags().StringVar(&c.f.Engine, "engine", "", "the `engine`: docker or podman (default: the configured sandbox's, else docker)")
+		c.cmd.Flags().StringVar(&c.f.Engine, "engine", "", "the `engine`: docker or podman (default: "+
+			"the configured sandbox's, else docker)")
 		_ = c.cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(compose.Engines(), cobra.ShellCompDirectiveNoFileComp))
 	}
 	cmd.AddCommand(b, r)
@@ -69,7 +70,8 @@ func newBuildCommand(a *compose.App, parent, use string, f *imageFlags) *cobra.C
 	typed := "  ralph " + parent + " " + use
 	cmd := &cobra.Command{
 		Use: use, Short: "Build the image",
-		Long: "Build the image from the Dockerfile (Containerfile for podman) in .ralph, or from the one that --file names. The build can\n" +
+		Long: "Build the image from the Dockerfile (Containerfile for podman) in .ralph, " +
+			"or from the one that --file names. The build can\n" +
 			"copy the files of that folder, but none that git ignores. The tag tells the repository and what the image was built\n" +
 			"from. The engine's output and exit status are passed on.",
 		Example: typed + "\n" + typed + " --file build/Dockerfile --build-arg NODE=24",
@@ -99,12 +101,20 @@ func buildImage(a *compose.App, cmd *cobra.Command, f imageFlags) error {
 			return err
 		}
 		defer remove()
-		if err := e.Build(ctx, image.Build{File: file, Tag: tag, Context: files, Args: args, NoCache: f.noCache, Pull: f.pull}); err != nil {
+		if err := e.Build(ctx, image.Build{
+			File:    file,
+			Tag:     tag,
+			Context: files,
+			Args:    args,
+			NoCache: f.noCache,
+			Pull:    f.pull,
+		}); err != nil {
 			return err
 		}
 		a.UI.Printf("Built %s from %s\n", screen.CleanLine(tag), screen.CleanLine(file))
 		if top, err := a.Top(ctx); err == nil && tag != image.Usual(top, e.Name) {
-			a.UI.Printf("It is not the one of .ralph: runs take it with --image %s, or image: %[1]s in .ralph/config.yaml\n", screen.CleanLine(tag))
+			a.UI.Printf("It is not the one of .ralph: runs take it with --image %s, or image: %[1]s in .ralph/config.yaml\n",
+				screen.CleanLine(tag))
 		}
 		return nil
 	})
@@ -151,7 +161,11 @@ func runImage(
 	file, tag := f.file, f.tag
 	if file == "" {
 		if file, err = image.File(top, f.Engine); err != nil && tag == "" {
-			return &exit.Error{Status: exit.Usage, Err: err, Hint: "write one with: ralph init --sandbox " + f.Engine + "; or name yours with --file"}
+			return &exit.Error{
+				Status: exit.Usage,
+				Err:    err,
+				Hint:   "write one with: ralph init --sandbox " + f.Engine + "; or name yours with --file",
+			}
 		}
 	} else {
 		file = a.Path(file)

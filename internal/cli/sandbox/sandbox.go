@@ -145,7 +145,16 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 			return err
 		}
 		c := provider.Capabilities()
-		d := ProviderData{Name: name, Usable: true, Isolation: c.Isolation, Network: networkWord(c), Egress: c.Egress, Limits: c.Limits, Secrets: c.Secrets, Weaker: c.Weaker}
+		d := ProviderData{
+			Name:      name,
+			Usable:    true,
+			Isolation: c.Isolation,
+			Network:   networkWord(c),
+			Egress:    c.Egress,
+			Limits:    c.Limits,
+			Secrets:   c.Secrets,
+			Weaker:    c.Weaker,
+		}
 		if err := provider.Check(cmd.Context()); err != nil {
 			d.Usable, d.Why = false, hint.SandboxWhy(name, err)
 		}
@@ -244,9 +253,15 @@ func verdictOf(provider sandboxes.Provider, probes []ProbeData) error {
 	}
 	switch {
 	case len(broken) > 0:
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s succeeded: %s", screen.Plural(len(broken), "attack"), strings.Join(broken, "; "))}
+		return &exit.Error{
+			Status: exit.Failed,
+			Err:    fmt.Errorf("%s succeeded: %s", screen.Plural(len(broken), "attack"), strings.Join(broken, "; ")),
+		}
 	case len(untried) > 0:
-		return &exit.Error{Status: exit.Failed, Err: fmt.Errorf("%s could not be made: %s", screen.Plural(len(untried), "attack"), strings.Join(untried, "; "))}
+		return &exit.Error{
+			Status: exit.Failed,
+			Err:    fmt.Errorf("%s could not be made: %s", screen.Plural(len(untried), "attack"), strings.Join(untried, "; ")),
+		}
 	}
 	return nil
 }

@@ -67,7 +67,14 @@ func join(ctx context.Context, a *compose.App, o fleetOptions, log *slog.Logger)
 		return nil, nil //nolint:nilnil // nil is no fleet
 	}
 	named := slices.DeleteFunc(roleNames(), func(name string) bool { return !roles[name] })
-	f, err := fleet.Start(ctx, fleet.Config{Database: d, Roles: named, Plan: roles["planner"], Work: roles["worker"], TTL: a.Host.FleetLife, Log: log})
+	f, err := fleet.Start(ctx, fleet.Config{
+		Database: d,
+		Roles:    named,
+		Plan:     roles["planner"],
+		Work:     roles["worker"],
+		TTL:      a.Host.FleetLife,
+		Log:      log,
+	})
 	if err != nil {
 		d.Close()
 		return nil, o.Hint(err)
@@ -100,8 +107,15 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 		}
 	}
 	p := fleet.Project{
-		Name: name, Repository: repository, Pool: parts.Pool, Claims: parts.Claims, Parallel: parallel, Poll: c.Poll, Limit: c.FleetParallel,
-		Account: "account " + cmp.Or(c.FleetAccount, strings.Join(agents, "+")), AccountLimit: c.FleetAccountParallel,
+		Name:         name,
+		Repository:   repository,
+		Pool:         parts.Pool,
+		Claims:       parts.Claims,
+		Parallel:     parallel,
+		Poll:         c.Poll,
+		Limit:        c.FleetParallel,
+		Account:      "account " + cmp.Or(c.FleetAccount, strings.Join(agents, "+")),
+		AccountLimit: c.FleetAccountParallel,
 	}
 	if shared, ok := parts.Store.(*fleet.Journal); ok {
 		p.Journal, parts.Store, parts.Folder = shared, shared.History(), shared.Folder
@@ -109,7 +123,8 @@ func (j *joined) take(parts *service.Parts, name, repository string, c config.Co
 	parts.Work = func(ctx context.Context) error {
 		err := j.Serve(ctx, p)
 		if errors.Is(err, fleet.ErrOtherRepository) {
-			err = fmt.Errorf("%w; give one of them another name in its list of projects, or, if it is one repository, both remotes the same host", err)
+			err = fmt.Errorf("%w; give one of them another name in its list of projects, "+
+				"or, if it is one repository, both remotes the same host", err)
 		}
 		return err
 	}

@@ -36,10 +36,16 @@ type projectsOptions struct {
 // NewProjects makes `ralph projects`.
 func NewProjects(a *compose.App) *cobra.Command {
 	o := &projectsOptions{App: a}
-	cmd := &cobra.Command{Use: "projects", Short: "List, add, pause and remove the projects of a service", Long: projectsLong, GroupID: compose.GroupWork,
-		Example: "  ralph projects add ~/src/shop\n  ralph projects list\n  ralph projects pause shop"}
+	cmd := &cobra.Command{
+		Use:     "projects",
+		Short:   "List, add, pause and remove the projects of a service",
+		Long:    projectsLong,
+		GroupID: compose.GroupWork,
+		Example: "  ralph projects add ~/src/shop\n  ralph projects list\n  ralph projects pause shop",
+	}
 	cmd.PersistentFlags().StringVarP(&o.file, "config", "c", "", "`file` with the projects (default ~/.config/ralph/serve.yaml)")
-	cmd.PersistentFlags().StringVar(&o.listen, "listen", "", "`address` of the service's API: HOST:PORT or unix:PATH (default "+usualListen+")")
+	cmd.PersistentFlags().StringVar(&o.listen, "listen", "", "`address` of the service's API: "+
+		"HOST:PORT or unix:PATH (default "+usualListen+")")
 	cmd.PersistentFlags().StringVar(&o.tokenFile, "listen-token-file", "", "`file` with its token; else "+config.ListenTokenVariable)
 	list := &cobra.Command{
 		Use: "list", Short: "List the projects and what each is doing", Args: exit.NoArgs, Example: "  ralph projects list",
@@ -48,8 +54,11 @@ func NewProjects(a *compose.App) *cobra.Command {
 	a.AddJSON(list)
 	name := ""
 	add := &cobra.Command{
-		Use: "add [REPO]", Short: "Add a repository", Args: exit.AtMostOne("REPO"), Example: "  ralph projects add ~/src/shop\n  ralph projects add --name website ~/src/site",
-		RunE: func(cmd *cobra.Command, args []string) error { return o.add(cmd, strings.Join(args, ""), name) },
+		Use:     "add [REPO]",
+		Short:   "Add a repository",
+		Args:    exit.AtMostOne("REPO"),
+		Example: "  ralph projects add ~/src/shop\n  ralph projects add --name website ~/src/site",
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.add(cmd, strings.Join(args, ""), name) },
 	}
 	add.Flags().StringVar(&name, "name", "", "`name` of the project (default the folder's)")
 	cmd.AddCommand(list, add,

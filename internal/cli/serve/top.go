@@ -158,7 +158,12 @@ func (t *top) diffThere(ctx context.Context, r tui.Run) (text string, err error)
 func (t *top) event(e attach.Event) {
 	v := t.views[e.Run.Project]
 	if v == nil {
-		v = &progress.View{UI: t.UI, Screen: t.screen, Project: e.Run.Project, Name: func(key string) string { return t.name(e.Run.Project, key) }}
+		v = &progress.View{
+			UI:      t.UI,
+			Screen:  t.screen,
+			Project: e.Run.Project,
+			Name:    func(key string) string { return t.name(e.Run.Project, key) },
+		}
 		t.views[e.Run.Project] = v
 	}
 	if e.Found && t.screen == nil {

@@ -61,7 +61,8 @@ func NewInit(a *compose.App) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInit(cmd, a, yes) },
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing: take what is proposed")
-	a.Bind(cmd, 0, "agent", "model", "fallback", "attempts", "review", "agent-command", "skip-permissions", "sandbox", "setup", "gate", "allow", "allow-private", "tracker")
+	a.Bind(cmd, 0, "agent", "model", "fallback", "attempts", "review", "agent-command", "skip-permissions",
+		"sandbox", "setup", "gate", "allow", "allow-private", "tracker")
 	return cmd
 }
 
@@ -125,12 +126,19 @@ func existsAlready(top string) error {
 	if !scaffold.Configured(top) { // no folder, but something of that name
 		return exit.Usagef("%s exists already, and is no folder; move it away", filepath.Join(top, scaffold.Dir))
 	}
-	return exit.Usagef("%s exists already; edit it, or move %s away to start anew", filepath.Join(top, config.File), filepath.Join(top, scaffold.Dir))
+	return exit.Usagef("%s exists already; edit it, or move %s away to start anew",
+		filepath.Join(top, config.File), filepath.Join(top, scaffold.Dir))
 }
 
 // initFlags reads the flags alone: what files and variables say is no choice for this repository.
 func initFlags(cmd *cobra.Command, a *compose.App) (c scaffold.Choices, said given, err error) {
-	loaded, err := config.Load(config.Sources{Flags: cmd.Flags(), Dir: a.Host.Dir, Choices: a.Choices(), Commanded: a.Commanded(), Partial: true})
+	loaded, err := config.Load(config.Sources{
+		Flags:     cmd.Flags(),
+		Dir:       a.Host.Dir,
+		Choices:   a.Choices(),
+		Commanded: a.Commanded(),
+		Partial:   true,
+	})
 	if err != nil {
 		return c, nil, err
 	}
@@ -140,8 +148,17 @@ func initFlags(cmd *cobra.Command, a *compose.App) (c scaffold.Choices, said giv
 	}
 	said = func(key string) bool { return loaded.Origin(key).Source == config.FromFlag }
 	c = scaffold.Choices{
-		Label: set.Labels[0], Model: set.Model, SkipPermissions: set.SkipPermissions, Command: set.AgentCommand, Setup: set.Setup, Gate: set.Gate,
-		Allow: set.Allow, AllowPrivate: set.AllowPrivate, Fallback: set.Fallback, Attempts: set.Attempts, Review: set.Review,
+		Label:           set.Labels[0],
+		Model:           set.Model,
+		SkipPermissions: set.SkipPermissions,
+		Command:         set.AgentCommand,
+		Setup:           set.Setup,
+		Gate:            set.Gate,
+		Allow:           set.Allow,
+		AllowPrivate:    set.AllowPrivate,
+		Fallback:        set.Fallback,
+		Attempts:        set.Attempts,
+		Review:          set.Review,
 	}
 	if said("agent") {
 		c.Agent = set.Agent

@@ -112,7 +112,11 @@ func printChecks(a *compose.App, c scaffold.Choices) {
 	for _, row := range []struct {
 		key  string
 		list []string
-	}{{"agent", []string{c.Agent}}, {"sandbox", []string{c.Sandbox}}, {"setup", c.Setup}, {"gate", c.Gate}, {"proof", proof}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env}, {"sandbox-show", c.Show}} {
+	}{
+		{"agent", []string{c.Agent}}, {"sandbox", []string{c.Sandbox}}, {"setup", c.Setup}, {"gate", c.Gate},
+		{"proof", proof}, {"allow", c.Allow}, {"allow-private", c.AllowPrivate}, {"agent-env", c.Env},
+		{"sandbox-show", c.Show},
+	} {
 		if len(row.list) > 0 {
 			line := fmt.Sprintf("  %-13s  %s", row.key, screen.CleanLine(strings.Join(row.list, "; ")))
 			a.UI.Printf("%s%s\n", title, a.UI.Wrapped(line, 17))
@@ -137,7 +141,8 @@ func otherTools(a *compose.App, c scaffold.Choices) (list []scaffold.Other, err 
 				return nil, exit.Usagef("--%s: %w", of.key, err)
 			}
 			if agent.Describe().Program == "" && choice.Agent != c.Agent {
-				return nil, exit.Usagef("--%s: %s needs its program, which only the configuration can name: write it there afterwards", of.key, choice.Agent)
+				return nil, exit.Usagef("--%s: %s needs its program, which only the configuration can name: write it there afterwards",
+					of.key, choice.Agent)
 			}
 			known := slices.ContainsFunc(list, func(o scaffold.Other) bool { return o.Name == choice.Agent })
 			if choice.Agent != c.Agent && !known {

@@ -15,9 +15,10 @@ import (
 
 const trustLong = `Read what a repository's .ralph/config.yaml sets that needs your consent, and accept it: what runs
 something on this host, weakens the sandbox, opens network or files, directs credentials, acts in somebody's name, or is
-another value than your own file has, unless it is stricter. Until then every command that works issues or changes them (work, run, serve, merge, new, edit, close, reopen,
-retry), uses a sandbox or builds an image refuses the file; stop, clean, and those that only look go on without it, and say
-so. Flags, RALPH_* variables and your own file may set all of this without being asked.
+another value than your own file has, unless it is stricter. Until then every command that works issues or changes them
+(work, run, serve, merge, new, edit, close, reopen, retry), uses a sandbox or builds an image refuses the file; stop, clean,
+and those that only look go on without it, and say so. Flags, RALPH_* variables and your own file may set all of this
+without being asked.
 
 What you accept is exactly these values, for this checkout. A change is shown against what you accepted before; other keys
 may change freely. For CI, RALPH_TRUST=HASH accepts the values that have this hash (ralph trust --hash), and no others.`

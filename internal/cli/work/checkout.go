@@ -26,14 +26,16 @@ func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
 		return
 	}
 	// Commits of an agent that were merged may have brought the attributes that ask for a filter, or its program.
-	out, err := g.With(programs.WithoutPrograms()...).Run(ctx, "", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "HEAD", "--")
+	out, err := g.With(programs.WithoutPrograms()...).Run(ctx, "",
+		"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "HEAD", "--")
 	if err != nil {
 		return
 	}
 	backlog, _ := filepath.Rel(p.Top, p.LocalDir)
 	for file := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
 		if file != "" && !strings.HasPrefix(file, scaffold.Dir+"/") && !strings.HasPrefix(file, filepath.ToSlash(backlog)+"/") {
-			a.UI.Note("uncommitted changes in your checkout, such as %s, are not part of the work: runs begin at a commit", screen.CleanLine(file))
+			a.UI.Note("uncommitted changes in your checkout, such as %s, are not part of the work: runs begin at a commit",
+				screen.CleanLine(file))
 			return
 		}
 	}
@@ -48,7 +50,8 @@ func NoteUnpushed(ctx context.Context, a *compose.App, p *compose.Parts) {
 	_ = p.Repo.Git().Lines(ctx, func(line []byte) {
 		name, rest, _ := strings.Cut(string(line), " ")
 		if upstream, track, _ := strings.Cut(rest, " "); strings.HasPrefix(track, "ahead ") {
-			a.UI.Note("%s is ahead of %s, and ralph does not push it; when it is right: git push", screen.CleanLine(name), screen.CleanLine(upstream))
+			a.UI.Note("%s is ahead of %s, and ralph does not push it; when it is right: git push",
+				screen.CleanLine(name), screen.CleanLine(upstream))
 		}
 	}, "for-each-ref", "--format=%(refname:short) %(upstream:short) %(upstream:track,nobracket)", base.Ref)
 }

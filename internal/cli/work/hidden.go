@@ -26,7 +26,9 @@ func HiddenFiles(a *compose.App, p *compose.Parts, provider sandboxes.Provider, 
 		return slices.Contains([]string{"dev", "etc", "lib", "lib64", "proc", "sys"}, strings.Split(path, "/")[1])
 	}
 	mounted := func(path string) bool {
-		return slices.ContainsFunc(mounts, func(m sandboxes.Mount) bool { return path == m.Inside || strings.HasPrefix(path, m.Inside+"/") })
+		return slices.ContainsFunc(mounts, func(m sandboxes.Mount) bool {
+			return path == m.Inside || strings.HasPrefix(path, m.Inside+"/")
+		})
 	}
 	for _, path := range paths {
 		path = filepath.Clean(path)
@@ -34,7 +36,9 @@ func HiddenFiles(a *compose.App, p *compose.Parts, provider sandboxes.Provider, 
 		if provider.Name() == "landlock" && a.Shown(p.Config, real) { // links lead on there, wherever they are
 			continue
 		}
-		if info, failed := os.Stat(path); errors.Join(err, failed) != nil || !info.Mode().IsRegular() || !filepath.IsAbs(path) || own(path) || a.Shown(p.Config, path) {
+		info, failed := os.Stat(path)
+		isFile := errors.Join(err, failed) == nil && info.Mode().IsRegular()
+		if !isFile || !filepath.IsAbs(path) || own(path) || a.Shown(p.Config, path) {
 			continue
 		}
 		if link, err := os.Readlink(path); err == nil && link != "" { // its folder shows it
@@ -70,7 +74,8 @@ func Interpreter(script string) string {
 func needed(program string, args []string) []string {
 	files := []string{Interpreter(program)}
 	interpreters := []string{"bash", "dash", "ksh", "node", "perl", "python", "python3", "ruby", "sh", "zsh"}
-	if i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 && slices.Contains(interpreters, filepath.Base(program)) {
+	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	if i >= 0 && slices.Contains(interpreters, filepath.Base(program)) {
 		files = append(files, args[i])
 	}
 	return files

@@ -49,7 +49,16 @@ type SummaryData struct {
 }
 
 func planJSON(p backlog.Plan, parked []journal.Parked) PlanData {
-	return PlanData{Parked: parked, Work: issues(p.Work), After: look.Skips(p.After), Later: look.Skips(p.Later), Skipped: look.Skips(p.Skipped), Merged: issues(p.Merged), Problems: problems(p.Problems), Cycles: p.Cycles}
+	return PlanData{
+		Parked:   parked,
+		Work:     issues(p.Work),
+		After:    look.Skips(p.After),
+		Later:    look.Skips(p.Later),
+		Skipped:  look.Skips(p.Skipped),
+		Merged:   issues(p.Merged),
+		Problems: problems(p.Problems),
+		Cycles:   p.Cycles,
+	}
 }
 
 func issues(list []tracker.Issue) []issueData {

@@ -123,7 +123,8 @@ func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider
 	left, _ := os.ReadDir(dir) // none, mostly
 	for _, folder := range left {
 		var pid int
-		if _, err := fmt.Sscanf(folder.Name(), "preflight-%d-", &pid); err != nil || !strings.Contains(folder.Name(), "-"+provider.Name()+"-") {
+		if _, err := fmt.Sscanf(folder.Name(), "preflight-%d-", &pid); err != nil || !strings.Contains(folder.Name(), "-"+
+			provider.Name()+"-") {
 			continue
 		}
 		if _, err := proc.Started(pid); err == nil { // it may still be at it
@@ -165,8 +166,12 @@ func noProgram(a *compose.App, p *compose.Parts, c run.Config, l agents.Link) er
 	// A file of configuration means the top, a flag the working directory, which may lead to it by a link.
 	inCheckout := strings.HasPrefix(program, p.Top+"/") || strings.HasPrefix(program, a.Dir()+"/")
 	if !ofHost && len(c.Mounts) == 0 && inCheckout {
-		return &exit.Error{Status: exit.Parked, Err: fmt.Errorf("agent %s is unavailable: sandbox %s does not show %s; mount it, or start the worktree's with sh -c 'exec ./PATH'",
-			l.Agent.Name(), c.Sandboxes.Name(), program)}
+		return &exit.Error{
+			Status: exit.Parked,
+			Err: fmt.Errorf("agent %s is unavailable: sandbox %s does not show %s; "+
+				"mount it, or start the worktree's with sh -c 'exec ./PATH'",
+				l.Agent.Name(), c.Sandboxes.Name(), program),
+		}
 	}
 	if found := a.LookPath(program); l.Agent.Describe().Program == "" && found != "" {
 		if err := hiddenProgram(a, p, c.Sandboxes, l.Agent.Name(), found, l.Options.Command[1:]); err != nil {
@@ -179,7 +184,10 @@ func noProgram(a *compose.App, p *compose.Parts, c run.Config, l agents.Link) er
 		strings.Contains(program, "/") && len(c.Mounts) > 0 || a.LookPath(program) != "" {
 		return nil
 	}
-	return &exit.Error{Status: exit.Parked, Err: fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), hint.Agent)}
+	return &exit.Error{
+		Status: exit.Parked,
+		Err:    fmt.Errorf("agent %s is unavailable: %s; %s", l.Agent.Name(), agents.NotFound(program), hint.Agent),
+	}
 }
 
 // NoSandbox ends a sweep in which no run could open a sandbox.
@@ -187,5 +195,9 @@ func NoSandbox(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &exit.Error{Status: exit.Parked, Err: errors.New("sandbox " + hint.SandboxLine(name, err)), Hint: "`ralph doctor --sandbox " + name + "` looks at it again"}
+	return &exit.Error{
+		Status: exit.Parked,
+		Err:    errors.New("sandbox " + hint.SandboxLine(name, err)),
+		Hint:   "`ralph doctor --sandbox " + name + "` looks at it again",
+	}
 }

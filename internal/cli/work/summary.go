@@ -47,7 +47,8 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 		return nil
 	}
 	if s.Parallel > 0 && s.Parallel < min(s.Most, len(s.Runs)) {
-		defer a.UI.Printf("Model services refused requests: in the end at most %s worked at once, not %d.\n", screen.Plural(s.Parallel, "issue"), s.Most)
+		defer a.UI.Printf("Model services refused requests: in the end at most %s worked at once, not %d.\n",
+			screen.Plural(s.Parallel, "issue"), s.Most)
 	}
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
 	var sum look.CostGroup
@@ -60,7 +61,8 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 		sum.Add(r)
 	}
 	a.UI.Table(screen.WithoutUnknown(rows, "COST"))
-	a.UI.Printf("%s worked in %s: %s%s.\n", screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.Started)), tally(s), sum.Sentence())
+	a.UI.Printf("%s worked in %s: %s%s.\n",
+		screen.Plural(len(s.Runs), "issue"), screen.Age(time.Since(v.Started)), tally(s), sum.Sentence())
 	if list := pushed(s.Runs, remote); len(list) > 0 {
 		a.UI.Printf("Pushed: %s.\n", strings.Join(list, ", "))
 	}

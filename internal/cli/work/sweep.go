@@ -111,7 +111,8 @@ func (s *sweep) work(ctx context.Context) error {
 		return NoSandbox(ctx, provider.Name(), err)
 	}
 	noteUncommitted(ctx, s.App, p)
-	shown, hide := progress.StartView(s.App, s.plain || s.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.", progress.ViewActions(s.App, p, s.view.Name))
+	shown, hide := progress.StartView(s.App, s.plain || s.JSON, "ralph work", "Leave the view? The sweep goes on and prints lines.",
+		progress.ViewActions(s.App, p, s.view.Name))
 	defer hide()
 	s.view.Screen = shown
 	stop := context.AfterFunc(s.Hard, s.workers.Kill)

@@ -108,7 +108,8 @@ func PrefixFree(ctx context.Context, p *compose.Parts) error {
 	for _, ref := range folders {
 		if refs[ref] != "" {
 			name := strings.TrimPrefix(ref, git.Heads)
-			return exit.Usagef("a branch is called %s, and ralph's are called %s…; rename it with: git branch -m %s OTHER, or set branch-prefix", name, p.BranchPrefix, git.Quote(name))
+			return exit.Usagef("a branch is called %s, and ralph's are called %s…; "+
+				"rename it with: git branch -m %s OTHER, or set branch-prefix", name, p.BranchPrefix, git.Quote(name))
 		}
 	}
 	return err
@@ -124,7 +125,8 @@ func Enough(parallel int) error {
 		return err
 	}
 	if free, limited := cgroup.Free(); limited && free < parking.Processes(parallel) {
-		return exit.Usagef("--parallel %d needs %d more processes and threads at least, and the control group allows %d; allow more (pids.max; TasksMax= of "+
+		return exit.Usagef("--parallel %d needs %d more processes and threads at least, "+
+			"and the control group allows %d; allow more (pids.max; TasksMax= of "+
 			"a systemd unit, --pids-limit of a container), or use a lower --parallel", parallel, parking.Processes(parallel), free)
 	}
 	return nil
@@ -159,10 +161,11 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		return r.Verdict.Outcome == journal.Succeeded || r.Verdict.Outcome == journal.Superseded
 	})
 	bad := len(failed)
+	unavailable := bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted)
 	switch {
 	case s.Interrupted:
 		return exit.ErrInterrupted
-	case s.Unavailable != nil && bad == s.Count(journal.AgentUnavailable, journal.EnvironmentUnavailable, journal.Interrupted) && s.Count(journal.Succeeded) == 0:
+	case s.Unavailable != nil && unavailable && s.Count(journal.Succeeded) == 0:
 		fix := hint.For(s.Unavailable)
 		if e, setUp := errors.AsType[*workspace.BaselineError](s.Unavailable); setUp {
 			fix = hint.Baseline(e, func(host string) bool { return reach.PrivateHost(ctx, host) })
@@ -175,8 +178,11 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		}
 		return &exit.Error{Status: exit.Parked, Err: errors.New(unavailableText(s.Unavailable)), Hint: fix, Told: stillParked(s)}
 	case unfinished > 0:
-		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("%d of %s not published or reported yet", unfinished, screen.Plural(len(s.Runs), "issue")),
-			Hint: "the next `ralph work` goes on from there"}
+		return &exit.Error{
+			Status: exit.Incomplete,
+			Err:    fmt.Errorf("%d of %s not published or reported yet", unfinished, screen.Plural(len(s.Runs), "issue")),
+			Hint:   "the next `ralph work` goes on from there",
+		}
 	case bad > 0:
 		return &exit.Error{Status: exit.Incomplete, Err: errors.New(badText(failed, len(s.Runs))),
 			Hint: "`ralph show " + onlyKey(failed) + "` says why and what to type next"}
@@ -189,8 +195,11 @@ func verdict(ctx context.Context, s pool.Summary) error {
 		}
 		return &exit.Error{Status: status, Err: fmt.Errorf("%s could not be worked", screen.Plural(len(s.Broken), "issue"))}
 	case untold > 0:
-		return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf("the report or the labels of %s could not be written", screen.Plural(untold, "issue")),
-			Hint: "`ralph show KEY` says why"}
+		return &exit.Error{
+			Status: exit.Incomplete,
+			Err:    fmt.Errorf("the report or the labels of %s could not be written", screen.Plural(untold, "issue")),
+			Hint:   "`ralph show KEY` says why",
+		}
 	case brokenText(s) != "":
 		return &exit.Error{Status: exit.Incomplete, Err: errors.New(brokenText(s))}
 	}
