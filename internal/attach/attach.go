@@ -53,9 +53,9 @@ const (
 	endedMax  = 1024        // runs that are known to have ended: a source may list them a little longer
 )
 
-// Watch calls each with the events of all runs, one at a time, until ctx ends. A run begins with an
-// EventStarted (Found) that has its title and its time, and ends with an EventEnded or an EventDeferred. away is called when the source cannot be asked, and with
-// nil when it can again; the source has just been asked before.
+// Watch calls each with the events of all runs, one at a time, until ctx ends. A run begins with an EventStarted (Found) that has its
+// title and its time, and ends with an EventEnded or an EventDeferred. away is called when the source cannot be asked, and with nil
+// when it can again; the source has just been asked before.
 func Watch(ctx context.Context, s Source, each func(Event), away func(error)) {
 	w := watch{source: s, each: each, began: time.Now(), on: map[string]Run{}}
 	defer w.following.Wait()
@@ -133,7 +133,13 @@ func (w *watch) find(ctx context.Context, r Run) {
 			send(Event{Run: r, Old: e.Time.Before(w.began), Event: e})
 		})
 		if !ended && !left && ctx.Err() == nil {
-			gone := journal.Event{Kind: journal.EventDeferred, Run: r.ID, Key: r.Key, Time: time.Now(), Text: "its process has ended, or is away"}
+			gone := journal.Event{
+				Kind: journal.EventDeferred,
+				Run:  r.ID,
+				Key:  r.Key,
+				Time: time.Now(),
+				Text: "its process has ended, or is away",
+			}
 			send(Event{Run: r, Event: gone})
 		}
 	})

@@ -182,8 +182,18 @@ func (s *Service) Runs(ctx context.Context) (runs []Run, err error) {
 			if !r.Ended.IsZero() { // it is about to leave the list
 				continue
 			}
-			runs = append(runs, Run{Project: p.Name, ID: r.Run, Key: r.Issue, Title: r.Title, Started: r.Started, Used: r.Usage, Repo: p.Repo,
-				Machine: r.Machine, Stage: r.Stage, Doing: r.Doing})
+			runs = append(runs, Run{
+				Project: p.Name,
+				ID:      r.Run,
+				Key:     r.Issue,
+				Title:   r.Title,
+				Started: r.Started,
+				Used:    r.Usage,
+				Repo:    p.Repo,
+				Machine: r.Machine,
+				Stage:   r.Stage,
+				Doing:   r.Doing,
+			})
 		}
 	}
 	return runs, err
@@ -191,7 +201,8 @@ func (s *Service) Runs(ctx context.Context) (runs []Run, err error) {
 
 // Stop is of Source.
 func (s *Service) Stop(ctx context.Context, r Run) error {
-	if err := s.ask(ctx, http.MethodPost, "/v1/projects/"+url.PathEscape(r.Project)+"/issues/"+url.PathEscape(r.Key)+"/stop?run="+url.QueryEscape(r.ID), nil); err != nil {
+	if err := s.ask(ctx, http.MethodPost, "/v1/projects/"+url.PathEscape(r.Project)+
+		"/issues/"+url.PathEscape(r.Key)+"/stop?run="+url.QueryEscape(r.ID), nil); err != nil {
 		return fmt.Errorf("stop %s: %w", r.Key, err)
 	}
 	return nil

@@ -102,8 +102,16 @@ func begin(s *escape.Suite) *repository {
 		must(os.Chmod(dir, 0o755))
 	}
 	r.room = s.Enter(sandboxes.Spec{
-		Run: "attack-" + rand.Text(), Worktree: r.tree.Dir(), GitDir: private.GitDir, Objects: private.Objects, Lower: private.Lower, RequireIsolation: true,
-		Env: []string{"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com"},
+		Run:              "attack-" + rand.Text(),
+		Worktree:         r.tree.Dir(),
+		GitDir:           private.GitDir,
+		Objects:          private.Objects,
+		Lower:            private.Lower,
+		RequireIsolation: true,
+		Env: []string{
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a",
+			"GIT_COMMITTER_EMAIL=a@example.com",
+		},
 	})
 	return r
 }

@@ -52,7 +52,8 @@ func breakGit(s *escape.Suite) {
 		_, _ = fmt.Fprintf(&id, `\%03o`, c)
 	}
 	const commit = `git update-ref HEAD "$(git commit-tree -p HEAD -m x "$t")"`
-	r.refuses("a folder named .GIT", `t=$(printf '40000 .GIT\000'"$1" | git hash-object -t tree -w --stdin --literally); `+commit, id.String())
+	r.refuses("a folder named .GIT",
+		`t=$(printf '40000 .GIT\000'"$1" | git hash-object -t tree -w --stdin --literally); `+commit, id.String())
 	r.refuses("a submodule with a command", `
 	b=$(printf '[submodule "s"]\n\tpath = s\n\turl = ./s\n\tupdate = !touch x\n' | git hash-object -w --stdin)
 	t=$(printf '100644 blob %s\t.gitmodules\n' "$b" | git mktree); `+commit)
@@ -75,7 +76,13 @@ func filter(s *escape.Suite) {
 	r.inside(`echo '*.txt filter=user' >.gitattributes; echo more >more.txt; git add -A; git commit -qm more; echo undone >undone.txt`)
 	tip := r.imported().Tip
 	again, err := r.repo.Add(s.Bounded(), worktree.Spec{
-		Run: "attack-verify", Of: "attack", Key: "attack", Base: worktree.Base{Commit: tip, Name: r.base.Name}, From: r.base.Commit, Private: true, Detached: true,
+		Run:      "attack-verify",
+		Of:       "attack",
+		Key:      "attack",
+		Base:     worktree.Base{Commit: tip, Name: r.base.Name},
+		From:     r.base.Commit,
+		Private:  true,
+		Detached: true,
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -104,8 +111,9 @@ func (r *repository) findings(script string, args ...string) string {
 func commitSecrets(s *escape.Suite) {
 	r := begin(s)
 	forms := []string{
-		"plain", secret, "base64", base64.StdEncoding.EncodeToString([]byte("the value is " + secret)), "hex", hex.EncodeToString([]byte(secret)),
-		"two-strings", secret[:9] + `" + "` + secret[9:], "shape", "ghp_" + "k3Jf9QpZx7Lm2Vb8Nc4Rt6Yw1Hd5Sg0AeUoI",
+		"plain", secret, "base64", base64.StdEncoding.EncodeToString([]byte("the value is " + secret)),
+		"hex", hex.EncodeToString([]byte(secret)), "two-strings", secret[:9] + `" + "` + secret[9:],
+		"shape", "ghp_" + "k3Jf9QpZx7Lm2Vb8Nc4Rt6Yw1Hd5Sg0AeUoI",
 	}
 	findings := r.findings(`while [ $# -gt 0 ]; do printf '%s\n' "$2" >"$1"; shift 2; done`, forms...)
 	for i := 0; i < len(forms); i += 2 {
@@ -119,8 +127,12 @@ func commitSecrets(s *escape.Suite) {
 func changeProtected(s *escape.Suite) {
 	r := begin(s)
 	r.git("config", "core.hooksPath", "dev/hooks")
-	paths := []string{".ralph/config.yaml", ".github/workflows/ci.yml", ".gitattributes", "web/CLAUDE.md", ".Vscode/tasks.json", "dev/hooks/post-merge"}
-	findings := r.findings(`for file; do mkdir -p "$(dirname "$file")"; echo x >"$file"; done; mkdir weak; echo x >weak/settings.json; ln -s weak .claude`, paths...)
+	paths := []string{
+		".ralph/config.yaml", ".github/workflows/ci.yml", ".gitattributes", "web/CLAUDE.md",
+		".Vscode/tasks.json", "dev/hooks/post-merge",
+	}
+	findings := r.findings(`for file; do mkdir -p "$(dirname "$file")"; echo x >"$file"; done
+		mkdir weak; echo x >weak/settings.json; ln -s weak .claude`, paths...)
 	for _, path := range append(paths, ".claude") {
 		if !strings.Contains(findings, path+" is ") {
 			s.Errorf("a commit to %s would be published", path)

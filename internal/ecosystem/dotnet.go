@@ -70,8 +70,11 @@ func dotnetTools() []Tool {
 		Setup:  []Line{{Shell: "dotnet restore"}},
 		Gate:   []Line{{Shell: "dotnet test --no-restore"}},
 		Caches: []string{".nuget/packages"},
-		Lacks: map[Part]string{NoHosts: "settings of the project and of the user say together", NoReads: "projects import files of any name",
-			NoImage: "Debian has none"},
+		Lacks: map[Part]string{
+			NoHosts: "settings of the project and of the user say together",
+			NoReads: "projects import files of any name",
+			NoImage: "Debian has none",
+		},
 	}}
 }
 

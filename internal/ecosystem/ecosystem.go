@@ -125,8 +125,8 @@ type Retest struct {
 	Files []string
 	// Program is what runs them, and Wrapper a script that takes its place where the folder or one above has it.
 	Program, Wrapper string
-	// Line has {program} for the program or its wrapper, {file} for the path of the file, {dir} for that of its folder, {stem} for its name without the ending, and
-	// {names} for a regular expression of its tests.
+	// Line has {program} for the program or its wrapper, {file} for the path of the file, {dir} for that of its folder, {stem} for
+	// its name without the ending, and {names} for a regular expression of its tests.
 	Line string
 	// Unnamed are patterns of tests that cannot be chosen by {names}, which is the expression of any name then.
 	Unnamed []string

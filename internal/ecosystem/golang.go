@@ -86,8 +86,12 @@ func goTools() []Tool {
 			{If: having("go.sum"), Shell: "go mod download && (" + warm + ")"},
 			{Shell: warm},
 		},
-		Note:   "container/ring is a small package of Go's standard library. With it, what the first test of the project needs is compiled already.",
-		Gate:   []Line{{If: having("go.work"), Shell: each + "vet container/ring && " + each + "test container/ring"}, {Shell: "go vet ./... && go test ./..."}},
+		Note: "container/ring is a small package of Go's standard library. " +
+			"With it, what the first test of the project needs is compiled already.",
+		Gate: []Line{{
+			If:    having("go.work"),
+			Shell: each + "vet container/ring && " + each + "test container/ring",
+		}, {Shell: "go vet ./... && go test ./..."}},
 		Hosts:  []Ask{{Argv: []string{"go", "env", "GOPROXY"}, Name: "GOPROXY"}, {Argv: []string{"go", "env", "GOSUMDB"}, Name: "GOSUMDB"}},
 		Caches: []string{"go/pkg/mod", ".cache/go-build"},
 		// Debian's Go is older than what many modules ask for. It fetches the newest one.

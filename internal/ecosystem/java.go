@@ -71,8 +71,11 @@ func java() Ecosystem {
 				Detail: "asks whether it runs under test"},
 		},
 		Retests: []Retest{gradle("gradle"), {
-			Root: []string{"pom.xml"}, Files: []string{"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*Test.kt", "*Tests.kt"},
-			Program: "mvn", Wrapper: "mvnw", Line: "{program} -q -B test -Dtest={stem}",
+			Root:    []string{"pom.xml"},
+			Files:   []string{"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*Test.kt", "*Tests.kt"},
+			Program: "mvn",
+			Wrapper: "mvnw",
+			Line:    "{program} -q -B test -Dtest={stem}",
 			Unbuilt: []string{"COMPILATION ERROR", "Compilation failure"},
 			Unfound: []string{"No tests were executed", "No tests matching pattern"},
 		}, gradle("")},
@@ -112,8 +115,11 @@ func javaTools() []Tool {
 func gradle(gate string) Retest {
 	return Retest{
 		Gate: gate, Root: []string{"build.gradle", "build.gradle.kts"}, Program: "gradle", Wrapper: "gradlew",
-		Files: []string{"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*Test.kt", "*Tests.kt", "*Spec.groovy", "*Test.groovy"},
-		Line:  "{program} --no-daemon --no-build-cache -q test --tests {stem} --tests '*.'{stem}",
+		Files: []string{
+			"*Test.java", "*Tests.java", "*TestCase.java", "Test*.java", "*Test.kt", "*Tests.kt",
+			"*Spec.groovy", "*Test.groovy",
+		},
+		Line: "{program} --no-daemon --no-build-cache -q test --tests {stem} --tests '*.'{stem}",
 		Unbuilt: []string{"Compilation failed", "Compilation error", ":compileJava'", ":compileTestJava'", ":compileKotlin'",
 			":compileTestKotlin'", ":compileTestGroovy'"},
 		Unfound: []string{"No tests found for given includes"},

@@ -136,8 +136,11 @@ func jsTools() []Tool {
 				{If: having(".yarnrc.yml"), Shell: "yarn install --immutable"},
 				{If: having("yarn.lock"), Shell: "yarn install --frozen-lockfile --non-interactive"},
 			},
-			Gate:   jsScript("yarn", ""),
-			Hosts:  []Ask{{Argv: []string{"yarn", "config", "get", "npmRegistryServer"}, Name: "YARN_NPM_REGISTRY_SERVER"}, registry("yarn")},
+			Gate: jsScript("yarn", ""),
+			Hosts: []Ask{{
+				Argv: []string{"yarn", "config", "get", "npmRegistryServer"},
+				Name: "YARN_NPM_REGISTRY_SERVER",
+			}, registry("yarn")},
 			Caches: []string{".cache/yarn", ".yarn/berry/cache"},
 			Reads:  jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn"),
 			Lacks:  lacking("the image has it", NoImage),
@@ -164,7 +167,10 @@ func jsTools() []Tool {
 			Name: "npm", Markers: []string{"package-lock.json", "npm-shrinkwrap.json"}, Usual: true,
 			Setup: []Line{
 				{If: having("package-lock.json", "npm-shrinkwrap.json"), Shell: "npm ci --no-audit --no-fund"},
-				{If: inPackage(`"dependencies"`, `"devDependencies"`, `"workspaces"`), Shell: "npm install --no-package-lock --no-audit --no-fund"},
+				{
+					If:    inPackage(`"dependencies"`, `"devDependencies"`, `"workspaces"`),
+					Shell: "npm install --no-package-lock --no-audit --no-fund",
+				},
 			},
 			Gate:   jsScript("npm", "npm test --workspaces --if-present"),
 			Hosts:  []Ask{registry("npm")},
@@ -332,8 +338,9 @@ func jsAssertions(s lex.Source) (imports string, wrong []string) {
 		}
 	}
 	if s.Has("expect (") && !s.Has(jsImports("chai")...) && !s.Has(". to . %") {
-		wrong = append(wrong, "expect(1).toBe(2)", "expect(1).not.toBe(1)", "expect(1).toEqual(2)", "expect([1]).toEqual([2])", "expect({ a: 1 }).toEqual({ a: 2 })",
-			"expect([1]).toStrictEqual([2])", "expect(false).toBeTruthy()", "expect(true).toBeFalsy()", "expect(1).toBeNull()", "expect(1).toBeUndefined()",
+		wrong = append(wrong, "expect(1).toBe(2)", "expect(1).not.toBe(1)", "expect(1).toEqual(2)", "expect([1]).toEqual([2])",
+			"expect({ a: 1 }).toEqual({ a: 2 })", "expect([1]).toStrictEqual([2])", "expect(false).toBeTruthy()",
+			"expect(true).toBeFalsy()", "expect(1).toBeNull()", "expect(1).toBeUndefined()",
 			"expect(1).toBeGreaterThan(2)", `expect("a").toContain("b")`, `expect("a").toMatch(/b/)`, "expect(() => {}).toThrow()")
 	}
 	for _, module := range []string{"node:assert", "assert", "node:assert/strict", "assert/strict"} {
@@ -345,8 +352,9 @@ func jsAssertions(s lex.Source) (imports string, wrong []string) {
 		} else {
 			load("checked", module)
 		}
-		wrong = append(wrong, "checked.ok(false)", "checked.equal(1, 2)", "checked.notEqual(1, 1)", "checked.strictEqual(1, 2)", "checked.notStrictEqual(1, 1)",
-			"checked.deepEqual([1], [2])", "checked.deepStrictEqual([1], [2])", `checked.match("a", /b/)`, "checked.throws(() => {})", "checked.fail()")
+		wrong = append(wrong, "checked.ok(false)", "checked.equal(1, 2)", "checked.notEqual(1, 1)", "checked.strictEqual(1, 2)",
+			"checked.notStrictEqual(1, 1)", "checked.deepEqual([1], [2])", "checked.deepStrictEqual([1], [2])",
+			`checked.match("a", /b/)`, "checked.throws(() => {})", "checked.fail()")
 		break
 	}
 	return imports, wrong

@@ -94,7 +94,12 @@ func python() Ecosystem {
 				`. modules . get ( "pytest"`, `. modules . get ( "unittest"`}, Detail: "asks whether it runs under test"},
 		},
 		Retests: []Retest{
-			{Gate: ".venv/bin/python -m unittest", Line: ".venv/bin/python -B -m unittest {file}", Unbuilt: pythonUnbuilt(), Empty: []int{5}},
+			{
+				Gate:    ".venv/bin/python -m unittest",
+				Line:    ".venv/bin/python -B -m unittest {file}",
+				Unbuilt: pythonUnbuilt(),
+				Empty:   []int{5},
+			},
 			{Gate: ".venv/bin/", Line: ".venv/bin/python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
 			{Gate: "unittest", Line: "python3 -B -m unittest {file}", Unbuilt: pythonUnbuilt(), Empty: []int{5}},
 			{Gate: "uv run", Line: "uv run python -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
@@ -169,7 +174,11 @@ func pythonTools() []Tool {
 func pipAsks(name string) []Ask {
 	return []Ask{
 		{Argv: []string{"python3", "-m", "pip", "config", "get", "global.index-url"}, Name: name},
-		{Argv: []string{"python3", "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url, PyPI.file_storage_domain)"}, Fallback: true},
+		{
+			Argv: []string{"python3", "-c", "from pip._internal.models.index import PyPI; " +
+				"print(PyPI.simple_url, PyPI.file_storage_domain)"},
+			Fallback: true,
+		},
 	}
 }
 
@@ -191,7 +200,10 @@ func inPyproject(words ...string) Clue { return Clue{Files: []string{"pyproject.
 // namesPytest is a project whose settings or requirements speak of pytest.
 func namesPytest() Clue {
 	return Clue{
-		Files: []string{"pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile", "setup.py"},
+		Files: []string{
+			"pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.cfg", "tox.ini",
+			"pytest.ini", "Pipfile", "setup.py",
+		},
 		Words: []string{"pytest"},
 	}
 }
@@ -199,7 +211,10 @@ func namesPytest() Clue {
 // forPytest is a project whose tests are functions or import pytest: unittest finds none in them, and passes.
 func forPytest() Clue {
 	return Clue{
-		Files: []string{"test_*.py", "*_test.py", "test/test_*.py", "tests/test_*.py", "tests/*_test.py", "tests/*/test_*.py", "src/*/tests/test_*.py"},
+		Files: []string{
+			"test_*.py", "*_test.py", "test/test_*.py", "tests/test_*.py", "tests/*_test.py",
+			"tests/*/test_*.py", "src/*/tests/test_*.py",
+		},
 		Words: []string{"\ndef test_", "\nasync def test_", "\nimport pytest", "\nfrom pytest "},
 	}
 }

@@ -30,11 +30,26 @@ func shapes() []shape {
 		{leads: []string{"figd_"}, of: dashed, least: 40},                                        // Figma
 		{leads: []string{"sbp_"}, of: lowHex, least: 40, exact: true},                            // Supabase
 		{leads: []string{"PMAK-"}, whole: regexp.MustCompile(`^PMAK-[0-9a-f]{24}-[0-9a-f]{34}`)}, // Postman
-		{leads: []string{"discord.com/api/", "discordapp.com/api/"}, whole: regexp.MustCompile(`^discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{17,20}/[A-Za-z0-9_-]{60,}`)},
-		{leads: []string{":AA"}, whole: regexp.MustCompile(`^\d{8}:AA[A-Za-z0-9_-]{33}(?:[^A-Za-z0-9_-]|$)`), back: 8, inside: true}, // Telegram
+		{
+			leads: []string{"discord.com/api/", "discordapp.com/api/"},
+			whole: regexp.MustCompile(`^discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{17,20}/[A-Za-z0-9_-]{60,}`),
+		},
+		{
+			leads:  []string{":AA"},
+			whole:  regexp.MustCompile(`^\d{8}:AA[A-Za-z0-9_-]{33}(?:[^A-Za-z0-9_-]|$)`),
+			back:   8,
+			inside: true,
+		}, // Telegram
 		{leads: []string{"://"}, test: password},
-		{leads: []string{"xoxa-", "xoxb-", "xoxc-", "xoxp-", "xoxr-", "xoxs-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-", "xapp-"}, of: dashed, least: 20},
-		{leads: []string{"hooks.slack.com/services/"}, whole: regexp.MustCompile(`^hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}`)},
+		{
+			leads: []string{"xoxa-", "xoxb-", "xoxc-", "xoxp-", "xoxr-", "xoxs-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-", "xapp-"},
+			of:    dashed,
+			least: 20,
+		},
+		{
+			leads: []string{"hooks.slack.com/services/"},
+			whole: regexp.MustCompile(`^hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}`),
+		},
 		{leads: []string{"sk_live_", "rk_live_"}, of: letters, least: 16, inside: true}, // Stripe
 		{leads: []string{"whsec_"}, of: letters, least: 32, inside: true},
 		{leads: []string{"AIza"}, of: dashed, least: 35, exact: true}, // Google
@@ -53,8 +68,15 @@ func shapes() []shape {
 		{leads: []string{"lin_api_"}, of: letters, least: 40, inside: true},
 		{leads: []string{"glsa_"}, whole: regexp.MustCompile(`^glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}`)}, // Grafana
 		{leads: []string{"tskey-auth-", "tskey-api-", "tskey-client-"}, of: dashed, least: 20, inside: true},
-		{leads: []string{"AccountKey="}, whole: regexp.MustCompile(`^AccountKey=[A-Za-z0-9+/]{86}==`)},                                       // Azure storage
-		{leads: []string{"Q~"}, whole: regexp.MustCompile(`^[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?:[^A-Za-z0-9_~.-]|$)`), back: 4}, // Entra ID
+		{
+			leads: []string{"AccountKey="},
+			whole: regexp.MustCompile(`^AccountKey=[A-Za-z0-9+/]{86}==`),
+		}, // Azure storage
+		{
+			leads: []string{"Q~"},
+			whole: regexp.MustCompile(`^[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?:[^A-Za-z0-9_~.-]|$)`),
+			back:  4,
+		}, // Entra ID
 		{leads: []string{"AGE-SECRET-KEY-1", "AGE-SECRET-KEY-PQ-1"}, of: bech, least: 58},
 		{leads: []string{"-----BEGIN", "---- BEGIN"}, test: privateKey},
 		{leads: []string{"PuTTY-User-Key-File-"}, whole: regexp.MustCompile(`^PuTTY-User-Key-File-[23]: `)},

@@ -125,8 +125,11 @@ func isLocal(host string) bool {
 // body is the message in a few lines.
 func (m Message) body() string {
 	text := m.Text + "\n"
-	for _, line := range [][2]string{{"Project", m.Project}, {"Issue", m.Issue}, {"Title", m.Title}, {"Run", m.Run}, {"Branch", m.Branch}, {"Reason", m.Reason}, {"Issue's page", m.IssueURL},
-		{"Request", m.RequestURL}, {"Run's page", m.RunURL}, {"Project's page", m.ProjectURL}} {
+	for _, line := range [][2]string{
+		{"Project", m.Project}, {"Issue", m.Issue}, {"Title", m.Title}, {"Run", m.Run}, {"Branch", m.Branch},
+		{"Reason", m.Reason}, {"Issue's page", m.IssueURL}, {"Request", m.RequestURL},
+		{"Run's page", m.RunURL}, {"Project's page", m.ProjectURL},
+	} {
 		if line[1] != "" {
 			text += "\n" + line[0] + ": " + line[1]
 		}

@@ -146,7 +146,8 @@ func (o outbox) take(name string) (e entry, ok bool, err error) {
 	}
 	if err != nil {
 		aside := e.path + damaged
-		return e, false, errors.Join(fmt.Errorf("cannot be read and is set aside as %s: %w", aside, err), os.Rename(e.path, aside), f.Close())
+		return e, false, errors.Join(fmt.Errorf("cannot be read and is set aside as %s: %w",
+			aside, err), os.Rename(e.path, aside), f.Close())
 	}
 	e.file = f
 	return e, true, nil

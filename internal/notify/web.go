@@ -90,7 +90,10 @@ func (s Slack) Send(ctx context.Context, m Message) error {
 		"type": "section", "text": map[string]any{"type": "plain_text", "text": m.Text, "emoji": false},
 	}}
 	if links := m.links(); links != "" {
-		blocks = append(blocks, map[string]any{"type": "section", "text": map[string]any{"type": "mrkdwn", "text": links, "verbatim": true}})
+		blocks = append(blocks, map[string]any{
+			"type": "section",
+			"text": map[string]any{"type": "mrkdwn", "text": links, "verbatim": true},
+		})
 	}
 	body, err := json.Marshal(map[string]any{"text": plain, "blocks": blocks})
 	if err != nil {

@@ -102,10 +102,12 @@ const CodeInReview = "in-review"
 
 func (r Reviewed) reason() string {
 	if r.Again != "" {
-		return "its request was closed and not merged: " + r.Where + "; close the issue, or give it the label " + r.Again + " to have it done anew"
+		return "its request was closed and not merged: " + r.Where +
+			"; close the issue, or give it the label " + r.Again + " to have it done anew"
 	}
 	if r.Gone {
-		return "ralph has no open request for it any more: " + r.Where + "; close the issue if that was merged, unless the next sweep does: it does when the base has every change of the branch"
+		return "ralph has no open request for it any more: " + r.Where + "; close the issue if that was merged, " +
+			"unless the next sweep does: it does when the base has every change of the branch"
 	}
 	reason := "is finished and waits to be merged"
 	if r.Where != "" {
@@ -140,7 +142,8 @@ func stateOfSkip(s journal.Skip) IssueState {
 		return IssueNeedsHuman
 	case journal.SkipAnswer:
 		return IssueNeedsInfo
-	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap, journal.SkipUnmerged, journal.SkipOpen, journal.SkipBusy, journal.SkipCap:
+	case journal.SkipRetry, journal.SkipClaimed, journal.SkipUnreported, journal.SkipOverlap,
+		journal.SkipUnmerged, journal.SkipOpen, journal.SkipBusy, journal.SkipCap:
 		return IssueWaiting
 	}
 	return IssueLeftOut

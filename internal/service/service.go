@@ -44,16 +44,20 @@ type Parts struct {
 	Pool     *pool.Pool
 	Store    journal.Store
 	Tracker  tracker.Tracker
-	PickUp   string                                         // a label without which no sweep takes an issue
-	InReview string                                         // the label of issues whose work waits to be merged; default: they are not shown as such
-	Dir      string                                         // the project's state folder
-	Merge    string                                         // the command that merges a branch, with KEY in place of an issue's key; empty: none
-	Problem  func(line string)                              // is told why the project is not worked, empty when it is again; it may wait for the disk only. Default: none
-	Fix      func(error) string                             // says of what is wrong what to do, if more than the error has; nil: nothing
-	Webhook  func(tracker.Delivery) (tracker.Notice, error) // checks deliveries; nil: the project takes none
+	PickUp   string // a label without which no sweep takes an issue
+	InReview string // the label of issues whose work waits to be merged; default: they are not shown as such
+	Dir      string // the project's state folder
+	Merge    string // the command that merges a branch, with KEY in place of an issue's key; empty: none
 	Claims   pool.Claims
 	Close    func() error
-	Fetch    func(ctx context.Context, branch string) error // gets a branch's commits from the remote; nil: there is none
+	// Problem is told why the project is not worked, empty when it is again. It may wait for the disk only. Default: none.
+	Problem func(line string)
+	// Fix says of what is wrong what to do, if more than the error has; nil: nothing.
+	Fix func(error) string
+	// Webhook checks deliveries; nil: the project takes none.
+	Webhook func(tracker.Delivery) (tracker.Notice, error)
+	// Fetch gets a branch's commits from the remote; nil: there is none.
+	Fetch func(ctx context.Context, branch string) error
 	// Work works the backlog until ctx ends and its runs have ended; nil: Pool.Sweep does, again and again.
 	Work  func(ctx context.Context) error
 	Wake  func()      // has whoever plans for Work look at the backlog

@@ -198,8 +198,18 @@ func (s *Summary) list(c *compared) {
 		return
 	}
 	// What is added to a helper may take the place of what is there.
-	f := File{Path: c.Path, Role: role, Reason: reason, Added: c.Added, Removed: c.Removed, Grown: !helper && c.grown(), Inline: inline, Helper: helper,
-		Before: c.old.Tests, After: c.new.Tests}
+	f := File{
+		Path:    c.Path,
+		Role:    role,
+		Reason:  reason,
+		Added:   c.Added,
+		Removed: c.Removed,
+		Grown:   !helper && c.grown(),
+		Inline:  inline,
+		Helper:  helper,
+		Before:  c.old.Tests,
+		After:   c.new.Tests,
+	}
 	if c.OldPath != c.Path {
 		f.OldPath = c.OldPath
 	}

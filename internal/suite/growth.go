@@ -10,7 +10,8 @@ import (
 
 // Lines that may be added in front of a file's tests, and the names that such a line binds.
 var (
-	importForm  = pattern.Lazy(`^\s*(import|use|using|require|require_relative|from\s+\S+\s+import)\b|^\s*([\w.]+ )?"[^"\s]+"$|=\s*require\(["'][^"']+["']\);?$`)
+	importForm = pattern.Lazy(`^\s*(import|use|using|require|require_relative|from\s+\S+\s+import)\b` +
+		`|^\s*([\w.]+ )?"[^"\s]+"$|=\s*require\(["'][^"']+["']\);?$`)
 	bindForm    = pattern.Lazy(`\bimport\b(.*?)(?:\bfrom\b.*)?$|\b(?:const|let|var)\b(.*)=`)
 	nameForm    = pattern.Lazy(`\w+|\*`)
 	closingForm = pattern.Lazy(`^[\s})\];,]*$|^\s*end$`)

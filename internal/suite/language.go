@@ -22,8 +22,14 @@ type shape struct{ has, with, without *lex.Patterns }
 var languages = sync.OnceValue(func() (all []language) {
 	for _, e := range ecosystem.All() {
 		l := language{
-			Ecosystem: e, tests: lex.Compile(e.Tests), skips: lex.Compile(e.Skips), focus: lex.Compile(e.Focus),
-			assertions: lex.Compile(e.Assertions), main: lex.Compile(e.Main), helpers: lex.Compile(e.Helpers), perhaps: lex.Compile(e.Perhaps),
+			Ecosystem:  e,
+			tests:      lex.Compile(e.Tests),
+			skips:      lex.Compile(e.Skips),
+			focus:      lex.Compile(e.Focus),
+			assertions: lex.Compile(e.Assertions),
+			main:       lex.Compile(e.Main),
+			helpers:    lex.Compile(e.Helpers),
+			perhaps:    lex.Compile(e.Perhaps),
 		}
 		for _, s := range e.Shapes {
 			l.shapes = append(l.shapes, shape{lex.Compile(s.Has), lex.Compile(s.With), lex.Compile(s.Without)})

@@ -162,7 +162,10 @@ func found(top fs.FS, c ecosystem.Clue) bool {
 			return false
 		}
 		text, err := fs.ReadFile(top, name)
-		return err == nil && (len(c.Words) == 0 || slices.ContainsFunc(c.Words, func(w string) bool { return strings.Contains("\n"+string(text), w) }))
+		return err == nil && (len(c.Words) == 0 || slices.ContainsFunc(c.Words, func(w string) bool {
+			return strings.Contains("\n"+
+				string(text), w)
+		}))
 	})
 }
 

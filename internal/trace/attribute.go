@@ -58,7 +58,8 @@ func who(e journal.Event) []*commonpb.KeyValue {
 		session = ""
 	}
 	return []*commonpb.KeyValue{
-		attribute("ralph.agent", e.Agent), attribute("ralph.model", e.Model), attribute("ralph.sandbox", e.Sandbox), attribute("ralph.session", session),
+		attribute("ralph.agent", e.Agent), attribute("ralph.model", e.Model),
+		attribute("ralph.sandbox", e.Sandbox), attribute("ralph.session", session),
 	}
 }
 
@@ -73,7 +74,8 @@ func spent(u *agents.Usage) []*commonpb.KeyValue {
 		return nil
 	}
 	list := []*commonpb.KeyValue{
-		attribute("ralph.tokens.input", u.Input), attribute("ralph.tokens.output", u.Output), attribute("ralph.tokens.cache_read", u.CacheRead),
+		attribute("ralph.tokens.input",
+			u.Input), attribute("ralph.tokens.output", u.Output), attribute("ralph.tokens.cache_read", u.CacheRead),
 		attribute("ralph.tokens.cache_write", u.CacheWrite),
 	}
 	if u.CostUSD > 0 { // else it is not known

@@ -50,7 +50,8 @@ func newRun(project string, e journal.Event) *run {
 	if r.claim = e.Kind == journal.EventStarted || e.Kind == journal.EventStage && e.Stage.Before(journal.StageWork); r.claim {
 		began = e.Time.Add(-seconds(e.Elapsed))
 	}
-	r.root = r.span(nil, "run", began, attribute("ralph.project", project), attribute("ralph.issue", e.Key), attribute("ralph.run", e.Run), attribute("ralph.attempt", e.Attempt))
+	r.root = r.span(nil, "run", began, attribute("ralph.project", project), attribute("ralph.issue", e.Key),
+		attribute("ralph.run", e.Run), attribute("ralph.attempt", e.Attempt))
 	return r
 }
 

@@ -176,8 +176,11 @@ func (t *Tracer) deliver(ctx context.Context, spans []*tracepb.Span) error {
 		}
 	}
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
-		Resource:   resource,
-		ScopeSpans: []*tracepb.ScopeSpans{{Scope: &commonpb.InstrumentationScope{Name: "github.com/ralph-pool/ralph", Version: t.Version}, Spans: spans}},
+		Resource: resource,
+		ScopeSpans: []*tracepb.ScopeSpans{{
+			Scope: &commonpb.InstrumentationScope{Name: "github.com/ralph-pool/ralph", Version: t.Version},
+			Spans: spans,
+		}},
 	}}}) // on the wire the same as the request of the collector's service
 	if err != nil {
 		return err

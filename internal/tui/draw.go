@@ -254,7 +254,8 @@ func (m model) foot() []string {
 func (m model) keys() (out []string) {
 	line, used := " ", 1
 	for _, k := range [][2]string{
-		{"↑↓", "choose"}, {"enter", "log"}, {"d", "diff"}, {"s", "stop"}, {"q", "leave the view"}, {"Ctrl-C", "stop all"}, {"?", "keys"},
+		{"↑↓", "choose"}, {"enter", "log"}, {"d", "diff"}, {"s", "stop"}, {"q", "leave the view"},
+		{"Ctrl-C", "stop all"}, {"?", "keys"},
 	} {
 		if k[0] == "Ctrl-C" && m.leave == "" {
 			k[1] = "leave"

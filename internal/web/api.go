@@ -218,7 +218,9 @@ func (a api) issues(ctx context.Context, in *ofProject) (*body[issuesBody], erro
 func newIssuesBody(board service.Board, status service.Status) issuesBody {
 	out := issuesBody{Issues: []issueBody{}, Problems: board.Wrong(), At: board.At}
 	for _, i := range board.Issues(status.All()) {
-		out.Issues = append(out.Issues, issueBody{i.Key, i.Title, i.URL, append([]string{}, i.Labels...), string(i.State), i.Code, i.Reason, i.Run})
+		out.Issues = append(out.Issues, issueBody{
+			i.Key, i.Title, i.URL, append([]string{}, i.Labels...), string(i.State), i.Code, i.Reason, i.Run,
+		})
 	}
 	return out
 }
@@ -262,7 +264,11 @@ type runsInput struct {
 }
 
 func (a api) runs(ctx context.Context, in *runsInput) (*body[runsBody], error) {
-	records, err := a.Service.Runs(ctx, in.Project, journal.Query{Key: in.Issue, Since: time.Now().AddDate(0, 0, -in.Days), Limit: in.Limit})
+	records, err := a.Service.Runs(ctx, in.Project, journal.Query{
+		Key:   in.Issue,
+		Since: time.Now().AddDate(0, 0, -in.Days),
+		Limit: in.Limit,
+	})
 	if err != nil {
 		return nil, failure(err)
 	}
@@ -294,11 +300,30 @@ func (a api) record(ctx context.Context, project, run string) (journal.Record, e
 
 func newRunBody(r journal.Record) runBody {
 	b := runBody{
-		ID: r.ID, Issue: r.Key, Title: r.Title, URL: r.URL, State: service.RunState(r), Reason: report.Reason(r.Verdict.Reason), Stage: string(r.Stage),
-		Machine: service.Elsewhere(r), Doing: r.Doing,
-		Attempt: r.Attempt, Agent: r.Agent, Model: r.Model, Sandbox: r.Sandbox, Branch: r.Branch, Base: r.Base, Commits: r.Commits,
-		Published: r.Published, RequestURL: r.Request.URL, Iterations: len(r.Facts.Iterations), Usage: newUsageBody(r.Facts.Usage),
-		Warnings: append([]sandboxes.Notice{}, r.Warnings...), Started: r.Started, Ended: timeOf(r.Ended), Seconds: r.Took(time.Now()).Seconds(),
+		ID:         r.ID,
+		Issue:      r.Key,
+		Title:      r.Title,
+		URL:        r.URL,
+		State:      service.RunState(r),
+		Reason:     report.Reason(r.Verdict.Reason),
+		Stage:      string(r.Stage),
+		Machine:    service.Elsewhere(r),
+		Doing:      r.Doing,
+		Attempt:    r.Attempt,
+		Agent:      r.Agent,
+		Model:      r.Model,
+		Sandbox:    r.Sandbox,
+		Branch:     r.Branch,
+		Base:       r.Base,
+		Commits:    r.Commits,
+		Published:  r.Published,
+		RequestURL: r.Request.URL,
+		Iterations: len(r.Facts.Iterations),
+		Usage:      newUsageBody(r.Facts.Usage),
+		Warnings:   append([]sandboxes.Notice{}, r.Warnings...),
+		Started:    r.Started,
+		Ended:      timeOf(r.Ended),
+		Seconds:    r.Took(time.Now()).Seconds(),
 	}
 	if b.Ended != nil {
 		b.Seconds = r.Took(r.Ended).Seconds()

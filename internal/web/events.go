@@ -73,9 +73,23 @@ func endOf(r journal.Record) (e journal.Event) {
 	}
 	v, used := r.Verdict, r.Facts.Usage
 	return journal.Event{
-		Kind: journal.EventEnded, Time: r.Ended, Run: r.ID, Key: r.Key, Title: r.Title, Outcome: v.Outcome, Final: v.Final, Reason: &v.Reason,
-		Branch: r.Branch, Commits: r.Commits, Usage: &used, Elapsed: r.Took(r.Ended).Seconds(), Agent: r.Agent, Model: r.Model, Sandbox: r.Sandbox, Text: r.Published,
-		Merged: r.Merged(),
+		Kind:    journal.EventEnded,
+		Time:    r.Ended,
+		Run:     r.ID,
+		Key:     r.Key,
+		Title:   r.Title,
+		Outcome: v.Outcome,
+		Final:   v.Final,
+		Reason:  &v.Reason,
+		Branch:  r.Branch,
+		Commits: r.Commits,
+		Usage:   &used,
+		Elapsed: r.Took(r.Ended).Seconds(),
+		Agent:   r.Agent,
+		Model:   r.Model,
+		Sandbox: r.Sandbox,
+		Text:    r.Published,
+		Merged:  r.Merged(),
 	}
 }
 

@@ -47,7 +47,11 @@ func NewMetrics() *Metrics {
 	}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
 		buckets := prometheus.ExponentialBuckets(1, 2, 15) // a second to about four hours
-		return auto.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, append([]string{"project"}, labels...))
+		return auto.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    name,
+			Help:    help,
+			Buckets: buckets,
+		}, append([]string{"project"}, labels...))
 	}
 	return &Metrics{
 		registry: registry, on: map[string]staged{}, costless: map[string]bool{},
@@ -83,7 +87,12 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 			if u.Estimated > 0 {
 				m.estimated.WithLabelValues(project).Add(float64(u.Estimated))
 			}
-			for kind, n := range map[string]int64{"input": u.Input, "output": u.Output, "cache_read": u.CacheRead, "cache_write": u.CacheWrite} {
+			for kind, n := range map[string]int64{
+				"input":       u.Input,
+				"output":      u.Output,
+				"cache_read":  u.CacheRead,
+				"cache_write": u.CacheWrite,
+			} {
 				m.tokens.WithLabelValues(project, kind).Add(float64(max(0, n)))
 			}
 		}
@@ -127,7 +136,10 @@ func (m *Metrics) enter(project, run string, next staged) {
 func (m *Metrics) handler(s *service.Service, backlogs bool) http.Handler {
 	now := prometheus.NewRegistry()
 	now.MustRegister(present{s, backlogs})
-	all := promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: requestTime / 2})
+	all := promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{
+		MaxRequestsInFlight: 4,
+		Timeout:             requestTime / 2,
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.begin(s)
 		all.ServeHTTP(w, r)
@@ -169,7 +181,8 @@ func (c present) Collect(out chan<- prometheus.Metric) {
 	up := gauge("ralph_project_up", "0 when the project has a problem.")
 	ready := gauge("ralph_queue_ready", "Issues that the next free slot takes, as of the last five minutes.")
 	age := gauge("ralph_queue_age_seconds", "How long ago the oldest of these was made.")
-	requests := gauge("ralph_tracker_requests_remaining", "Requests that the tracker's service allows until its limit begins anew, as of its last answer.", "limit")
+	requests := gauge("ralph_tracker_requests_remaining",
+		"Requests that the tracker's service allows until its limit begins anew, as of its last answer.", "limit")
 	for _, p := range c.service.Projects() {
 		good := 1.0
 		if p.Problem != "" {

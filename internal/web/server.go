@@ -116,8 +116,14 @@ func (l unixListener) Close() error {
 // Serve answers requests until ctx ends; then streams end, and other requests get a moment.
 func Serve(ctx context.Context, l net.Listener, c Config) error {
 	server := &http.Server{
-		Handler: New(c), MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime,
-		WriteTimeout: requestTime, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withConnection,
+		Handler:           New(c),
+		MaxHeaderBytes:    maxHeader,
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       requestTime,
+		WriteTimeout:      requestTime,
+		IdleTimeout:       time.Minute,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       withConnection,
 	}
 	ended := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -146,14 +152,23 @@ func New(c Config) http.Handler {
 	}
 	browsers := newLogin(c.Token, c.Sessions)
 	if !c.MetricsOnly {
-		pages, err := dashboard.New(dashboard.Config{Service: c.Service, Live: c.Live, Version: c.Version, Login: c.Token != "", Form: browsers.form()})
+		pages, err := dashboard.New(dashboard.Config{
+			Service: c.Service,
+			Live:    c.Live,
+			Version: c.Version,
+			Login:   c.Token != "",
+			Form:    browsers.form(),
+		})
 		if err != nil {
 			panic(err) // an embedded file of the program is wrong
 		}
 		newAPI(mux, c).register(mux, pages, browsers)
 	}
 	return guard{
-		next: http.MaxBytesHandler(mux, maxBody), hooks: c.Hooks, hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...), login: browsers,
+		next:  http.MaxBytesHandler(mux, maxBody),
+		hooks: c.Hooks,
+		hosts: append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...),
+		login: browsers,
 	}
 }
 
@@ -219,7 +234,8 @@ func (g guard) ifLoggedIn(w http.ResponseWriter, r *http.Request) {
 func (g guard) isCalled(r *http.Request) bool {
 	host := hostOf(r.Host)
 	to, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, host) }) || to != nil && hostOf(to.String()) == host && host != ""
+	named := slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, host) })
+	return named || to != nil && hostOf(to.String()) == host && host != ""
 }
 
 // hostOf is the host of a Host header, without port.

@@ -181,9 +181,14 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 	defer p.mu.Unlock()
 	workers, err := pool.New(pool.Config{
 		Run: run.Config{
-			Repo: repo, Store: &p.Store, Tracker: issues, Agent: agents.Command{},
-			Options: agents.Options{Command: []string{"sh", "-c", p.agent}}, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), MaxIterations: 2,
-			Caps: ledger.Caps{Day: loop.Budget{Tokens: p.cap}},
+			Repo:          repo,
+			Store:         &p.Store,
+			Tracker:       issues,
+			Agent:         agents.Command{},
+			Options:       agents.Options{Command: []string{"sh", "-c", p.agent}},
+			Sandboxes:     sandboxes.NewNone(sandboxes.NoneConfig{}),
+			MaxIterations: 2,
+			Caps:          ledger.Caps{Day: loop.Budget{Tokens: p.cap}},
 		},
 		MinFree: -1, Observe: observe,
 	})
@@ -191,16 +196,31 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 		return nil, err
 	}
 	p.opened++
-	return &service.Parts{Pool: workers, Store: cmp.Or[journal.Store](p.History, &p.Store), Tracker: issues, PickUp: "no-human", InReview: "in-review", Merge: "merge KEY", Dir: p.state, Pause: p.Pause, Elsewhere: p.Elsewhere, Folder: p.Folder, Fetch: p.Fetch, Held: p.Held, Problem: func(line string) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.problems = append(p.problems, line)
-	}, Close: func() error {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.closed++
-		return nil
-	}}, nil
+	return &service.Parts{
+		Pool:      workers,
+		Store:     cmp.Or[journal.Store](p.History, &p.Store),
+		Tracker:   issues,
+		PickUp:    "no-human",
+		InReview:  "in-review",
+		Merge:     "merge KEY",
+		Dir:       p.state,
+		Pause:     p.Pause,
+		Elsewhere: p.Elsewhere,
+		Folder:    p.Folder,
+		Fetch:     p.Fetch,
+		Held:      p.Held,
+		Problem: func(line string) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.problems = append(p.problems, line)
+		},
+		Close: func() error {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.closed++
+			return nil
+		},
+	}, nil
 }
 
 // Watch collects the events of a service.

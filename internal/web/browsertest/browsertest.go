@@ -46,7 +46,8 @@ func Open(t *testing.T) Browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(patience),
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"),
+		chromedp.Flag("disable-dev-shm-usage",
+			true), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"),
 		chromedp.Flag("no-proxy-server", true),
 	)
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
@@ -190,7 +191,8 @@ func (p *Page) Until(expression string) {
 	p.t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for end := time.Now().Add(patience); !Eval[bool](p, "(() => { try { return Boolean("+expression+") } catch { return false } })()"); <-ticker.C {
+	for end := time.Now().Add(patience); !Eval[bool](p, "(() => { try { return Boolean("+
+		expression+") } catch { return false } })()"); <-ticker.C {
 		if time.Now().After(end) {
 			p.t.Fatalf("in Chromium: %s is never true; %q", expression, p.Wrong())
 		}
