@@ -36,7 +36,10 @@ func (b *bench) dashboard(ctx context.Context, runs, clients int) error {
 	if err := s.history(ctx, runs); err != nil {
 		return err
 	}
-	pages := []string{"/", "/p/project", "/p/project/runs", "/p/project/runs?page=150", "/p/project/runs/run-000100", longLog, longLog + "?q=not+there", "/p/project/charts"}
+	pages := []string{
+		"/", "/p/project", "/p/project/runs", "/p/project/runs?page=150", "/p/project/runs/run-000100",
+		longLog, longLog + "?q=not+there", "/p/project/charts",
+	}
 	took, first, sums, memory := map[string]durations{}, durations{}, durations{}, sizes{}
 	for round := range b.rounds {
 		b.note("dashboard, round %d of %d", round+1, b.rounds)
@@ -83,7 +86,8 @@ func (b *bench) dashboard(ctx context.Context, runs, clients int) error {
 
 // served calls use while a service works the scene's issues with a label, and ends it.
 func (b *bench) served(ctx context.Context, s scene, label string, use func(url string, pid int) error) (err error) {
-	cmd := s.command(ctx, b.ralph, "serve", "--listen=127.0.0.1:0", "--log-format=text", "--agent=command", "--sandbox=none", "--agent-command=sh -c 'exec sleep 1000'", "--label="+label)
+	cmd := s.command(ctx, b.ralph, "serve", "--listen=127.0.0.1:0", "--log-format=text", "--agent=command", "--sandbox=none",
+		"--agent-command=sh -c 'exec sleep 1000'", "--label="+label)
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -160,17 +164,42 @@ func (s scene) history(ctx context.Context, runs int) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	check := loop.Check{Command: "make test", Tail: strings.Repeat("ok  example.com/shop/cart 1.2s\n", 20)}
-	iteration := loop.Iteration{Number: 1, Agent: "claude", Model: "opus", Ending: loop.EndingExit, Commits: 1, Duration: 5 * time.Minute, Usage: agents.Usage{Input: 90_000, Output: 8_000, CostUSD: 0.9}}
+	iteration := loop.Iteration{
+		Number:   1,
+		Agent:    "claude",
+		Model:    "opus",
+		Ending:   loop.EndingExit,
+		Commits:  1,
+		Duration: 5 * time.Minute,
+		Usage:    agents.Usage{Input: 90_000, Output: 8_000, CostUSD: 0.9},
+	}
 	for i := range runs {
 		began := time.Now().Add(-time.Duration(runs-i) * 4 * time.Minute)
 		dir := filepath.Join(s.dir, "runs", fmt.Sprint(i))
 		r := journal.Record{
-			Run: journal.Run{ID: fmt.Sprintf("run-%06d", i), Kind: journal.KindIssue, Key: fmt.Sprintf("old-%d", i/2), Title: fmt.Sprintf("Commit number %d", i), Attempt: 1, Agent: "claude", Model: "opus", Branch: "ralph/x", Base: "main", Sandbox: "none", Dir: dir, Started: began},
+			Run: journal.Run{
+				ID:      fmt.Sprintf("run-%06d", i),
+				Kind:    journal.KindIssue,
+				Key:     fmt.Sprintf("old-%d", i/2),
+				Title:   fmt.Sprintf("Commit number %d", i),
+				Attempt: 1,
+				Agent:   "claude",
+				Model:   "opus",
+				Branch:  "ralph/x",
+				Base:    "main",
+				Sandbox: "none",
+				Dir:     dir,
+				Started: began,
+			},
 			State: journal.State{
 				Stage: journal.StageEnd, Ended: began.Add(10 * time.Minute), Tip: strings.Repeat("a", 40), Commits: 1,
 				Facts: journal.Facts{
-					Iterations: []loop.Iteration{iteration, iteration}, Gate: []loop.Check{check}, GateRan: true, Message: strings.Repeat("I have done it. ", 40),
-					Verify: &journal.Verification{Tip: "a", Checks: []loop.Check{check}}, Usage: agents.Usage{Input: 180_000, Output: 16_000, CostUSD: 1.8},
+					Iterations: []loop.Iteration{iteration, iteration},
+					Gate:       []loop.Check{check},
+					GateRan:    true,
+					Message:    strings.Repeat("I have done it. ", 40),
+					Verify:     &journal.Verification{Tip: "a", Checks: []loop.Check{check}},
+					Usage:      agents.Usage{Input: 180_000, Output: 16_000, CostUSD: 1.8},
 				},
 				Verdict: journal.Verdict{Outcome: []journal.Outcome{journal.Succeeded, journal.GateFailed}[i%2]},
 			},
@@ -179,7 +208,8 @@ func (s scene) history(ctx context.Context, runs int) (err error) {
 			return err
 		}
 	}
-	line := `{"seq":1,"time":"2026-11-01T10:00:00Z","kind":"agent","source":"message","text":"` + strings.Repeat("All work and no play. ", 12) + "\"}\n"
+	line := `{"seq":1,"time":"2026-11-01T10:00:00Z","kind":"agent","source":"message","text":"` + strings.Repeat("All work and no play. ",
+		12) + "\"}\n"
 	if err := os.MkdirAll(filepath.Join(s.dir, "runs", "100"), 0o755); err != nil {
 		return err
 	}

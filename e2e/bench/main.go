@@ -61,7 +61,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	stream := flags.Int64("stream", 1<<30, "bytes one agent writes, for memory")
 	runs := flags.Int("runs", 10_000, "earlier runs of the dashboard's project")
 	waiting := flags.Int("waiting", 10_000, "issues that wait for a fleet")
-	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, setup, agents, stream, start, dashboard, fleet, machine); empty: all")
+	only := flags.String("only", "", "sections to measure, separated by commas (issues, growth, files, "+
+		"setup, agents, stream, start, dashboard, fleet, machine); empty: all")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -82,7 +83,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		{"issues", func(ctx context.Context) error { return b.issues(ctx, *few) }},
 		{"growth", func(ctx context.Context) error { return b.growth(ctx, *few, *many) }},
 		{"files", func(ctx context.Context) error {
-			return errors.Join(b.files(ctx, 200, map[string]string{"native": "2.5", "none": "1.5"}), b.files(ctx, *large, map[string]string{"native": "0.25"}))
+			return errors.Join(b.files(ctx, 200, map[string]string{
+				"native": "2.5",
+				"none":   "1.5",
+			}), b.files(ctx, *large, map[string]string{"native": "0.25"}))
 		}},
 		{"setup", b.setup},
 		{"agents", func(ctx context.Context) error { return b.agents(ctx, *agents) }},

@@ -19,7 +19,8 @@ const (
 	// commits is the agent that only commits a file.
 	commits = `echo x >work && git add work && git commit --quiet --message=work && ` + done
 	// weighs is one that commits how many KiB its files take: those that only it has, where it is over a checkout that runs share.
-	weighs = `{ if [ -d /.changes ]; then du -sk /.changes "$(git rev-parse --absolute-git-dir)"; else du -sk .; fi; } | awk "{n += \$1} END {print n}" >work && ` +
+	weighs = `{ if [ -d /.changes ]; then du -sk /.changes "$(git rev-parse --absolute-git-dir)"; else du -sk .; fi; } | ` +
+		`awk "{n += \$1} END {print n}" >work && ` +
 		`git add work && git commit --quiet --message=work && ` + done
 )
 

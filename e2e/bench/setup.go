@@ -20,15 +20,21 @@ type installs struct {
 func installations() []installs {
 	return []installs{
 		{
-			name: "Go", lock: "go mod tidy", setup: "go mod download && (go vet ./... container/ring; go test -run '^$' ./... container/ring || true)",
-			gate: "go vet ./... && go test ./...",
+			name:  "Go",
+			lock:  "go mod tidy",
+			setup: "go mod download && (go vet ./... container/ring; go test -run '^$' ./... container/ring || true)",
+			gate:  "go vet ./... && go test ./...",
 			files: map[string]string{
-				"go.mod":  "module app.example/app\n\ngo 1.21\n",
-				"main.go": "package main\n\nimport (\n\t\"github.com/rs/zerolog/log\"\n\t\"github.com/spf13/viper\"\n)\n\nfunc main() { log.Print(viper.New().AllKeys()) }\n",
+				"go.mod": "module app.example/app\n\ngo 1.21\n",
+				"main.go": "package main\n\nimport (\n\t\"github.com/rs/zerolog/log\"\n\t\"github.com/spf13/viper\"\n)\n\nfunc " +
+					"main() { log.Print(viper.New().AllKeys()) }\n",
 			},
 		},
 		{
-			name: "npm", lock: "npm install --package-lock-only --no-audit --no-fund", setup: "npm ci --no-audit --no-fund", gate: "npm test",
+			name:  "npm",
+			lock:  "npm install --package-lock-only --no-audit --no-fund",
+			setup: "npm ci --no-audit --no-fund",
+			gate:  "npm test",
 			files: map[string]string{
 				"package.json": `{"name":"app","version":"1.0.0","scripts":{"test":"tsc --version"},"dependencies":{"express":"4","typescript":"5"}}`,
 				".gitignore":   ".ralph/\nnode_modules/\n",
@@ -60,7 +66,8 @@ func (b *bench) setup(ctx context.Context) error {
 			if err := s.expect(ctx, "ralph/", 3); err != nil {
 				return err
 			}
-			c, err := measure(s.known(ctx, "sh", "-ec", "export HOME=$PWD/../empty GOFLAGS=-modcacherw; mkdir ../empty; git clone -q . ../clone; cd ../clone; "+p.setup+"; "+p.gate))
+			c, err := measure(s.known(ctx, "sh", "-ec", "export HOME=$PWD/../empty GOFLAGS=-modcacherw; "+
+				"mkdir ../empty; git clone -q . ../clone; cd ../clone; "+p.setup+"; "+p.gate))
 			if err != nil {
 				return err
 			}
@@ -110,7 +117,9 @@ func (b *bench) project(ctx context.Context, p installs) (scene, error) {
 func (s scene) known(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := s.command(ctx, name, args...)
 	for variable, tool := range map[string][]string{
-		"GOPROXY": {"go", "env", "GOPROXY"}, "GOSUMDB": {"go", "env", "GOSUMDB"}, "npm_config_registry": {"npm", "config", "get", "registry"},
+		"GOPROXY":             {"go", "env", "GOPROXY"},
+		"GOSUMDB":             {"go", "env", "GOSUMDB"},
+		"npm_config_registry": {"npm", "config", "get", "registry"},
 	} {
 		if out, err := exec.CommandContext(ctx, tool[0], tool[1:]...).Output(); err == nil { //nolint:gosec // they are in the table
 			cmd.Env = append(cmd.Env, variable+"="+strings.TrimSpace(string(out)))

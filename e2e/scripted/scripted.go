@@ -30,7 +30,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	file := flags.String("script", "", "`file` that says what to do (required)")
 	log := flags.String("log", "", "`file` that gets one line a start")
-	by := flags.String("by", "iteration", "choose the script's entry by `what`: iteration (of the run) or start (of the issue, counted in --log)")
+	by := flags.String("by", "iteration", "choose the script's entry by `what`: "+
+		"iteration (of the run) or start (of the issue, counted in --log)")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
