@@ -330,7 +330,8 @@ func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaff
 	case c.Backlog:
 		next("Write an issue: ralph new 'TITLE'.")
 	default:
-		next("Put the label %s on an issue of the project: ralph works no other. (A backlog of files: move .ralph away, and ralph init --tracker local.)", c.Label)
+		next("Put the label %s on an issue of the project: ralph works no other. (A backlog of files: move .ralph away, and ralph init --tracker local.)",
+			c.Label)
 	}
 	if inside && !build {
 		next("ralph image build       makes the image that agents and checks run in.")

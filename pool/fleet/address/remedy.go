@@ -25,7 +25,8 @@ func Remedy(err error) string {
 		"28P01": "the password is not that of the role; it is the address's, or that of PGPASSWORD or ~/.pgpass",
 		"3D000": "make it with: createdb --owner USER NAME",
 		"3F000": "make the schema that search_path names: CREATE SCHEMA NAME AUTHORIZATION USER",
-		"42501": "use the role that owns the database and ralph's tables (createdb --owner USER NAME), or have the owner GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES and USAGE ON ALL SEQUENCES of the schema",
+		"42501": "use the role that owns the database and ralph's tables (createdb --owner USER NAME), " +
+			"or have the owner GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES and USAGE ON ALL SEQUENCES of the schema",
 		"53300": "it gives no more connections; each machine needs 8 (max_connections, and CONNECTION LIMIT of role and database)",
 		"57014": "it has cancelled what ralph asked, for its statement_timeout or a person; try again",
 		"57P03": "it takes no connections yet: it starts, stops or recovers; try again in a moment",
