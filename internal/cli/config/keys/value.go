@@ -45,6 +45,7 @@ func (k Key) Scalar(s string) (any, error) {
 	return nil, fmt.Errorf("%s is a list", k.Name)
 }
 
+// Number reads a whole number within the bounds of the key.
 func (k Key) Number(s string) (any, error) {
 	most := int64(math.MaxInt32)
 	if _, wide := k.Default.(int64); wide {
