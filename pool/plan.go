@@ -41,7 +41,7 @@ func (w *Worker) Preview(ctx context.Context, keys ...string) (backlog.Plan, err
 // returns the Plan after that.
 func (w *Worker) Maintain(ctx context.Context) (backlog.Plan, error) {
 	return until(ctx, w, func(ctx context.Context) (backlog.Plan, error) {
-		w.obeyAll(ctx, nil)
+		w.commands.ObeyAll(ctx, nil)
 		if base, err := w.runner.Base(ctx); err == nil {
 			w.closeMerged(ctx, base, nil)
 		}

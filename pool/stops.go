@@ -74,26 +74,29 @@ func (w *Worker) forget(on *running) {
 }
 
 // Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
-func (w *Worker) Stop(key string) bool { return w.ask(key, "", false) }
+func (w *Worker) Stop(key string) bool { return w.StopRun(key, "") }
 
 // StopRun is Stop for one run of the issue: it does nothing when that is over.
-func (w *Worker) StopRun(key, run string) bool { return w.ask(key, run, false) }
+func (w *Worker) StopRun(key, run string) bool {
+	return w.each(key, run, func(r *running) { r.stop(halt.Error(journal.StopAsked, "")) })
+}
 
 // StopNow is Stop without a grace period: the agent, or the checks, are killed, and a sandbox that is being opened is given up.
-func (w *Worker) StopNow(key string) bool { return w.ask(key, "", true) }
+func (w *Worker) StopNow(key string) bool {
+	return w.each(key, "", func(r *running) {
+		r.stop(halt.Error(journal.StopAsked, ""))
+		r.hasten(halt.Error(journal.StopAsked, ""))
+	})
+}
 
-func (w *Worker) ask(key, run string, now bool) bool {
+// each calls do with the runs of an issue, or with one of them. It reports whether there was one.
+func (w *Worker) each(key, run string, do func(*running)) (found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	found := false
 	for _, r := range w.running[key] {
-		if run != "" && r.Run != run {
-			continue
-		}
-		found = true
-		r.stop(halt.Error(journal.StopAsked, ""))
-		if now {
-			r.hasten(halt.Error(journal.StopAsked, ""))
+		if run == "" || r.Run == run {
+			found = true
+			do(r)
 		}
 	}
 	return found

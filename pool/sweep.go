@@ -69,7 +69,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	before, err := p.recover(call, "")
 	s.summary.Runs, s.summary.Broken, s.summary.Unavailable = before.Finished, before.Broken, before.Unavailable
 	if err == nil && s.summary.Unavailable == nil {
-		p.obeyAll(call.early, keys)
+		p.commands.ObeyAll(call.early, keys)
 		err = s.loadParked(call.early)
 	}
 	if err == nil && s.summary.Unavailable == nil {
@@ -149,7 +149,7 @@ func (s *sweep) run(ctx context.Context) error {
 		case <-s.wake:
 		case <-refresh.C: // new issues start as soon as a worker is free
 			if !stopped {
-				s.pool.obeyAll(ctx, s.keys)
+				s.pool.commands.ObeyAll(ctx, s.keys)
 				s.stale = s.stale || s.left() && !time.Now().Before(s.again)
 			}
 		case <-ended:
@@ -241,7 +241,7 @@ func (s *sweep) list(ctx context.Context) error {
 	q := backlog.Query{Keys: s.keys, On: maps.Clone(s.on), Over: maps.Clone(s.tried)}
 	maps.DeleteFunc(q.Over, func(key string, _ bool) bool { return q.On[key] })
 	if woken := s.pool.wakes.Load(); !first && woken != s.woken {
-		s.pool.obeyAll(ctx, s.keys)
+		s.pool.commands.ObeyAll(ctx, s.keys)
 	}
 	s.listed, s.woken = time.Now(), s.pool.wakes.Load()
 	plan, err := s.plan(ctx, q, first)

@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,6 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/claims"
+	"github.com/ralph-pool/ralph/pool/command"
+	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/parking"
 	"github.com/ralph-pool/ralph/pool/publish"
@@ -24,20 +27,20 @@ import (
 
 // Worker works one issue at a time for each call of Work. It is safe for concurrent use.
 type Worker struct {
-	c       Config // with its defaults
-	runner  *run.Runner
-	choices []agents.Choice // all agents
-	disk    *disk.Guard
-	bus     *journal.Bus
-	planner *backlog.Planner
-	taker   *claims.Taker
-	slow    *claims.Slow
-	life    context.Context //nolint:containedctx // ends with Kill
-	kill    context.CancelCauseFunc
+	c        Config // with its defaults
+	runner   *run.Runner
+	choices  []agents.Choice // all agents
+	disk     *disk.Guard
+	bus      *journal.Bus
+	planner  *backlog.Planner
+	taker    *claims.Taker
+	slow     *claims.Slow
+	commands *command.Handler
+	life     context.Context //nolint:containedctx // ends with Kill
+	kill     context.CancelCauseFunc
 
 	mu      sync.Mutex
 	running map[string][]*running // guarded by mu; by key, in the order in which they began
-	failed  string                // guarded by mu; the last reported failure of a command
 }
 
 // Running is an issue that is being worked.
@@ -67,13 +70,24 @@ func NewWorker(c Config) (*Worker, error) {
 	}
 	w.c.Run, w.disk = w.runner.Config(), w.runner.Spaces().Disk
 	w.choices = w.c.Run.Agents().Choices()
-	w.slow = &claims.Slow{Source: w.c.Claims, Remote: w.c.Run.Repo.Remote(), After: 10 * time.Second, Say: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) }}
-	w.taker = &claims.Taker{Source: w.slow, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Require: w.c.Require, Dead: w.runner.Dead, Emit: w.emit}
+	w.slow = &claims.Slow{
+		Source: w.c.Claims, Remote: w.c.Run.Repo.Remote(), After: 10 * time.Second,
+		Say: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
+	}
+	w.taker = &claims.Taker{
+		Source: w.slow, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Require: w.c.Require, Dead: w.runner.Dead, Emit: w.emit,
+	}
 	w.planner = &backlog.Planner{
 		Run: w.c.Run, Claims: w.slow.Claims, Full: w.runner.Admission().Full,
 		Index:   &schedule.Index{Git: w.c.Run.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.c.Run.Repo.Remote()},
 		Warn:    func(key, text string) { w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) },
 		Require: w.c.Require, Exclude: w.c.Exclude, BranchPrefix: w.c.BranchPrefix, MaxOpen: w.c.MaxOpen, ByLabel: w.c.ByLabel, AllowOverlap: w.c.AllowOverlap,
+	}
+	w.commands = &command.Handler{
+		Run: w.c.Run, Planner: w.planner, Taker: w.taker, NewRecord: w.newRecord, Explain: w.runner.Explain,
+		Stop: func(key string, why tracker.Unfit) {
+			w.each(key, "", func(r *running) { r.stop(halt.Superseded(why)) })
+		},
 	}
 	return w, nil
 }
@@ -81,6 +95,18 @@ func NewWorker(c Config) (*Worker, error) {
 // Kill ends all runs at once: agents are killed without a grace period, claims are released. Work on disk is imported if that is
 // quick; otherwise the next start imports it. All other calls end, too, and later ones but Sweep fail with ErrEnded, for good.
 func (w *Worker) Kill() { w.kill(errKilled) }
+
+// Requeue makes the next sweep work an issue again, as a forge's command with this verb does; counts and waiting times start
+// anew. Retry continues from the commits so far. Fix does too, with text as feedback for the agent; a forge shows the text on the
+// request, or else on the issue. Fresh starts from the base. by is who asks.
+func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb, text string) error {
+	if verb != tracker.Retry && verb != tracker.Fix && verb != tracker.Fresh {
+		return fmt.Errorf("%q cannot requeue an issue", verb)
+	}
+	c := tracker.Command{ID: rand.Text(), Key: key, Verb: verb, Text: text, By: by, At: time.Now(), Elsewhere: true}
+	_, err := until(ctx, w, func(ctx context.Context) (any, error) { return nil, w.commands.Requeue(ctx, c) })
+	return err
+}
 
 // until does what works no issue: its context ends with Kill, too, and after Kill it fails with ErrEnded. It waits for no observer.
 func until[T any](ctx context.Context, w *Worker, do func(context.Context) (T, error)) (out T, err error) {

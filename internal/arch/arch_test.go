@@ -76,8 +76,9 @@ var floors = map[string]int{
 	"internal/service/servicetest": 9,
 
 	"pool":                     8,
-	"pool/backlog":             7,
-	"pool/claims":              7,
+	"pool/command":             7,
+	"pool/backlog":             6,
+	"pool/claims":              6,
 	"pool/run":                 7,
 	"pool/run/config":          5,
 	"pool/run/events":          5,
