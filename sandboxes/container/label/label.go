@@ -47,11 +47,10 @@ func Abandoned(text string) (name string, ended bool, err error) {
 	}
 	pid, rest, _ := strings.Cut(labels[process], " ")
 	started, on, _ := strings.Cut(rest, " ")
-	number, err := strconv.Atoi(pid)
-	if host, hostErr := os.Hostname(); err != nil || hostErr != nil || host != on {
-		return "", false, nil // nobody can tell
-	}
-	return labels[run], !proc.Alive(number, started), nil
+	number, unreadable := strconv.Atoi(pid)
+	host, nameless := os.Hostname()
+	told := unreadable == nil && nameless == nil && host == on
+	return labels[run], told && !proc.Alive(number, started), nil
 }
 
 // self is the label of this process; empty where it cannot be told.
