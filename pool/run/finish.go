@@ -35,7 +35,9 @@ func (x *execution) report(ctx context.Context, s journal.State) (journal.State,
 	}
 	in := x.input(s)
 	v, body := in.Record.Verdict, ""
-	if s.Commits > 0 || s.WIP != "" || s.Shown || x.shown.Load() || v.Final || !v.Outcome.Unavailable() && (v.Outcome != journal.Interrupted || !s.Facts.Died()) {
+	hasWork, noted := s.Commits > 0 || s.WIP != "", s.Shown || x.shown.Load()
+	died := v.Outcome == journal.Interrupted && s.Facts.Died()
+	if hasWork || noted || v.Final || !v.Outcome.Unavailable() && !died {
 		body = report.Final(in)
 	}
 	err = x.announce(ctx, in.Record, body)

@@ -154,15 +154,18 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	s.Stage, s.Ended = journal.StageEnd, time.Now()
 	usage, reason := s.Facts.Usage, s.Verdict.Reason
 	e := x.events.Stamp(journal.Event{
-		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason, Branch: x.run.Branch, Commits: s.Commits,
-		Usage: &usage, Free: s.Facts.Free, Elapsed: x.run.Took(s.Ended).Seconds(), Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox, Text: s.Published,
-		Merged: journal.Record{Run: x.run, State: s}.Merged(), URL: x.run.URL, Request: s.Request.URL,
+		Kind: journal.EventEnded, Outcome: s.Verdict.Outcome, Final: s.Verdict.Final, Reason: &reason,
+		Agent: x.run.Agent, Model: x.run.Model, Sandbox: x.run.Sandbox,
+		Usage: &usage, Free: s.Facts.Free, Elapsed: x.run.Took(s.Ended).Seconds(),
+		Branch: x.run.Branch, Commits: s.Commits, Text: s.Published, Merged: journal.Record{Run: x.run, State: s}.Merged(),
+		URL: x.run.URL, Request: s.Request.URL,
 	})
 	x.c.Ending(e)
 	_ = x.save(ctx, s) // the stage before is stored, and repeats nothing
 	x.events.Deliver(e)
-	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String())), "commits", s.Commits,
-		"elapsed", x.run.Took(s.Ended).Round(time.Millisecond).String())
+	detail := x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String()))
+	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", detail,
+		"commits", s.Commits, "elapsed", x.run.Took(s.Ended).Round(time.Millisecond).String())
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
 		x.log.Warn("old runs not pruned", "error", err)
 	}

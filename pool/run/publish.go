@@ -249,9 +249,11 @@ func (r *Runner) input(rec journal.Record) report.Input {
 	_, forge := tracker.As[tracker.Requester](r.c.Tracker)
 	_, commands := tracker.As[tracker.Commander](r.c.Tracker)
 	return report.Input{
-		Record: rec, Signals: append([]string{loop.DefaultSignal}, r.c.Signals...), GateOff: !rec.Settings.Checks.Clean, Secrets: r.c.Secrets, Now: time.Now(),
+		Record: rec, Signals: append([]string{loop.DefaultSignal}, r.c.Signals...), GateOff: !rec.Settings.Checks.Clean,
+		Secrets: r.c.Secrets, Now: time.Now(),
 		Steps: report.Steps{
-			Here: !forge, Hints: r.c.Hints, NeedsHuman: r.c.Labels.NeedsHuman, NeedsInfo: r.c.Labels.NeedsInfo, Rounds: r.c.Requests.MaxRounds > 0, Commands: commands,
+			Here: !forge, Hints: r.c.Hints, NeedsHuman: r.c.Labels.NeedsHuman, NeedsInfo: r.c.Labels.NeedsInfo,
+			Rounds: r.c.Requests.MaxRounds > 0, Commands: commands,
 		},
 	}
 }

@@ -172,7 +172,8 @@ func (x *execution) describeWork(ctx context.Context, s journal.State) (journal.
 		s.Warnings = addNotices(s.Warnings, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
 	}
 	if others := w.Last.Others; len(others) > 0 {
-		s.Warnings = addNotices(s.Warnings, sandboxes.Noticef("commits of other branches, tags or stashes are saved; look with: git log %s", strings.Join(others, " ")))
+		saved := sandboxes.Noticef("commits of other branches, tags or stashes are saved; look with: git log %s", strings.Join(others, " "))
+		s.Warnings = addNotices(s.Warnings, saved)
 	}
 	x.result.Commits = w.Last.Commits
 	return s, nil

@@ -45,7 +45,8 @@ func (x *execution) collect(s journal.State, res loop.Result) journal.State {
 	}
 	f, earlier := &s.Facts, x.spend.Earlier()
 	f.End, f.Iterations, f.Failure, f.Commits, f.Tip = res.End, res.Iterations, res.Failure, res.Work.Commits, res.Work.Tip
-	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange, f.Usage, f.Free = res.Gate, res.GateRan, res.Message, res.Question, res.Reason, res.Usage, journal.Free(res.Iterations)
+	f.Gate, f.GateRan, f.Message, f.Question, f.NoChange = res.Gate, res.GateRan, res.Message, res.Question, res.Reason
+	f.Usage, f.Free = res.Usage, journal.Free(res.Iterations)
 	f.EndDetail = report.Loop(x.run.Agent, res, report.Budgets{Issue: x.c.Budget, Run: x.c.PerRun, Earlier: earlier})
 	f.Capped = res.End == loop.EndBudget && !res.OfAgent && !x.c.PerRun.Spent(res.Usage) && !x.c.Budget.Spent(res.Usage.Add(earlier))
 	if res.End == loop.EndUnavailable {

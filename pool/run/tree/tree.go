@@ -33,7 +33,8 @@ func (m *Maker) Base(ctx context.Context) (worktree.Base, error) {
 	tips, err := c.Repo.RemoteTips(ctx, branch)
 	tip := tips[branch]
 	if err == nil && tip == "" && c.Publish == journal.PublishRequest && c.Requests.Into(base.Name, remote) == branch {
-		err = fmt.Errorf("%w: %s has no branch %s for requests to go into; set `base` to the one that it has now, or push it", worktree.ErrRemote, remote, branch)
+		err = fmt.Errorf("%w: %s has no branch %s for requests to go into; set `base` to the one that it has now, or push it",
+			worktree.ErrRemote, remote, branch)
 	}
 	if err != nil || tip == "" {
 		return base, err
