@@ -189,6 +189,49 @@ func TestStopWhileMergesWaitForTheTracker(t *testing.T) {
 	}
 }
 
+// Merges that wait for the remote before the base moves end when they are stopped, and the next call does them.
+func TestStopWhileMergesWaitForTheRemote(t *testing.T) {
+	t.Parallel()
+	keys := []string{"a", "b"}
+	for n := range keys {
+		t.Run(fmt.Sprint("claim ", n+1), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.withRemote()
+			f.branches("true", keys...)
+			pipe := newPipe(t)
+			file := f.hangs("receivepack", "receive-pack", n+1, pipe)
+			f.Config.Observe = func(e journal.Event) {
+				if e.Kind == journal.EventSweep && e.Text == "the gate runs on a and b together" {
+					if err := os.WriteFile(file, nil, 0o600); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			ctx, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			pipe.then(func() { _ = os.Remove(file); stop(nil) })
+			p := f.pool()
+			late := time.AfterFunc(time.Minute, func() { t.Error("the merges go on after they were stopped"); p.Kill() })
+			defer late.Stop()
+			for _, r := range p.MergeAll(ctx, keys) {
+				if r.Err != nil || r.Skip == nil || r.Skip.Code != journal.SkipStopped {
+					t.Errorf("%+v", r)
+				}
+			}
+			if on := f.on(keys...); on != "" {
+				t.Errorf("main has %s", on)
+			}
+			f.Config.Observe = nil
+			f.pool().MergeAll(t.Context(), keys)
+			if on := f.on(keys...); on != "ab" {
+				t.Errorf("then main has %s", on)
+			}
+			f.clean()
+		})
+	}
+}
+
 // Drain ends the wait of a sweep for a remote that hangs, too, as long as no run has begun.
 func TestDrainWhileTheRemoteHangs(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func (m *Merger) fits(ctx context.Context, base string, i *Item) bool {
 
 // land moves the base to a stack that passes. The lock on merges is held from the look at the base until it has moved.
 func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bool, err error) {
-	waiting, enough := workspace.Within(ctx, m.Interrupt, 0)
+	waiting, enough := workspace.Within(ctx, m.Interrupt, 0) // nothing has moved yet
 	defer enough()
 	unlock, err := m.Repo.LockMerges(waiting)
 	if err != nil {
@@ -99,7 +99,7 @@ func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bo
 		return false, err
 	}
 	for _, i := range list {
-		if err := errors.Join(i.Renew(ctx), i.Store(ctx, *s)); err != nil {
+		if err := errors.Join(i.Renew(waiting), i.Store(ctx, *s)); err != nil {
 			return false, err
 		}
 	}
