@@ -2,7 +2,6 @@ package batch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -99,7 +98,11 @@ func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bo
 		return false, err
 	}
 	for _, i := range list {
-		if err := errors.Join(i.Renew(waiting), i.Store(ctx, *s)); err != nil {
+		err := i.Renew(waiting)
+		if err == nil {
+			err = i.Store(ctx, *s)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
