@@ -175,8 +175,8 @@ func (p *Provider) Abandoned(ctx context.Context) (map[string]string, error) {
 	for _, name := range strings.Fields(names) {
 		var text, run string
 		var ended bool
-		if text, err = p.call(ctx, "container", "inspect", "--format", "{{json .Config.Labels}}", name); err == nil {
-			run, ended, err = label.Abandoned(text)
+		if text, err = p.call(ctx, "container", "inspect", "--format", "{{json .Config.Labels}}", name); mayPass(err) {
+			run, ended, err = label.Abandoned(text) // no text: it has ended meanwhile
 		}
 		if err != nil {
 			break

@@ -401,3 +401,22 @@ func TestRemoveFilesInAnyFolder(t *testing.T) {
 		t.Errorf("left: %v, %v", files, err)
 	}
 }
+
+// A container that ends while clean looks does not hide the others.
+func TestAbandonedWhileAnotherEnds(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := fmt.Sprintf(`{"ralph.run":"left","ralph.process":"%d 0@before %s"}`, os.Getpid(), host)
+	e := shim(t, container.Docker(), `case "$1 $5" in
+"ps "*) printf 'gone\nhere\n';;
+"container gone") echo; echo 'Error: No such container: gone' >&2; exit 1;;
+"container here") echo '`+labels+`';;
+esac`)
+	found, err := container.New(e, container.Config{StateDir: t.TempDir()}).Abandoned(t.Context())
+	if err != nil || len(found) != 1 || found["here"] != "left" {
+		t.Errorf("%q, %v", found, err)
+	}
+}

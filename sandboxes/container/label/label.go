@@ -39,8 +39,12 @@ func OfRun(name string) string { return "label=" + id + "=" + ID(name) }
 // OfState is the filter for what belongs to a state folder.
 func OfState(dir string) string { return "label=" + state + "=" + ID(dir) }
 
-// Abandoned reports, by the labels of something as JSON, the run, and that the process that has made it has ended on this host.
+// Abandoned reports, by the labels of something as JSON, the run, and that the process that has made it has ended on this host. An
+// empty text is that of something that is gone: nobody has abandoned it.
 func Abandoned(text string) (name string, ended bool, err error) {
+	if strings.TrimSpace(text) == "" {
+		return "", false, nil
+	}
 	var labels map[string]string
 	if err := json.Unmarshal([]byte(text), &labels); err != nil {
 		return "", false, err

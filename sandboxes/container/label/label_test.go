@@ -29,6 +29,9 @@ func TestAbandoned(t *testing.T) {
 			t.Errorf("%q: %q, %t, %v", process, name, ended, err)
 		}
 	}
+	if _, ended, err := label.Abandoned(""); ended || err != nil {
+		t.Errorf("gone: %t, %v", ended, err)
+	}
 	if _, _, err := label.Abandoned("x"); err == nil {
 		t.Error("no error")
 	}
