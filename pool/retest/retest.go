@@ -237,8 +237,8 @@ func (t *Tester) gate(ctx context.Context, w Work, f journal.Facts, p plan, r *j
 
 // onlyTests reports that the change touches nothing but tests of what the gate depends on. A helper of tests may hold code, too.
 func onlyTests(w *journal.Watch) bool {
-	return w != nil && w.More+
-		len(w.Findings) == 0 && !slices.ContainsFunc(w.Files, func(f journal.Watched) bool { return !f.Test || f.Helper })
+	return w != nil && w.More+len(w.Findings) == 0 &&
+		!slices.ContainsFunc(w.Files, func(f journal.Watched) bool { return !f.Test || f.Helper })
 }
 
 // conclude says what the runs mean, and why they prove nothing.

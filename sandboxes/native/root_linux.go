@@ -93,8 +93,8 @@ func layHome() error {
 // overlay mounts a folder in which changes of lower go to upper. Without userxattr the kernel mounts it as well, but cannot
 // write there that a folder of lower is gone.
 func overlay(at, lower, upper, work string) error {
-	return unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "userxattr,lowerdir="+
-		lower+",upperdir="+upper+",workdir="+work)
+	options := "userxattr,lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work
+	return unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
 func removeMount(at string) error {

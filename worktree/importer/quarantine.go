@@ -89,10 +89,10 @@ func (q *Quarantine) make(o Options) error {
 		}
 	}
 	// Files above the threshold are not held in memory; the limits stop everything else that is too big for it.
-	q.git = git.New(q.dir).WithMemory(git.AgentMemory).With("GIT_DIR="+
-		q.dir, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_ALLOC_LIMIT=1g").With(git.HardenedEnv(git.Setting{Name: "core.bigFileThreshold", Value: "16m"},
-		git.Setting{Name: "pack.threads", Value: "1"}, git.Setting{Name: "core.commitGraph", Value: "false"})...)
+	hardened := git.HardenedEnv(git.Setting{Name: "core.bigFileThreshold", Value: "16m"},
+		git.Setting{Name: "pack.threads", Value: "1"}, git.Setting{Name: "core.commitGraph", Value: "false"})
+	q.git = git.New(q.dir).WithMemory(git.AgentMemory).With("GIT_DIR="+q.dir, "GIT_CONFIG_GLOBAL="+os.DevNull,
+		"GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ALLOC_LIMIT=1g").With(hardened...)
 	return nil
 }
 

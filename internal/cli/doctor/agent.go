@@ -105,8 +105,8 @@ func (d *doctor) login(ctx context.Context, p *compose.Parts, agent agents.Agent
 	refused := d.refused(ctx, p, agent.Name())
 	switch {
 	case trouble == "" && refused != nil:
-		d.warn("login", fmt.Sprintf("%s, at its last use: %s",
-			agent.Name(), screen.CleanLine(refused.Message)), refused.Class.Advice(agent.Describe().Login))
+		d.warn("login", fmt.Sprintf("%s, at its last use: %s", agent.Name(), screen.CleanLine(refused.Message)),
+			refused.Class.Advice(agent.Describe().Login))
 	case trouble != "" && alone && agent.Describe().Endpoint != nil && provider.Capabilities().Egress:
 		d.fail("login", trouble, agent.Describe().Login.Hint)
 	case trouble != "":

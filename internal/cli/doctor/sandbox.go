@@ -31,8 +31,8 @@ func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	case !provider.Capabilities().Isolated():
 		d.warn("sandbox", chosenName+": works, and isolates nothing", "--sandbox "+compose.StrongerThan(chosenName))
 	case provider.Capabilities().Weaker != "":
-		d.warn("sandbox", chosenName+": works, and is weaker than others: "+
-			provider.Capabilities().Weaker, "--sandbox "+compose.StrongerThan(chosenName)+", where one works")
+		d.warn("sandbox", chosenName+": works, and is weaker than others: "+provider.Capabilities().Weaker,
+			"--sandbox "+compose.StrongerThan(chosenName)+", where one works")
 	default:
 		d.ok("sandbox", chosenName+": works; `ralph sandbox check` attacks it")
 	}

@@ -123,8 +123,8 @@ func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider
 	left, _ := os.ReadDir(dir) // none, mostly
 	for _, folder := range left {
 		var pid int
-		if _, err := fmt.Sscanf(folder.Name(), "preflight-%d-", &pid); err != nil || !strings.Contains(folder.Name(), "-"+
-			provider.Name()+"-") {
+		_, err := fmt.Sscanf(folder.Name(), "preflight-%d-", &pid)
+		if err != nil || !strings.Contains(folder.Name(), "-"+provider.Name()+"-") {
 			continue
 		}
 		if _, err := proc.Started(pid); err == nil { // it may still be at it

@@ -217,8 +217,10 @@ func grouped(list []journal.Total, title, head string, of func(journal.Total) st
 	if len(g.Rows) > groupRows {
 		rest := sum{Name: fmt.Sprintf("%d others", len(g.Rows)-groupRows+1)}
 		for _, s := range g.Rows[groupRows-1:] {
-			rest.Runs, rest.Succeeded, rest.Took, rest.Usage = rest.Runs+
-				s.Runs, rest.Succeeded+s.Succeeded, rest.Took+s.Took, rest.Usage.Add(s.Usage)
+			rest.Runs += s.Runs
+			rest.Succeeded += s.Succeeded
+			rest.Took += s.Took
+			rest.Usage = rest.Usage.Add(s.Usage)
 			rest.Unknown += s.Unknown
 		}
 		g.Rows = append(g.Rows[:groupRows-1], rest)
