@@ -245,6 +245,9 @@ func TestKeep(t *testing.T) {
 		if err := reaper(t, r.provider(c)).Reap(t.Context(), spec.Run); err != nil {
 			t.Fatal(err)
 		}
+		if got := containers(t, r.engine.Name, spec.Run); got != "" {
+			t.Errorf("still there: %s", got)
+		}
 	})
 }
 
