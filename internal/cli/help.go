@@ -124,7 +124,8 @@ func helpFlags(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int
 	default:
 		common, most := slices.Clone(group[""]), len(group[""])+fewKeys
 		for _, name := range mostUsed() {
-			if i := slices.IndexFunc(own, func(f *pflag.Flag) bool { return f.Name == name }); i >= 0 && len(common) < most {
+			i := slices.IndexFunc(own, func(f *pflag.Flag) bool { return f.Name == name })
+			if i >= 0 && len(common) < most && !slices.Contains(common, own[i]) { // a command's own flag may be named like a key
 				common = append(common, own[i])
 			}
 		}

@@ -93,6 +93,9 @@ func TestHelpShowsFewFlags(t *testing.T) {
 			t.Errorf("%s does not begin with its own flags:\n%s", name, flags)
 		}
 	}
+	if got := m.run(t, nil, "run", "--help").stdout; strings.Count(got, " --max-iterations int ") != 1 {
+		t.Errorf("run lists its --max-iterations, which is also the name of a key, more than once:\n%s", got)
+	}
 	if got := m.run(t, nil, "serve", "--help").stdout; !strings.Contains(got, "  --listen ") || !strings.Contains(got, "  --poll ") {
 		t.Errorf("serve leaves out its own flags:\n%s", got)
 	}
