@@ -66,7 +66,7 @@ func explainLimit(r loop.Result, b Budgets) string {
 	case r.End == loop.EndMaxed && !slices.ContainsFunc(r.Iterations, func(t loop.Iteration) bool { return t.Failure == nil }):
 		return "every iteration failed"
 	case r.End == loop.EndMaxed:
-		return fmt.Sprintf("not done after %d of %d iterations; raise %s to go on", len(r.Iterations), r.Limits.MaxIterations, r.End)
+		return fmt.Sprintf("not done after %d of %d iterations; raise --%s to go on", len(r.Iterations), r.Limits.MaxIterations, r.End)
 	case r.End == loop.EndNoProgress:
 		return fmt.Sprintf("no new commit in %d iterations in a row", r.Fruitless)
 	case loop.Budget{Tokens: whole.Tokens}.Spent(used):

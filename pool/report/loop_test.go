@@ -33,7 +33,7 @@ func TestLoop(t *testing.T) {
 		"iteration 1: agent x: no such program": {
 			End: loop.EndUnavailable, Iterations: one, Failure: &agents.Failure{Class: agents.NotStarted, Message: "no such program"}},
 		"setup `make test` failed with exit status 1: expected 1, [31mgot 2": {End: loop.EndSetup, Setup: failing},
-		"not done after 1 of 3 iterations; raise max-iterations to go on (last: agent x: killed: silent; raise idle-timeout if it needs longer)": {
+		"not done after 1 of 3 iterations; raise --max-iterations to go on (last: agent x: killed: silent; raise idle-timeout if it needs longer)": {
 			End: loop.EndMaxed, Limits: loop.Limits{MaxIterations: 3}, Failure: &agents.Failure{Class: agents.Killed, Message: "silent"},
 			Iterations: []loop.Iteration{{Ending: loop.EndingIdle}}},
 		"every iteration failed (last: agent x: exit status 2)": {
