@@ -124,7 +124,7 @@ func (p *Provider) state(ctx context.Context, name string) (containerState, erro
 func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 	st, stateErr := b.settled(ctx)
 	switch {
-	case st.OOMKilled:
+	case st.OOMKilled && (!st.Running || !errors.Is(err, sandboxes.ErrKilledInside)): // docker says it of a running one for any process
 		return sandboxes.Fixable(errors.New("its container used up its memory"), sandboxes.Fix{Setting: sandboxes.SetMemory})
 	case st.Status == statusRemoving, stateErr != nil && b.isRemoved(ctx):
 		return errors.New("its container was removed while the command ran")
@@ -164,7 +164,7 @@ func (b *box) settled(ctx context.Context) (containerState, error) {
 	for {
 		st, err := b.provider.state(ctx, b.name)
 		going := st.Running || st.ExitCode == exitKilled || st.Status == statusStopping || st.Status == statusRemoving
-		if err != nil || st.OOMKilled || !going || retry.Sleep(wait, removalPause) != nil {
+		if err != nil || st.OOMKilled && !st.Running || !going || retry.Sleep(wait, removalPause) != nil {
 			return st, err
 		}
 	}

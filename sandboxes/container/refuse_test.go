@@ -324,6 +324,7 @@ func TestContainerThatGoes(t *testing.T) {
 		exited   = `{"Status":"exited","ExitCode":137}`
 		removing = `{"Status":"removing","ExitCode":137}`
 		noMemory = `{"Status":"exited","ExitCode":137,"OOMKilled":true}`
+		childOOM = `{"Status":"running","Running":true,"OOMKilled":true}`
 		gone     = ""
 		removed  = "its container was removed while the command ran"
 		noReport = "the engine's client ended without a report"
@@ -341,6 +342,8 @@ func TestContainerThatGoes(t *testing.T) {
 		{"runs on", []string{running}, sandboxes.ErrKilledInside.Error()}, // as the client's status says
 		{"runs on without its client", []string{running}, noReport},
 		{"without memory", []string{exited, exited, noMemory}, "its container used up its memory [{memory }]"},
+		{"without memory, and still called running", []string{childOOM, childOOM, noMemory}, "its container used up its memory [{memory }]"},
+		{"runs on, and a child was killed for memory", []string{childOOM}, sandboxes.ErrKilledInside.Error()},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
