@@ -57,6 +57,18 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// Root is told at once what `ralph work` would refuse in a container.
+func TestInitAsRoot(t *testing.T) {
+	t.Parallel()
+	for _, sandbox := range []string{"docker", "native"} {
+		got := newMachine(t).run(t, nil, "init", "--agent=codex", "--sandbox="+sandbox)
+		want := sandbox == "docker" && os.Getuid() == 0
+		if got.status != 0 || strings.Contains(got.stdout, "--container-user 1000:1000") != want {
+			t.Errorf("%s: got %+v", sandbox, got)
+		}
+	}
+}
+
 func TestInitQuiet(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

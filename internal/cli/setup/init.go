@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -332,6 +333,10 @@ func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaff
 	default:
 		next("Put the label %s on an issue of the project: ralph works no other. (A backlog of files: move .ralph away, and ralph init --tracker local.)",
 			c.Label)
+	}
+	if inside && os.Getuid() == 0 {
+		next("You are root, and an agent in a container does not run as root unasked: run ralph as another user, or have the files copied " +
+			"for one with --container-files copy --container-user 1000:1000, which are also keys of your own configuration.")
 	}
 	if inside && !build {
 		next("ralph image build       makes the image that agents and checks run in.")
