@@ -24,6 +24,12 @@ type Layerer interface {
 	Layers(ctx context.Context, dir string) error
 }
 
+// DiskKeeper is implemented by sandboxes that may have a disk of their own.
+type DiskKeeper interface {
+	// KeepDisk has Close leave the disk to the next sandbox of the run: no other command runs in this one. Reap removes it.
+	KeepDisk()
+}
+
 // Differ is implemented by sandboxes of a [Layerer].
 type Differ interface {
 	// Changes is the absolute path inside of a read-only folder with what is in the Spec's Worktree alone, without Lower and

@@ -292,6 +292,9 @@ func (w *Workspace) Shut(ctx context.Context) (told []sandboxes.Notice) {
 	ctx, cancel := Within(ctx, w.Asked, max(w.c.StopGrace, moment))
 	defer cancel()
 	if w.Box != nil {
+		if k, ok := sandboxes.As[sandboxes.DiskKeeper](w.Box); ok && w.Tree != nil && w.Tree.Unsaved() {
+			k.KeepDisk() // it alone has what is not imported
+		}
 		err := w.Box.Close(ctx)
 		if w.Unclosed = err != nil; w.Unclosed {
 			w.stale = true

@@ -58,6 +58,9 @@ func (b *box) Close(ctx context.Context) error {
 	return nil
 }
 
+// KeepDisk is that of a sandbox that broke.
+func (b *box) KeepDisk() { b.commands.Break(errors.New("its disk is kept")) }
+
 // remove removes the container and its files.
 func (b *box) remove(ctx context.Context, disk bool) error {
 	b.tunnel.close()

@@ -96,11 +96,8 @@ func bytesOf(list []string) (out [][]byte) {
 
 // isOver reports whether trying again is pointless.
 func (b *box) isOver(ctx context.Context) bool {
-	if ctx.Err() != nil || b.commands.Closed() {
-		return true
-	}
 	st, err := b.provider.state(ctx, b.name)
-	return err != nil || !st.Running
+	return ctx.Err() != nil || b.commands.Closed() || err != nil || !st.Running
 }
 
 // containerState is the part that is used of the State that "inspect" prints.
