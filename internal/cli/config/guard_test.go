@@ -96,7 +96,7 @@ func TestUntrusted(t *testing.T) {
 		{file: "request-template: /etc/passwd\n", keys: "request-template"},
 		{file: "local: {dir: ../issues}\n", keys: "local.dir"},
 		{file: "local: {dir: issues}\n"},
-		{file: "copy: [.env, ../../.aws]\n", keys: "copy"},
+		{file: "copy: [.env, deep/.aws]\n", keys: "copy"},
 		{file: "copy: [.env]\n", keys: "copy"},
 		{file: "copy: []\n"},
 		{file: "protected-paths: [secret/**]\n", keys: "protected-paths"},

@@ -3,6 +3,7 @@ package keys
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,6 +30,14 @@ func checkLabel(s string) error {
 func checkLine(s string) error {
 	if strings.TrimSpace(s) == "" {
 		return errors.New("is empty; write a command, or leave it out")
+	}
+	return nil
+}
+
+// checkInside refuses a path that is not below the repository's top folder. An empty one on the command line empties the list.
+func checkInside(s string) error {
+	if s != "" && (!filepath.IsLocal(s) || filepath.Clean(s) == ".") {
+		return errors.New("is no path inside the repository; name what is there from its top, such as .env")
 	}
 	return nil
 }
