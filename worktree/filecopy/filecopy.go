@@ -53,6 +53,9 @@ func Copy(ctx context.Context, from, to string, paths []string, place func(path 
 		if place != nil {
 			at = place(path)
 		}
+		if _, err := source.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("copy: %q is not in %s; put it there, or take it out of copy", path, from)
+		}
 		if err := c.path(ctx, filepath.Clean(path), filepath.Clean(at)); err != nil {
 			return fmt.Errorf("copy %q from %s: %w", path, from, err)
 		}

@@ -80,6 +80,7 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 	d.metering(ctx, p)
 	d.sandboxes(ctx, p)
 	d.prompt(ctx, p)
+	d.copied(p)
 	d.gate(ctx, p)
 	d.disk(p)
 	return d.tell()

@@ -2,6 +2,11 @@ package doctor
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,5 +43,14 @@ func (d *doctor) prompt(ctx context.Context, p *compose.Parts) {
 	}
 	if good {
 		d.ok("prompt", own.Name)
+	}
+}
+
+// copied looks for the files that every run begins with.
+func (d *doctor) copied(p *compose.Parts) {
+	for _, path := range p.Copy {
+		if _, err := os.Lstat(filepath.Join(p.Top, path)); errors.Is(err, fs.ErrNotExist) {
+			d.fail("copy", fmt.Sprintf("%q is not in %s", path, p.Top), "put it there, or take it out of copy")
+		}
 	}
 }
