@@ -182,6 +182,9 @@ func TestInitBuildsTheImage(t *testing.T) {
 			if got.status != 0 || strings.Contains(got.stdout, "\nBuilt ralph:") != c.built || strings.Contains(got.stdout, "ralph image build") == c.built {
 				t.Errorf("got %+v", got)
 			}
+			if strings.Index(got.stdout, "\nNext:\n") < strings.Index(got.stdout, "\nBuilt ralph:") { // it may have scrolled away
+				t.Errorf("the next steps stand above the build: %s", got.stdout)
+			}
 		})
 	}
 	m := newMachine(t)

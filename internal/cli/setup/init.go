@@ -109,18 +109,20 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 		a.UI.Warn(err.Error())
 	}
 	if !a.UI.Quiet {
-		printScaffold(a, top, choices, files, build)
+		printScaffold(a, top, choices, files)
 	}
-	if !build {
-		return nil
+	if build {
+		if !a.UI.Quiet {
+			a.UI.Printf("\n")
+		}
+		if err = sandbox.BuildImage(a, cmd, choices.Sandbox); err != nil {
+			err = fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
+		}
 	}
-	if !a.UI.Quiet {
-		a.UI.Printf("\n")
+	if !a.UI.Quiet { // at the end: a build may print more than a screen
+		printNext(a, choices, build && err == nil)
 	}
-	if err := sandbox.BuildImage(a, cmd, choices.Sandbox); err != nil {
-		return fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
-	}
-	return nil
+	return err
 }
 
 func existsAlready(top string) error {
@@ -298,12 +300,16 @@ func sandboxOptions(a *compose.App) []option {
 	return out
 }
 
-func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaffold.File, build bool) {
+func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaffold.File) {
 	a.UI.Printf("Wrote %s:\n", screen.CleanLine(filepath.Join(top, scaffold.Dir)))
 	for _, f := range files {
 		a.UI.Printf("  %s\n", f.Path)
 	}
 	printChecks(a, c)
+}
+
+// printNext prints what is left to do. built reports that the sandbox's image is built.
+func printNext(a *compose.App, c scaffold.Choices, built bool) {
 	a.UI.Printf("\nNext:\n")
 	step := 0
 	next := func(format string, args ...any) {
@@ -338,7 +344,7 @@ func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaff
 		next("You are root, and an agent in a container does not run as root unasked: run ralph as another user, or have the files copied " +
 			"for one with --container-files copy --container-user 1000:1000, which are also keys of your own configuration.")
 	}
-	if inside && !build {
+	if inside && !built {
 		next("ralph image build       makes the image that agents and checks run in.")
 	}
 	next("Commit .ralph, if you want it in other clones. Here it works without that.")
