@@ -1,13 +1,16 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 )
 
 // terminal is a shell on a terminal that tmux emulates.
@@ -69,6 +72,16 @@ func (c terminal) await(texts ...string) {
 			}
 		}
 		return true
+	})
+}
+
+// awaitHead waits until the view is drawn for so many columns: its first line fills all but the last.
+func (c terminal) awaitHead(columns int) {
+	c.t.Helper()
+	await(c.t, fmt.Sprintf("the view of %d columns", columns), func() bool {
+		return slices.ContainsFunc(strings.Split(c.screen(), "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "── ") && strings.HasSuffix(line, "? keys ──") && utf8.RuneCountInString(line) == columns-1
+		})
 	})
 }
 
@@ -145,8 +158,9 @@ func TestTerminalView(t *testing.T) {
 	c.await("── diff of " + first)
 	c.keys("Escape")
 	c.await("2 working", "!diff of")
-	for _, width := range []string{"40", "200", "80"} {
-		c.tmux("resize-window", "-x", width, "-y", "30")
+	for _, width := range []int{40, 200, 80} {
+		c.tmux("resize-window", "-x", strconv.Itoa(width), "-y", "30")
+		c.awaitHead(width)
 		c.await("2 working", "evil [2J]0;title")
 	}
 	c.keys("s")
