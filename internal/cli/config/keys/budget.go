@@ -6,8 +6,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// budgetKeys are those below the heading "Retries and budget".
-func budgetKeys() []Key {
+// retryKeys say when an issue is tried again.
+func retryKeys() []Key {
 	return []Key{
 		{
 			Name:    "max-attempts",
@@ -34,6 +34,12 @@ func budgetKeys() []Key {
 			Guard:   Below,
 			Use:     toWork,
 		},
+	}
+}
+
+// budgetKeys are the caps of one issue, run and iteration.
+func budgetKeys() []Key {
+	return []Key{
 		{
 			Name:    "budget-tokens",
 			Help:    "tokens all attempts of an issue may use; 0: no limit",
@@ -87,6 +93,12 @@ func budgetKeys() []Key {
 			Guard: Changed,
 			Use:   toWork | toRun,
 		},
+	}
+}
+
+// spendingKeys are the caps of all runs together, and what a run is taken to cost.
+func spendingKeys() []Key {
+	return []Key{
 		{
 			Name:    "budget-tokens-day",
 			Help:    "tokens all runs of this repository on this host may use in one day, in UTC; 0: no limit",

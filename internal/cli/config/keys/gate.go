@@ -1,6 +1,6 @@
 package keys
 
-// gateKeys say what runs before, in and after a run, and what its commits must pass.
+// gateKeys are what runs before, in and after a run, and what its commits must pass.
 func gateKeys() []Key {
 	return []Key{
 		{
@@ -80,6 +80,12 @@ func gateKeys() []Key {
 			Levels:  [][]string{{"true"}, {"false"}},
 			Use:     toMerge | toRun,
 		},
+	}
+}
+
+// proofKeys are those of further evidence: tests of the change, and a review.
+func proofKeys() []Key {
+	return []Key{
 		{
 			Name:    "proof",
 			Help:    "new and changed tests must fail without the change and pass with it: report whether they do, or require it",

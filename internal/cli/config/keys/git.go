@@ -2,7 +2,7 @@ package keys
 
 import "github.com/ralph-pool/ralph/pool/publish"
 
-// gitKeys are those below the heading "Git".
+// gitKeys are the base, what becomes of the commits, and who has made them.
 func gitKeys() []Key {
 	return []Key{
 		{
@@ -83,6 +83,12 @@ func gitKeys() []Key {
 			Guard: Own,
 			Use:   toMerge,
 		},
+	}
+}
+
+// requestKeys are those of requests, and the remote that they are made on.
+func requestKeys() []Key {
+	return []Key{
 		{
 			Name:  "request-template",
 			Help:  "body of pull requests; empty: the built-in one",
