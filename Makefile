@@ -79,9 +79,9 @@ GO_TEST = $(GOTESTSUM) --format pkgname-and-test-fails --format-icons text --hid
 # disk, and so do those that need a file system that notes the time of every change.
 MEMORY ?=
 ONDISK := /pool/workspace$$
-# GOGC is for the compilers, where it is set.
-# Vet has been here before: see test.
-TEST_FLAGS = -vet=off -trimpath -shuffle=on -timeout 60m -exec 'env -u GOGC $(IN_MEMORY)' $(TESTFLAGS)
+# GOGC is for the compilers, where it is set. Vet has been here before: see test. Nobody debugs these programs, and without what
+# debuggers read each of the hundred is linked in half the time.
+TEST_FLAGS = -vet=off -trimpath -ldflags='-s -w' -shuffle=on -timeout 60m -exec 'env -u GOGC $(IN_MEMORY)' $(TESTFLAGS)
 tests-packages tests-plain tests-large: IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
 # A program with the race detector waits for a second before it exits, unless it is told not to.
 export GORACE ?= atexit_sleep_ms=0
