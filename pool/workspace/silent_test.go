@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,10 +16,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// deaf is a provider, and its sandbox, whose calls but Open wait for goOn and for nothing else.
+// deaf is a provider, and its sandbox, whose calls but Open wait for goOn and for nothing else. They say that they have begun.
 type deaf struct {
 	sandboxes.Provider
-	goOn chan struct{}
+	begun func()
+	goOn  chan struct{}
 }
 
 func (d deaf) Open(context.Context, sandboxes.Spec) (sandboxes.Sandbox, error) { return d, nil }
@@ -26,21 +28,25 @@ func (d deaf) Open(context.Context, sandboxes.Spec) (sandboxes.Sandbox, error) {
 func (deaf) Workdir() string { return "/" }
 
 func (d deaf) Check(context.Context) error {
+	d.begun()
 	<-d.goOn
 	return nil
 }
 
 func (d deaf) Reap(context.Context, string) error {
+	d.begun()
 	<-d.goOn
 	return nil
 }
 
 func (d deaf) Close(context.Context) error {
+	d.begun()
 	<-d.goOn
 	return nil
 }
 
 func (d deaf) Exec(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
+	d.begun()
 	<-d.goOn
 	if cmd.Stdout != nil {
 		_, _ = cmd.Stdout.Write([]byte("late"))
@@ -88,22 +94,24 @@ func TestCallsThatHang(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				d, asked := deaf{sandboxes.NewNone(sandboxes.NoneConfig{}), make(chan struct{})}, make(chan struct{})
+				asked, begun := make(chan struct{}), make(chan time.Time, 1)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				d := deaf{sandboxes.NewNone(sandboxes.NoneConfig{}), sync.OnceFunc(func() {
+					begun <- time.Now() // what comes before it looks at the real processes of this machine
+					if tt.cause != nil {
+						cancel(tt.cause)
+					} else {
+						close(asked)
+					}
+				}), make(chan struct{})}
 				w := &Workspace{c: &Config{Sandboxes: d, StopGrace: grace, Log: slog.New(slog.DiscardHandler)}, id: "run", Asked: asked, Meter: gateway.NewMeter(gateway.Network{}, "run")}
 				if err := w.Open(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				ctx, cancel := context.WithCancelCause(t.Context())
-				defer cancel(nil)
-				if tt.cause != nil {
-					cancel(tt.cause)
-				} else {
-					close(asked)
-				}
-				start := time.Now()
 				err := tt.call(ctx, w)
 				silent, ok := errors.AsType[*SilentError](err)
-				if got := time.Since(start); got != tt.want || !ok || tt.cause != nil && !errors.Is(silent, tt.cause) {
+				if got := time.Since(<-begun); got != tt.want || !ok || tt.cause != nil && !errors.Is(silent, tt.cause) {
 					t.Errorf("after %s: %v", got, err)
 				}
 				close(d.goOn)
