@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,9 +11,21 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A remote that hangs while the commits are published does not keep ralph from ending, and the next sweep publishes them.
+// A remote that hangs while the commits are published keeps neither ralph nor one issue's run from ending, and the next sweep
+// publishes them.
 func TestStopWhileTheRemoteHangs(t *testing.T) {
 	t.Parallel()
+	for _, one := range []bool{false, true} {
+		t.Run(fmt.Sprint("one issue ", one), func(t *testing.T) {
+			t.Parallel()
+			stopWhileTheRemoteHangs(t, one)
+		})
+	}
+}
+
+// stopWhileTheRemoteHangs stops the sweep, or by a request in the run's folder only its run.
+func stopWhileTheRemoteHangs(t *testing.T, one bool) {
+	t.Helper()
 	for name, c := range map[string]struct{ setting, program, hang string }{
 		"fetch":                 {"uploadpack", "upload-pack", `exec sleep 1000`},
 		"push":                  {"receivepack", "receive-pack", `exec sleep 1000`},
@@ -36,23 +49,40 @@ func TestStopWhileTheRemoteHangs(t *testing.T) {
 			f.issue("a")
 			ctx, stop := context.WithCancelCause(t.Context())
 			defer stop(nil)
-			f.onStage(journal.StagePublish, func(journal.Record) {
+			f.onStage(journal.StagePublish, func(r journal.Record) {
 				if err := os.WriteFile(hangs, nil, 0o600); err != nil {
 					t.Error(err)
 				}
-				stop(nil)
+				if !one {
+					stop(nil)
+				} else if err := journal.RequestStop(r); err != nil {
+					t.Error(err)
+				}
 			})
-			s := f.sweep(ctx)
+			f.onEvent = func(e journal.Event) {
+				if one && e.Kind == journal.EventDeferred {
+					_ = os.Remove(hangs) // the sweep goes on, and lists the backlog
+				}
+			}
+			p := f.pool()
+			late := time.AfterFunc(time.Minute, func() { t.Error("it goes on after it was stopped"); p.Kill() })
+			s, err := p.Sweep(ctx)
+			late.Stop()
 			f.onStage(journal.StagePublish, nil)
-			if r := f.only(s); r.Stage != journal.StagePublish || !r.Ended.IsZero() || r.Facts.Cut != "" || !s.Interrupted {
-				t.Errorf("%+v", s)
+			r := f.only(s)
+			if err != nil || r.Stage != journal.StagePublish || !r.Ended.IsZero() || r.Facts.Cut != "" || s.Interrupted == one {
+				t.Errorf("%+v, %v", s, err)
+			}
+			if one && (s.Unavailable != nil || len(s.Broken) > 0) { // nobody has waited long enough to know
+				t.Errorf("others are told: %v, %+v", s.Unavailable, s.Broken)
+			}
+			if _, err := os.Stat(filepath.Join(r.Dir, "stop")); err == nil {
+				t.Error("the run that goes on would be stopped again")
 			}
 			if _, err := os.Stat(hung); err != nil {
 				t.Error(err)
 			}
-			if err := os.Remove(hangs); err != nil {
-				t.Fatal(err)
-			}
+			_ = os.Remove(hangs)
 			f.sweep(t.Context())
 			if runs := f.runs("a"); len(runs) != 1 || runs[0].Verdict.Outcome != journal.Succeeded || runs[0].Published == "" {
 				t.Errorf("%+v", runs)

@@ -121,6 +121,17 @@ func (f *Folder) StopRequested() bool {
 	return err == nil
 }
 
+// StopObeyed removes the request, if there is one.
+func (f *Folder) StopObeyed() error {
+	if f == nil {
+		return nil
+	}
+	if err := os.Remove(filepath.Join(f.dir, stopFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("run folder: %w", err)
+	}
+	return nil
+}
+
 // Close closes the event log. It may be called again.
 func (f *Folder) Close() error {
 	f.mu.Lock()

@@ -227,6 +227,11 @@ func TestStopAndFiles(t *testing.T) {
 	if !f.StopRequested() {
 		t.Error("the request is not seen")
 	}
+	for range 2 {
+		if err := f.StopObeyed(); err != nil || f.StopRequested() {
+			t.Errorf("the request stays: %v", err)
+		}
+	}
 	w, err := f.Create("../../outside.log")
 	if err != nil {
 		t.Fatal(err)

@@ -50,6 +50,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	s.Warnings = addNotices(s.Warnings, sandboxes.Notice{Text: x.result.Deferred.Error()})
 	x.events.Emit(journal.Event{Kind: journal.EventDeferred, Text: x.result.Deferred.Error()})
 	x.reportDeclined(ctx, s, err)
+	x.events.StopObeyed()
 	s.PID = 0
 	_ = x.save(ctx, s) // this process knows it all the same
 	ctx, done := x.stop.leaving(ctx)

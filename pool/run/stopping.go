@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/pool/halt"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
@@ -55,7 +56,7 @@ func (s *stopping) untilUrgent(ctx context.Context) (context.Context, context.Ca
 
 // remote is for waiting for a remote or a tracker while the work is safe: its end counts as an outage, and the next sweep goes on.
 func (s *stopping) remote(ctx context.Context) (context.Context, context.CancelFunc) {
-	return s.ending.Remote(ctx)
+	return s.ending.Remote(ctx, s.Done)
 }
 
 // saving is for what has to be done although ctx has ended.
@@ -65,7 +66,7 @@ func (s *stopping) saving(ctx context.Context) (context.Context, context.CancelF
 
 // leaving is saving for giving the claim back.
 func (s *stopping) leaving(ctx context.Context) (context.Context, context.CancelFunc) {
-	return s.ending.Leaving(ctx)
+	return s.ending.Leaving(ctx, s.Done)
 }
 
 // onlySave notes that the run was killed. The rest of its stages has the context that it returns.
@@ -73,6 +74,9 @@ func (s *stopping) onlySave(ctx context.Context) (context.Context, context.Cance
 	s.killed, s.cause = true, context.Cause(ctx)
 	return s.saving(ctx)
 }
+
+// alone reports that only this run is asked to end: its impatience says nothing about others.
+func (s *stopping) alone() bool { return s.Cause() != nil && !s.Is(journal.StopShutdown) }
 
 // stopped reports that the run is asked to end, or killed.
 func (s *stopping) stopped(ctx context.Context) bool { return s.Cause() != nil || ctx.Err() != nil }

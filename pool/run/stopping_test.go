@@ -19,7 +19,7 @@ func TestWhatEachStopEnds(t *testing.T) {
 		"remote": (*stopping).remote, "saving": (*stopping).saving, "leaving": (*stopping).leaving,
 	}
 	for name, want := range map[string]map[string]time.Duration{
-		"a person": {"asked": 0, "grace": grace, "urgent": never, "remote": never, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
+		"a person": {"asked": 0, "grace": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": grace},
 		"soft":     {"asked": 0, "grace": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": 5 * time.Second},
 		"urgent":   {"asked": never, "grace": never, "urgent": 0, "remote": never, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
 		"killed":   {"asked": 0, "grace": 0, "urgent": 0, "remote": 0, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},

@@ -184,7 +184,7 @@ func (x *execution) fault(s journal.State, err error) (journal.State, error) {
 	away := publish.Outage(err)
 	switch {
 	case away || x.stop.Is(journal.StopShutdown): // not counted
-		return s, &deferral{err, away}
+		return s, &deferral{err, away && !x.stop.alone()}
 	case s.Tries+1 < decide.MaxTries && x.run.Kind == journal.KindIssue:
 		s.Tries++
 		return s, &deferral{err, publish.Unreachable(err)}

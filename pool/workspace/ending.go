@@ -23,7 +23,7 @@ const moment = 5 * time.Second
 var (
 	errSoon = errors.New("ralph was asked to end")
 	errNow  = errors.New("ralph was asked to end at once")
-	errLate = fmt.Errorf("%w: it had not answered when ralph had to end", worktree.ErrAway)
+	errLate = fmt.Errorf("%w: it had not answered when the run had to end", worktree.ErrAway)
 )
 
 // limit derives the context of an import.
@@ -61,18 +61,21 @@ func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	return limited, func() { unbind(); cancel() }
 }
 
-// Remote is for a step that waits for a remote or a tracker while the work is safe. Its end counts as an outage.
-func (e Ending) Remote(ctx context.Context) (context.Context, context.CancelFunc) {
+// Remote is for a step that waits for a remote or a tracker while the work is safe, and whose run may be asked to end. Its end counts
+// as an outage.
+func (e Ending) Remote(ctx context.Context, asked <-chan struct{}) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
-	go late(limited, cancel, e.Soon, max(e.Grace, moment), errLate)
+	go late(limited, cancel, asked, max(e.Grace, moment), errLate)
 	return limited, func() { cancel(nil) }
 }
 
-// Leaving is Hurried for giving back what a run holds: it has only a moment once Soon is closed.
-func (e Ending) Leaving(ctx context.Context) (context.Context, context.CancelFunc) {
+// Leaving is Hurried for giving back what a run holds: it has Grace once the run is asked to end, and only a moment once Soon is
+// closed.
+func (e Ending) Leaving(ctx context.Context, asked <-chan struct{}) (context.Context, context.CancelFunc) {
 	hurried, cancel := e.Hurried(ctx)
-	limited, free := Within(hurried, e.Soon, moment)
-	return limited, func() { free(); cancel() }
+	remote, stop := e.Remote(hurried, asked)
+	limited, free := Within(remote, e.Soon, moment)
+	return limited, func() { free(); stop(); cancel() }
 }
 
 // Within derives a context that ends when the grace is over that begins when asked is closed.

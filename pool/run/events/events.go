@@ -86,6 +86,13 @@ func (l *Log) Close() {
 // StopRequested reports whether another process has asked that the run end.
 func (l *Log) StopRequested() bool { return l.folder.StopRequested() }
 
+// StopObeyed removes such a request: the run that goes on later is not asked to end.
+func (l *Log) StopObeyed() {
+	if err := l.folder.StopObeyed(); err != nil {
+		l.log.Warn("request to stop not removed", "error", err)
+	}
+}
+
 // Emit stamps and delivers an event.
 func (l *Log) Emit(e journal.Event) { l.Deliver(l.Stamp(e)) }
 
