@@ -101,7 +101,7 @@ func (a *attempt) do() Result {
 		rec = *a.stored
 	}
 	res := w.runner.Do(a.call.hard, run.Task{
-		Soft: a.on.soft, Urgent: a.on.urgent,
+		Early: a.call.early, Soft: a.on.soft, Urgent: a.on.urgent,
 		Record: rec, Claim: a.claim, Issue: a.issue, Follow: a.follow, Feedback: a.feedback, Unpublished: a.unpublished, Base: a.base,
 		Failed: a.failed, Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, a.rec), Edited: a.rec.Differs, Resume: a.landed,
 	})

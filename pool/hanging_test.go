@@ -2,12 +2,12 @@ package pool_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/ralph-pool/ralph/pool"
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
@@ -15,16 +15,20 @@ import (
 // publishes them.
 func TestStopWhileTheRemoteHangs(t *testing.T) {
 	t.Parallel()
-	for _, one := range []bool{false, true} {
-		t.Run(fmt.Sprint("one issue ", one), func(t *testing.T) {
+	for name, end := range map[string]func(*pool.Pool, journal.Record, context.CancelCauseFunc) error{
+		"the sweep": func(_ *pool.Pool, _ journal.Record, stop context.CancelCauseFunc) error { stop(nil); return nil },
+		"one issue": func(_ *pool.Pool, r journal.Record, _ context.CancelCauseFunc) error { return journal.RequestStop(r) },
+		"drain":     func(p *pool.Pool, _ journal.Record, _ context.CancelCauseFunc) error { p.Drain(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stopWhileTheRemoteHangs(t, one)
+			stopWhileTheRemoteHangs(t, name == "one issue", end)
 		})
 	}
 }
 
-// stopWhileTheRemoteHangs stops the sweep, or by a request in the run's folder only its run.
-func stopWhileTheRemoteHangs(t *testing.T, one bool) {
+// stopWhileTheRemoteHangs ends a run that publishes. one: no other is asked to end.
+func stopWhileTheRemoteHangs(t *testing.T, one bool, end func(*pool.Pool, journal.Record, context.CancelCauseFunc) error) {
 	t.Helper()
 	for name, c := range map[string]struct{ setting, program, hang string }{
 		"fetch":                 {"uploadpack", "upload-pack", `exec sleep 1000`},
@@ -38,7 +42,7 @@ func stopWhileTheRemoteHangs(t *testing.T, one bool) {
 			if name == "fetch" {
 				f.withProof()
 			}
-			f.Config.Run.StopGrace = time.Second
+			f.Config.Run.StopGrace, f.Config.Run.LastWait = time.Second, time.Second
 			dir := t.TempDir()
 			hangs, hung, script := filepath.Join(dir, "hangs"), filepath.Join(dir, "hung"), filepath.Join(dir, c.program)
 			text := "#!/bin/sh\nif test -e '" + hangs + "'; then echo x >>'" + hung + "'; " + c.hang + "; else\nexec git-" + c.program + " \"$@\"; fi\n"
@@ -47,15 +51,14 @@ func stopWhileTheRemoteHangs(t *testing.T, one bool) {
 			}
 			f.git(f.repo, "config", "remote.origin."+c.setting, script)
 			f.issue("a")
+			p := f.pool()
 			ctx, stop := context.WithCancelCause(t.Context())
 			defer stop(nil)
 			f.onStage(journal.StagePublish, func(r journal.Record) {
 				if err := os.WriteFile(hangs, nil, 0o600); err != nil {
 					t.Error(err)
 				}
-				if !one {
-					stop(nil)
-				} else if err := journal.RequestStop(r); err != nil {
+				if err := end(p, r, stop); err != nil {
 					t.Error(err)
 				}
 			})
@@ -64,7 +67,6 @@ func stopWhileTheRemoteHangs(t *testing.T, one bool) {
 					_ = os.Remove(hangs) // the sweep goes on, and lists the backlog
 				}
 			}
-			p := f.pool()
 			late := time.AfterFunc(time.Minute, func() { t.Error("it goes on after it was stopped"); p.Kill() })
 			s, err := p.Sweep(ctx)
 			late.Stop()

@@ -233,7 +233,7 @@ func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 	on := w.register(d.call.soft, rec)
 	defer w.forget(on)
 	res := w.runner.Do(d.call.hard, run.Task{
-		Soft: on.soft, Urgent: on.urgent,
+		Early: d.call.early, Soft: on.soft, Urgent: on.urgent,
 		Record: rec, Resume: true, Claim: d.claim, Shared: d.shared && !finished, Issue: d.issue,
 		Unfit: decide.StillFit(w.c.Run.Labels, w.c.Exclude, rec), Edited: rec.Differs,
 	})

@@ -68,7 +68,7 @@ func (e *openError) Unwrap() error { return e.error }
 
 // open makes the tree and opens the sandbox in it. For a merge by a person nothing runs here: the gate runs on a clean checkout.
 func (x *execution) open(ctx context.Context) error {
-	waiting, enough := x.stop.untilAsked(ctx) // for a remote: nothing has begun
+	waiting, enough := x.stop.beginning(ctx) // for a remote
 	defer enough()
 	if err := x.chooseBase(ctx, waiting); err != nil {
 		return err

@@ -74,33 +74,12 @@ const mergeRetries = 5
 
 // publishCommits publishes as Settings.Publish asks, unless that is done. A base that has moved meanwhile is verified anew.
 func (x *execution) publishCommits(ctx context.Context, s journal.State) (journal.State, error) {
-	there, done := x.stop.remote(ctx)
-	defer done()
 	for try := 0; ; try++ {
 		if s.Published != "" || !x.publishable(s) {
 			return s, nil
 		}
-		if x.stop.killed || x.outward(s) && !x.mayPublish(there) {
-			return x.cut(ctx, s, journal.StagePublish), nil
-		}
-		err := x.readIssue(there)
-		if x.stop.Is(journal.StopSuperseded) {
-			return x.cut(ctx, s, journal.StagePublish), nil
-		}
-		s.Facts.Outdated = s.Facts.Edited || x.edited.Load()
-		outward := x.outward(s)
-		if !outward || !publish.Unreachable(err) {
-			err = x.prove(there, &s, outward)
-		}
-		if err == nil && !outward {
-			return s, nil
-		}
-		if err == nil {
-			err = x.publishOnce(there, &s)
-		}
-		if err == nil {
-			s.Tries, s.Facts.Done = 0, true
-			_ = x.save(ctx, s) // the next stage tries again
+		next, err := x.tryToPublish(ctx, s)
+		if s = next; err == nil {
 			return s, nil
 		}
 		moved := errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish == journal.PublishMerge
@@ -112,6 +91,33 @@ func (x *execution) publishCommits(ctx context.Context, s journal.State) (journa
 			return s, err
 		}
 	}
+}
+
+// tryToPublish publishes the commits if the run still may.
+func (x *execution) tryToPublish(ctx context.Context, s journal.State) (journal.State, error) {
+	there, done := x.stop.remote(ctx)
+	defer done()
+	if x.stop.killed || x.outward(s) && !x.mayPublish(there) {
+		return x.cut(ctx, s, journal.StagePublish), nil
+	}
+	err := x.readIssue(there)
+	if x.stop.Is(journal.StopSuperseded) {
+		return x.cut(ctx, s, journal.StagePublish), nil
+	}
+	s.Facts.Outdated = s.Facts.Edited || x.edited.Load()
+	outward := x.outward(s)
+	if !outward || !publish.Unreachable(err) {
+		err = x.prove(there, &s, outward)
+	}
+	if err != nil || !outward {
+		return s, err
+	}
+	if err = x.publishOnce(there, &s); err != nil {
+		return s, err
+	}
+	s.Tries, s.Facts.Done = 0, true
+	_ = x.save(ctx, s) // the next stage tries again
+	return s, nil
 }
 
 // notPublished says what an error of publishing means for the run.

@@ -123,6 +123,9 @@ type Task struct {
 	Observe        func(loop.Event) // every event of the loop
 	Stream         func(name string) (io.WriteCloser, error)
 
+	// Early ends when no more runs begin: this one comes to its end, but waits no longer than LastWait for a remote; nil: never.
+	Early context.Context
+
 	// These, with the context of Do, end the run early; nil: never. Their causes are the reason.
 	Soft   context.Context // ends when the run should end soon, such as at a service's shutdown
 	Urgent context.Context // ends when what runs in the sandbox is to be killed; what comes after has as long as in any other run
@@ -179,7 +182,7 @@ func (r *Runner) checks() journal.Checks {
 // Do takes the run from its record's stage to its end. When ctx ends, everything is killed, and commits are still imported. When
 // task.Soft ends, the agent is asked to end. Errors become facts of the record.
 func (r *Runner) Do(ctx context.Context, task Task) Result {
-	stop, ctx, free := newStopping(ctx, task, r.c.StopGrace)
+	stop, ctx, free := newStopping(ctx, task, &r.c)
 	defer free()
 	x := &execution{
 		r: r, c: &r.c, task: task, run: task.Record.Run, stop: stop,

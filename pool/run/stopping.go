@@ -16,11 +16,15 @@ import (
 //   - Task.Urgent ends: what runs in the sandbox is killed;
 //   - its context ends, with that of Do, or with kill when the claim is lost or the disk is full: only saving the work is left.
 //
+// The end of Task.Early stops no run, but nothing waits long for a remote then.
+//
 // A stage gets the run's context, and derives one for each step that waits. Which one depends on what the step may cost.
 type stopping struct {
 	*halt.Switch
 	kill   context.CancelCauseFunc // ends the run's context
 	urgent context.Context         // nil: never ends
+	early  <-chan struct{}         // nil: never closed
+	last   time.Duration           // for a remote, once early is closed
 	ending workspace.Ending        // for imports, too
 
 	killed bool  // only saving the work is left
@@ -28,8 +32,11 @@ type stopping struct {
 }
 
 // newStopping returns how a task may be stopped whose Do has this context. run is the run's context. free is for the end of the run.
-func newStopping(ctx context.Context, task Task, grace time.Duration) (s *stopping, run context.Context, free func()) {
-	s = &stopping{Switch: halt.New(), urgent: task.Urgent, ending: workspace.Ending{Grace: grace, Now: ctx.Done()}}
+func newStopping(ctx context.Context, task Task, c *Config) (s *stopping, run context.Context, free func()) {
+	s = &stopping{Switch: halt.New(), urgent: task.Urgent, last: c.LastWait, ending: workspace.Ending{Grace: c.StopGrace, Now: ctx.Done()}}
+	if task.Early != nil {
+		s.early = task.Early.Done()
+	}
 	run, s.kill = context.WithCancelCause(ctx)
 	unbind := func() bool { return true }
 	if task.Soft != nil {
@@ -56,7 +63,9 @@ func (s *stopping) untilUrgent(ctx context.Context) (context.Context, context.Ca
 
 // remote is for waiting for a remote or a tracker while the work is safe: its end counts as an outage, and the next sweep goes on.
 func (s *stopping) remote(ctx context.Context) (context.Context, context.CancelFunc) {
-	return s.ending.Remote(ctx, s.Done)
+	asked, cancel := workspace.Waiting(ctx, s.Done, s.ending.Grace)
+	limited, free := workspace.Waiting(asked, s.early, max(s.last, s.ending.Grace)) // Early ends with Soft, too
+	return limited, func() { free(); cancel() }
 }
 
 // saving is for what has to be done although ctx has ended.
@@ -64,9 +73,18 @@ func (s *stopping) saving(ctx context.Context) (context.Context, context.CancelF
 	return s.ending.Hurried(ctx)
 }
 
-// leaving is saving for giving the claim back.
+// beginning is remote before there is any work: it ends as soon as the run is asked to end, too.
+func (s *stopping) beginning(ctx context.Context) (context.Context, context.CancelFunc) {
+	asked, cancel := s.untilAsked(ctx)
+	limited, free := s.remote(asked)
+	return limited, func() { free(); cancel() }
+}
+
+// leaving is saving for giving the claim back, which waits no longer than remote.
 func (s *stopping) leaving(ctx context.Context) (context.Context, context.CancelFunc) {
-	return s.ending.Leaving(ctx, s.Done)
+	leaving, cancel := s.ending.Leaving(ctx)
+	limited, free := s.remote(leaving)
+	return limited, func() { free(); cancel() }
 }
 
 // onlySave notes that the run was killed. The rest of its stages has the context that it returns.

@@ -13,7 +13,7 @@ import (
 // Each way to stop a run ends the contexts of those steps that it is about, after as long as they have then.
 func TestWhatEachStopEnds(t *testing.T) {
 	t.Parallel()
-	const grace, never = 20 * time.Second, time.Hour
+	const grace, last, never = 20 * time.Second, 3 * time.Minute, time.Hour
 	steps := map[string]func(*stopping, context.Context) (context.Context, context.CancelFunc){
 		"asked": (*stopping).untilAsked, "grace": (*stopping).untilGrace, "urgent": (*stopping).untilUrgent,
 		"remote": (*stopping).remote, "saving": (*stopping).saving, "leaving": (*stopping).leaving,
@@ -21,6 +21,7 @@ func TestWhatEachStopEnds(t *testing.T) {
 	for name, want := range map[string]map[string]time.Duration{
 		"a person": {"asked": 0, "grace": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": grace},
 		"soft":     {"asked": 0, "grace": grace, "urgent": never, "remote": grace, "saving": 2 * time.Minute, "leaving": 5 * time.Second},
+		"drained":  {"asked": never, "grace": never, "urgent": never, "remote": last, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
 		"urgent":   {"asked": never, "grace": never, "urgent": 0, "remote": never, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
 		"killed":   {"asked": 0, "grace": 0, "urgent": 0, "remote": 0, "saving": 2 * time.Minute, "leaving": 2 * time.Minute},
 		"hard":     {"asked": 0, "grace": 0, "urgent": 0, "remote": 0, "saving": 10 * time.Second, "leaving": 10 * time.Second},
@@ -30,11 +31,13 @@ func TestWhatEachStopEnds(t *testing.T) {
 				hard, end := context.WithCancelCause(t.Context())
 				soft, ask := context.WithCancelCause(t.Context())
 				urgent, hasten := context.WithCancelCause(t.Context())
-				s, run, free := newStopping(hard, Task{Soft: soft, Urgent: urgent}, grace)
+				early, drain := context.WithCancelCause(t.Context())
+				s, run, free := newStopping(hard, Task{Soft: soft, Urgent: urgent, Early: early}, &Config{StopGrace: grace, LastWait: last})
 				ctx, cancel := derive(s, run)
 				map[string]func(){
 					"a person": func() { s.Stop(halt.Error(journal.StopAsked, "")) },
 					"soft":     func() { ask(nil) },
+					"drained":  func() { drain(nil) },
 					"urgent":   func() { hasten(nil) },
 					"killed":   func() { s.kill(nil) },
 					"hard":     func() { end(nil) },
@@ -50,7 +53,7 @@ func TestWhatEachStopEnds(t *testing.T) {
 				}
 				cancel()
 				free()
-				for _, f := range []context.CancelCauseFunc{end, ask, hasten} {
+				for _, f := range []context.CancelCauseFunc{end, ask, hasten, drain} {
 					f(nil)
 				}
 			})

@@ -61,21 +61,19 @@ func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	return limited, func() { unbind(); cancel() }
 }
 
-// Remote is for a step that waits for a remote or a tracker while the work is safe, and whose run may be asked to end. Its end counts
-// as an outage.
-func (e Ending) Remote(ctx context.Context, asked <-chan struct{}) (context.Context, context.CancelFunc) {
+// Waiting is Within for a step that waits for a remote or a tracker while the work is safe. It has a moment at least, and its end
+// counts as an outage.
+func Waiting(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
-	go late(limited, cancel, asked, max(e.Grace, moment), errLate)
+	go late(limited, cancel, asked, max(grace, moment), errLate)
 	return limited, func() { cancel(nil) }
 }
 
-// Leaving is Hurried for giving back what a run holds: it has Grace once the run is asked to end, and only a moment once Soon is
-// closed.
-func (e Ending) Leaving(ctx context.Context, asked <-chan struct{}) (context.Context, context.CancelFunc) {
+// Leaving is Hurried for giving back what a run holds: it has only a moment once Soon is closed.
+func (e Ending) Leaving(ctx context.Context) (context.Context, context.CancelFunc) {
 	hurried, cancel := e.Hurried(ctx)
-	remote, stop := e.Remote(hurried, asked)
-	limited, free := Within(remote, e.Soon, moment)
-	return limited, func() { free(); stop(); cancel() }
+	limited, free := Within(hurried, e.Soon, moment)
+	return limited, func() { free(); cancel() }
 }
 
 // Within derives a context that ends when the grace is over that begins when asked is closed.

@@ -89,6 +89,7 @@ type Config struct {
 	Reconcile      time.Duration  // between looks at the issue while its run is on; default 30 s
 	ProgressReport time.Duration  // a run that lasts longer is reported as being worked; default 30 s
 	StopGrace      time.Duration  // for agents to end after a stop; default 30 s
+	LastWait       time.Duration  // for a remote or a tracker that hangs, at each stage, once no more runs begin; default 2 min
 	StopUnlabels   bool           // an issue whose run a person stops loses its pick-up label
 	KeepRuns       int            // run folders kept for each issue; default 20
 
@@ -147,7 +148,7 @@ func (c Config) WithDefaults() Config {
 	c.Retry.BackoffMax, c.ClaimTTL = cmp.Or(c.Retry.BackoffMax, time.Hour), cmp.Or(c.ClaimTTL, 10*time.Minute)
 	c.Reconcile = cmp.Or(c.Reconcile, 30*time.Second)
 	c.ProgressReport = cmp.Or(c.ProgressReport, 30*time.Second)
-	c.StopGrace, c.KeepRuns = cmp.Or(c.StopGrace, 30*time.Second), cmp.Or(c.KeepRuns, 20)
+	c.StopGrace, c.LastWait, c.KeepRuns = cmp.Or(c.StopGrace, 30*time.Second), cmp.Or(c.LastWait, 2*time.Minute), cmp.Or(c.KeepRuns, 20)
 	if c.Prompt.Inline == "" && c.Prompt.Template == "" {
 		c.Prompt.Template, c.Prompt.Name = prompt.Default, "built-in prompt"
 	}
