@@ -36,6 +36,7 @@ type attempt struct {
 	finished    []journal.Record
 	call        stops
 	on          *running // makes Stop reach the attempt
+	begun       func()   // ends what heed has begun
 }
 
 // issueError is a failure before the run that concerns this issue only. The run ends with it, and uses no attempt.
@@ -61,10 +62,11 @@ func (w *Worker) newAttempt(s stops, t task) (*attempt, Result) {
 		s.Publish, s.Attended, s.Checks.Files, s.Checks.Clean, s.Limits.MaxAttempts = journal.PublishMerge, true, journal.GateFilesReport, true, 1
 		a.rec.Agent, a.rec.Model = "", ""
 	}
-	a.on = w.register(s.soft, a.rec)
+	a.on = w.register(s, a.rec)
+	a.call.early, a.begun = a.on.early, a.on.heed(a.rec)
 	not, frozen := a.claimAndFreeze()
 	if !frozen {
-		w.forget(a.on)
+		a.forget()
 		return nil, not
 	}
 	return a, Result{}
@@ -81,7 +83,7 @@ func (a *attempt) claimAndFreeze() (not Result, frozen bool) {
 	}
 	skip, err := a.freeze()
 	if err != nil && (a.on.soft.Err() != nil || a.call.early.Err() != nil) {
-		skip, err = &journal.Skip{Code: journal.SkipStopped}, nil
+		skip, err = a.stopped(), nil
 	}
 	own, ok := errors.AsType[*issueError](err)
 	if ok && a.call.hard.Err() == nil && !publish.Unreachable(err) {
@@ -96,6 +98,7 @@ func (a *attempt) claimAndFreeze() (not Result, frozen bool) {
 // do does the attempt's run.
 func (a *attempt) do() Result {
 	w, rec := a.w, a.rec
+	a.begun()
 	defer w.forget(a.on)
 	if a.landed {
 		rec = *a.stored
@@ -266,7 +269,7 @@ func (a *attempt) refused(err error, all bool) Result {
 	case ok && forgotten == nil:
 		return a.skipped(journal.Skip{Code: journal.SkipClaimed, Run: taken.Holder.Run, Host: taken.Holder.Host})
 	case a.call.early.Err() != nil && forgotten == nil:
-		return a.skipped(journal.Skip{Code: journal.SkipStopped})
+		return a.skipped(*a.stopped())
 	}
 	r := a.broken(errors.Join(err, forgotten))
 	if all || disk.Unwritable(err) {
@@ -277,7 +280,7 @@ func (a *attempt) refused(err error, all bool) Result {
 
 // givenUp ends an attempt that has a claim but starts no run.
 func (a *attempt) givenUp(skip *journal.Skip, err error) Result {
-	defer a.w.forget(a.on)
+	defer a.forget()
 	asked, unlink := workspace.EndedBy(a.on.soft, a.call.early)
 	defer unlink()
 	after, cancel := workspace.Leaving(asked, a.call.hard)
@@ -287,6 +290,23 @@ func (a *attempt) givenUp(skip *journal.Skip, err error) Result {
 		return a.broken(err)
 	}
 	return a.skipped(*skip)
+}
+
+// stopped is the skip of an attempt that was stopped, alone or with the call.
+func (a *attempt) stopped() *journal.Skip {
+	if a.on.soft.Err() != nil && a.call.soft.Err() == nil {
+		return &journal.Skip{Code: journal.SkipAsked}
+	}
+	return &journal.Skip{Code: journal.SkipStopped}
+}
+
+// forget ends what makes Stop reach an attempt that starts no run.
+func (a *attempt) forget() {
+	a.begun()
+	if err := journal.StopObeyed(a.rec); err != nil {
+		a.w.c.Run.Log.Warn("request to stop not removed", "error", err)
+	}
+	a.w.forget(a.on)
 }
 
 // broken is the result for a fault of this host or the repository.

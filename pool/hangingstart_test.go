@@ -329,3 +329,40 @@ func TestSlowRemoteIsTold(t *testing.T) {
 		})
 	}
 }
+
+// A person's request to stop an issue ends the wait for its claim, too, says so, and leaves nothing that a later run would heed.
+func TestStopWhileTheClaimHangs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, commits)
+	f.withRemote()
+	f.Config.Run.StopGrace = time.Second
+	f.issue("a")
+	pipe := newPipe(t)
+	file := f.hangs("receivepack", "receive-pack", 1, pipe)
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan journal.Record, 1)
+	pipe.then(func() {
+		r := f.runs("a")[0]
+		asked <- r
+		if err := journal.RequestStop(r); err != nil {
+			t.Error(err)
+		}
+	})
+	p := f.pool()
+	late := time.AfterFunc(time.Minute, func() { t.Error("the sweep goes on after the issue was stopped"); p.Kill() })
+	s, err := p.Sweep(t.Context())
+	late.Stop()
+	if err != nil || skips(s)["a"] != journal.SkipAsked || s.Interrupted || s.Unavailable != nil || len(s.Runs)+len(s.Broken) > 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := os.Stat((<-asked).Dir); err == nil {
+		t.Error("the run's folder stays")
+	}
+	_ = os.Remove(file)
+	if f.sweep(t.Context()); f.ended("a") != journal.Succeeded {
+		t.Error("the next sweep does not work the issue")
+	}
+	f.clean()
+}

@@ -230,7 +230,7 @@ func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 		how = "was left at stage "
 	}
 	finished := !rec.Stage.Before(journal.StageVerify) && rec.Facts.Cut == ""
-	on := w.register(d.call.soft, rec)
+	on := w.register(d.call, rec)
 	defer w.forget(on)
 	res := w.runner.Do(d.call.hard, run.Task{
 		Early: d.call.early, Soft: on.soft, Urgent: on.urgent,

@@ -3,6 +3,8 @@ package pool
 import (
 	"context"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
@@ -45,16 +47,19 @@ var errKilled = halt.Error(journal.StopShutdown, "")
 // running is a run that Stop and StopNow reach, from register to forget.
 type running struct {
 	Running
+	early        context.Context // ends with the call's, and a grace after soft: for waiting before the run begins
 	soft         context.Context // ends with the call's, and with Stop: the run is asked to end
 	urgent       context.Context // ends with StopNow: what runs in the sandbox is killed
 	stop, hasten context.CancelCauseFunc
+	free         func() // of early
 }
 
 // register makes Stop and StopNow reach a run.
-func (w *Worker) register(soft context.Context, r journal.Record) *running {
+func (w *Worker) register(s stops, r journal.Record) *running {
 	on := &running{Running: Running{Key: r.Key, Run: r.ID, Title: r.Title, Started: r.Started}}
-	on.soft, on.stop = context.WithCancelCause(soft)
-	on.urgent, on.hasten = context.WithCancelCause(context.WithoutCancel(soft))
+	on.soft, on.stop = context.WithCancelCause(s.soft)
+	on.early, on.free = workspace.Within(s.early, on.soft.Done(), w.c.Run.StopGrace)
+	on.urgent, on.hasten = context.WithCancelCause(context.WithoutCancel(s.soft))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.running[r.Key] = append(w.running[r.Key], on)
@@ -71,6 +76,31 @@ func (w *Worker) forget(on *running) {
 	}
 	on.stop(nil)
 	on.hasten(nil)
+	on.free()
+}
+
+// requestPoll is the time between looks for another process's request to stop.
+const requestPoll = 500 * time.Millisecond
+
+// heed makes requests of other processes to stop a run reach it before it has begun, until it is over. Then the run looks itself.
+func (on *running) heed(rec journal.Record) (over func()) {
+	var looking sync.WaitGroup
+	done := make(chan struct{})
+	looking.Go(func() {
+		look := time.NewTicker(requestPoll)
+		defer look.Stop()
+		for !journal.StopRequested(rec) {
+			select {
+			case <-look.C:
+			case <-on.soft.Done():
+				return
+			case <-done:
+				return
+			}
+		}
+		on.stop(halt.Error(journal.StopAsked, ""))
+	})
+	return sync.OnceFunc(func() { close(done); looking.Wait() })
 }
 
 // Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.

@@ -132,6 +132,16 @@ func (f *Folder) StopObeyed() error {
 	return nil
 }
 
+// StopRequested reports whether somebody has asked that a run end which has not begun, and so has no Folder.
+func StopRequested(r Record) bool { return (&Folder{dir: r.Dir}).StopRequested() }
+
+// StopObeyed removes such a request, and its folder.
+func StopObeyed(r Record) error {
+	err := (&Folder{dir: r.Dir}).StopObeyed()
+	_ = os.Remove(r.Dir) // it may have more in it
+	return err
+}
+
 // Close closes the event log. It may be called again.
 func (f *Folder) Close() error {
 	f.mu.Lock()
@@ -144,8 +154,12 @@ func (f *Folder) Close() error {
 	return err
 }
 
-// RequestStop asks the process that works the run to end it, and returns at once. The run's work is kept.
+// RequestStop asks the process that works the run to end it, and returns at once. The run's work is kept. A run that waits for its
+// claim has no folder yet: one is made.
 func RequestStop(r Record) error {
+	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
+		return fmt.Errorf("stop %s: %w", r.Key, err)
+	}
 	f, err := os.OpenFile(filepath.Join(r.Dir, stopFile), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("stop %s: %w", r.Key, err)

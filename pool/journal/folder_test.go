@@ -208,8 +208,14 @@ func TestStopAndFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	rec := journal.Record{Run: journal.Run{Key: "k", Dir: dir}}
-	if err := journal.RequestStop(rec); err == nil {
-		t.Error("a run without a folder was asked to stop")
+	if err := journal.RequestStop(rec); err != nil || !journal.StopRequested(rec) {
+		t.Errorf("a run that has not begun: %v", err)
+	}
+	if err := journal.StopObeyed(rec); err != nil || journal.StopRequested(rec) {
+		t.Errorf("the request to such a run stays: %v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("its folder stays")
 	}
 	f, err := journal.OpenFolder(dir)
 	if err != nil {

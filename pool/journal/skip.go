@@ -41,6 +41,7 @@ const (
 	SkipUnapproved SkipCode = "unapproved"  // Detail: why nobody who may has approved it
 	SkipEdited     SkipCode = "edited"      // a request's issue is not what was approved; Detail: the pick-up label
 	SkipStopped    SkipCode = "stopped"     // ralph was stopped
+	SkipAsked      SkipCode = "asked"       // a person has stopped it before its run began
 	SkipCap        SkipCode = "cap"         // a cap of the project is spent until Until; Detail: which, and what is spent
 	SkipOverlap    SkipCode = "overlap"     // For is worked first, which is likely to change the same file; Detail: its path
 	SkipUnmerged   SkipCode = "unmerged"    // what For has changed waits to be merged; Detail: the path of a file of both

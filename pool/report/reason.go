@@ -83,6 +83,7 @@ func skips() map[journal.SkipCode]string {
 		journal.SkipOpen:       "waits for a merge: {detail} requests or branches are open, or on the way",
 		journal.SkipBusy:       "waits for runs of issues with the label {detail}",
 		journal.SkipStopped:    "the sweep was stopped",
+		journal.SkipAsked:      "a person has stopped it before its run began; the next sweep works it if it still qualifies",
 	}
 }
 

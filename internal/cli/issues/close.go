@@ -2,8 +2,6 @@ package issues
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -63,8 +61,6 @@ func setsState(a *compose.App, cmd *cobra.Command, state string, already func(tr
 			return err
 		}
 		switch run, err := requestStop(runs); {
-		case errors.Is(err, fs.ErrNotExist): // it has just been claimed
-			a.UI.Printf("Run %s ends within 30 seconds.\n", run)
 		case err != nil:
 			return err
 		case run != "":

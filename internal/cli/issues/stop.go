@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -47,9 +46,6 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 		return err
 	}
 	if run, err := requestStop(runs); run != "" {
-		if errors.Is(err, fs.ErrNotExist) {
-			return left("run %s has just been claimed; try again in a moment: ralph stop %s", run, key)
-		}
 		if err == nil {
 			a.UI.Printf("Asked run %s to end. `ralph logs -f %s` shows how it goes.\n", run, screen.CleanLine(key))
 			if runs[0].Kind == journal.KindIssue && len(p.Labels) > 0 {
