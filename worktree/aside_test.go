@@ -27,6 +27,12 @@ func TestSetAside(t *testing.T) {
 		if !errors.Is(err, ErrKept) || strings.Contains(err.Error(), f.repo.path("kept")) != (try == 1) {
 			t.Fatalf("removed after %d failures: %v", try+1, err)
 		}
+		if aside, ok := errors.AsType[*AsideError](err); ok != (try == 1) || ok && (filepath.Dir(aside.Dir) != f.repo.path("kept") || aside.Why == "") {
+			t.Errorf("after %d failures: %+v", try+1, aside)
+		}
+		if strings.Contains(err.Error(), in.tree.Dir()) {
+			t.Errorf("the caller knows the folder: %v", err)
+		}
 	}
 	kept, err := filepath.Glob(f.repo.path("kept", "*"))
 	if err != nil || len(kept) != 1 || f.read(kept[0], "files", "done") != "work\n" {

@@ -16,6 +16,9 @@ import (
 // Leftover is something that a killed process or damage has left.
 type Leftover = leftover.Leftover
 
+// AsideError is the end of a worktree whose work cannot be imported: its files have a new place. It is an [ErrKept].
+type AsideError = leftover.AsideError
+
 // Leftovers lists what killed processes, lost folders and damage have left. Only a thorough look reads the objects of ralph's refs,
 // and lists removed worktrees: any other has them deleted. Nothing may be removed whose key is being worked.
 func (r *Repo) Leftovers(ctx context.Context, thorough bool) ([]Leftover, error) {

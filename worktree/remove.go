@@ -1,9 +1,9 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -13,8 +13,8 @@ import (
 )
 
 // Remove deletes the worktree (never the refs). After a call of Sandbox it fails with ErrKept until all is imported. A
-// tree whose import has failed twice in the same way is put into a folder that ralph never deletes, for a person; the error
-// names it. Removing what is half made, half removed or gone is not an error.
+// tree whose import has failed twice in the same way is put into a folder that ralph never deletes, for a person: an
+// [*AsideError] names it. Removing what is half made, half removed or gone is not an error.
 func (t *Tree) Remove(ctx context.Context) error {
 	key := t.Spec().Key
 	return t.repo.locked(ctx, key, "remove worktree of "+key, t.remove)
@@ -27,21 +27,16 @@ func (t *Tree) remove() error {
 	}
 	rec := t.record()
 	if !rec.Over() {
-		err := fmt.Errorf("%w: %s", ErrKept, t.Dir())
 		if files && rec.Spec.Private { // git must find no repository of an agent's in a folder that is named to a person
-			err = errors.Join(err, t.hideGit())
+			return cmp.Or(t.hideGit(), ErrKept)
 		}
-		return err
+		return ErrKept
 	}
-	kept := t.keptDir()
-	if err := t.moveAside(kept); err != nil {
-		return err
-	}
-	what := "its files are"
+	aside := &AsideError{Why: rec.Failure, Dir: t.keptDir()}
 	if base, _, over := strings.Cut(rec.Layer, "-"); over {
-		what = "its files that differ from " + git.Short(base) + " are"
+		aside.Over = git.Short(base)
 	}
-	return fmt.Errorf("%w: %s: %s; %s in %s", ErrKept, t.Dir(), rec.Failure, what, kept)
+	return cmp.Or[error](t.moveAside(aside.Dir), aside)
 }
 
 // Discard deletes the worktree (never the refs) with everything in it.

@@ -18,7 +18,6 @@ package worktree
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/merge"
 	"github.com/ralph-pool/ralph/worktree/operation"
 	"github.com/ralph-pool/ralph/worktree/record"
@@ -54,7 +54,7 @@ var (
 	// ErrMoved: a ref is not at the expected commit any more.
 	ErrMoved = git.ErrMoved
 	// ErrKept: removing would destroy commits or changes that are not imported.
-	ErrKept = errors.New("not imported")
+	ErrKept = leftover.ErrKept
 	// ErrRemote: the remote cannot be reached, or refuses; local work is not affected.
 	ErrRemote = git.ErrRemote
 	// ErrAway: it does not answer, or has a fault of its own, however often it was tried. It is an ErrRemote.

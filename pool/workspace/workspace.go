@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -332,11 +333,10 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Noti
 		return nil
 	}
 	defer w.Forget()
+	var kept error
 	if w.Tree != nil && w.Tree.Unsaved() {
-		if err := w.Import(ctx); err != nil {
-			told = append(told, sandboxes.Noticef("the worktree %s stays: %v", w.Dir, err))
-		} else if links := w.Last.Gitlinks; len(links) > 0 {
-			told = append(told, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(links, ", ")))
+		if kept = w.Import(ctx); kept == nil && len(w.Last.Gitlinks) > 0 {
+			told = append(told, sandboxes.Noticef("%s is a nested repository, so its files are in no commit", strings.Join(w.Last.Gitlinks, ", ")))
 		}
 	}
 	told = append(told, w.Shut(ctx)...)
@@ -352,14 +352,21 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Noti
 	}
 	switch {
 	case keep && err != nil:
-		return append(told, sandboxes.Noticef("the sandbox over %s may run until that worktree is removed: %v", w.Dir, err))
+		told = append(told, sandboxes.Noticef("the sandbox over %s may run until that worktree is removed: %v", w.Dir, err))
 	case keep:
-		return told
 	case err != nil:
-		return append(told, sandboxes.Noticef("the worktree %s stays until the next sweep ends its sandbox: %v", w.Dir, err))
+		told = append(told, sandboxes.Noticef("the worktree %s stays until the next sweep ends its sandbox: %v", w.Dir, err))
+	default:
+		err := w.Tree.Remove(ctx)
+		if aside, ok := errors.AsType[*worktree.AsideError](err); ok {
+			return append(told, sandboxes.Noticef("the work in %s cannot be imported: %s; %s", w.Dir, aside.Why, aside.Files()))
+		}
+		if kept == nil || !errors.Is(err, worktree.ErrKept) {
+			kept = cmp.Or(err, kept)
+		}
 	}
-	if err := w.Tree.Remove(ctx); err != nil {
-		told = append(told, sandboxes.Noticef("the worktree %s stays: %v", w.Dir, err))
+	if kept != nil {
+		told = append(told, sandboxes.Noticef("the worktree %s stays: %v", w.Dir, kept))
 	}
 	return told
 }
