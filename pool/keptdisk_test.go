@@ -30,7 +30,10 @@ type balkyBox struct {
 	kept bool
 }
 
-func (b *balkyBox) KeepDisk() { b.kept = true }
+func (b *balkyBox) KeepDisk() string {
+	b.kept = true
+	return ""
+}
 
 func (b *balkyBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	if slices.Contains(cmd.Argv, "ralph-import") && !b.p.failed.Swap(true) {

@@ -26,8 +26,9 @@ type Layerer interface {
 
 // DiskKeeper is implemented by sandboxes that may have a disk of their own.
 type DiskKeeper interface {
-	// KeepDisk has Close leave the disk to the next sandbox of the run: no other command runs in this one. Reap removes it.
-	KeepDisk()
+	// KeepDisk has Close leave the disk to the next sandbox of the run: no other command runs in this one. Reap removes it. show
+	// is a command line that shows a person its files; empty: there is no disk.
+	KeepDisk() (show string)
 }
 
 // Differ is implemented by sandboxes of a [Layerer].

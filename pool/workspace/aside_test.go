@@ -10,7 +10,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Work that cannot be imported is set aside: one line names the folder that is gone and the new one, each once.
+// keeping is a sandbox with a disk of its own.
+type keeping struct{ sandboxes.Sandbox }
+
+func (keeping) KeepDisk() string { return "show it" }
+
+// Work that cannot be imported is set aside: one line names the folder that is gone, the new one, and the command that
+// shows the sandbox's disk, each once.
 func TestCloseSetsAside(t *testing.T) {
 	t.Parallel()
 	repo, base := committed(t, worktree.Options{}, "a")
@@ -21,15 +27,19 @@ func TestCloseSetsAside(t *testing.T) {
 	if _, err := tree.Sandbox(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	box, err := spaced{sandboxes.NewNone(sandboxes.NoneConfig{})}.Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: tree.Dir()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	late := func(context.Context, worktree.Command) (int, error) { return 0, worktree.ErrLate }
 	_, err = tree.Import(t.Context(), late)
 	c := &Config{Repo: repo, Sandboxes: spaced{sandboxes.NewNone(sandboxes.NoneConfig{})}}
-	w := &Workspace{c: c, id: "r", Tree: tree, Dir: tree.Dir(), late: err, Meter: gateway.NewMeter(gateway.Network{}, "r")}
+	w := &Workspace{c: c, id: "r", Tree: tree, Dir: tree.Dir(), late: err, Box: keeping{box}, Meter: gateway.NewMeter(gateway.Network{}, "r")}
 	told := w.Close(t.Context(), false)
 	if len(told) != 1 {
 		t.Fatalf("told %q", told)
 	}
-	for _, dir := range []string{tree.Dir(), "/kept/"} {
+	for _, dir := range []string{tree.Dir(), "/kept/", "show it"} {
 		if text := told[0].Text; strings.Count(text, dir) != 1 || !strings.Contains(text, worktree.ErrLate.Error()) {
 			t.Errorf("%s is not named once: %s", dir, text)
 		}

@@ -53,6 +53,7 @@ type Workspace struct {
 	lost    []sandboxes.Notice // warnings of a sandbox that broke
 	stale   bool               // one was not closed, though a later one may have been
 	bare    bool               // another took its place, whose home lacks what setup had put there
+	show    string             // the command line that shows a disk that stays; empty: there is none
 	unsaved error              // which uncommitted files the last import could not save; nil: none
 
 	changes   string   // the folder in the sandbox with what the layers below the worktree do not have; empty: there is none
@@ -294,7 +295,7 @@ func (w *Workspace) Shut(ctx context.Context) (told []sandboxes.Notice) {
 	defer cancel()
 	if w.Box != nil {
 		if k, ok := sandboxes.As[sandboxes.DiskKeeper](w.Box); ok && w.Tree != nil && w.Tree.Unsaved() {
-			k.KeepDisk() // it alone has what is not imported
+			w.show = k.KeepDisk() // the disk alone has what is not imported
 		}
 		err := w.Box.Close(ctx)
 		if w.Unclosed = err != nil; w.Unclosed {
@@ -359,7 +360,12 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Noti
 	default:
 		err := w.Tree.Remove(ctx)
 		if aside, ok := errors.AsType[*worktree.AsideError](err); ok {
-			return append(told, sandboxes.Noticef("the work in %s cannot be imported: %s; %s", w.Dir, aside.Why, aside.Files()))
+			where := aside.Files()
+			if w.show != "" {
+				where = fmt.Sprintf("its files are in volumes of sandbox %s; to look: %s; only what it began with is in %s",
+					w.c.Sandboxes.Name(), w.show, aside.Dir)
+			}
+			return append(told, sandboxes.Noticef("the work in %s cannot be imported: %s; %s", w.Dir, aside.Why, where))
 		}
 		if kept == nil || !errors.Is(err, worktree.ErrKept) {
 			kept = cmp.Or(err, kept)

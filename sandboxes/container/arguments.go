@@ -7,6 +7,7 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
 )
 
 // arguments is the command line that makes the container.
@@ -90,7 +91,7 @@ func (pl *plan) mountArguments() (args []string, err error) {
 		return slices.Concat(args, flags, pl.resolv), nil
 	}
 	for _, m := range pl.shown() {
-		flag, err := mountFlag("bind", m, relabel(m))
+		flag, err := syntax.Mount("bind", m, relabel(m))
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
 )
 
 var update = flag.Bool("update", false, "write the golden command lines anew")
@@ -119,7 +120,7 @@ func FuzzMountFlag(f *testing.F) {
 	f.Add(`/a,b"c`, "/ü =,readonly", false)
 	f.Add("/a\nb", "/c", false)
 	f.Fuzz(func(t *testing.T, host, inside string, readOnly bool) {
-		flag, err := mountFlag("bind", sandboxes.Mount{Host: host, Inside: inside, ReadOnly: readOnly}, "")
+		flag, err := syntax.Mount("bind", sandboxes.Mount{Host: host, Inside: inside, ReadOnly: readOnly}, "")
 		if err != nil {
 			return
 		}

@@ -19,10 +19,10 @@ type box struct {
 	provider                  *Provider
 	run, name, state, workdir string
 	env                       []string
-	memory                    int64   // its limit in bytes
-	disk                      bool    // it has a Disk
-	cold                      string  // why its home started empty; empty: it did not
-	tunnel                    *tunnel // nil without egress, and where the proxy's socket is mounted
+	memory                    int64    // its limit in bytes
+	disk                      []string // the volumes of its Disk's folders; nil: it has no Disk
+	cold                      string   // why its home started empty; empty: it did not
+	tunnel                    *tunnel  // nil without egress, and where the proxy's socket is mounted
 
 	commands sandboxes.Commands
 	killed   atomic.Int64 // processes that were killed at the memory limit
@@ -58,8 +58,14 @@ func (b *box) Close(ctx context.Context) error {
 	return nil
 }
 
-// KeepDisk is that of a sandbox that broke.
-func (b *box) KeepDisk() { b.commands.Break(errors.New("its disk is kept")) }
+// KeepDisk keeps the disk as if the sandbox had broken.
+func (b *box) KeepDisk() (show string) {
+	b.commands.Break(errors.New("its disk is kept"))
+	if b.disk == nil {
+		return ""
+	}
+	return b.provider.show(b.run, b.disk)
+}
 
 // remove removes the container and its files.
 func (b *box) remove(ctx context.Context, disk bool) error {
@@ -67,8 +73,14 @@ func (b *box) remove(ctx context.Context, disk bool) error {
 	if err := b.provider.end(ctx, b.name); err != nil {
 		return err
 	}
-	if b.disk && disk && !b.provider.config.Keep {
-		if err := b.provider.removeVolumes(ctx, b.run); err != nil {
+	switch {
+	case b.disk == nil || !disk:
+	case b.provider.config.Keep: // its volumes are no more than a copy
+		if _, err := b.provider.call(ctx, "volume", "rm", "--force", volumeName(b.run, filledVolume)); err != nil {
+			return err
+		}
+	default:
+		if err := b.provider.RemoveDisk(ctx, b.run); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -219,4 +220,70 @@ func engineSays(t *testing.T, engine string, args ...string) string {
 		t.Fatalf("%s %q: %+v, %v: %s", engine, args, exit, err, out.String())
 	}
 	return strings.TrimSpace(out.String())
+}
+
+// What a sandbox leaves on its own disk is found without its run, and can be removed: with word of what was not imported, and the
+// command that shows it.
+func TestAbandonedDisks(t *testing.T) {
+	copies(t, func(t *testing.T, name string, r rig) {
+		c := r.config(t)
+		for _, keep := range []bool{false, true} {
+			c.Keep = keep
+			p := newProject(t, fmt.Sprintf("disks-%s-%v", name, keep))
+			crash{Rig: name, Config: c, Spec: p.spec, Script: "echo made >made.txt; echo ready; exec sleep 1000"}.happen(t)
+			provider, ok := sandboxes.As[*container.Provider](r.provider(c))
+			if !ok {
+				t.Fatal("it is no container.Provider")
+			}
+			left := func() (container.LeftDisk, bool) {
+				t.Helper()
+				found, err := provider.AbandonedDisks(t.Context())
+				if err != nil || len(found) > 1 {
+					t.Fatalf("found %+v, %v", found, err)
+				}
+				d, ok := found[p.spec.Run]
+				return d, ok
+			}
+			d, ok := left()
+			if !ok || !d.Unsaved {
+				t.Fatalf("after the crash: %+v", d)
+			}
+			words := strings.Fields(strings.Replace(d.Show, " -it ", " ", 1))
+			out, err := exec.CommandContext(t.Context(), words[0], append(words[1:], "-c", "cat */made.txt")...).Output()
+			if string(out) != "made\n" {
+				t.Errorf("%s shows %q, %v", d.Show, out, err)
+			}
+			box := enter(t, r.provider(c), p.spec)
+			if err := box.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if d, ok := left(); ok != keep || d.Unsaved {
+				t.Errorf("after a sandbox that was closed, with keep %v: %+v", keep, d)
+			}
+			if box = enter(t, r.provider(c), p.spec); keep { // also where containers were kept with the disk
+				if got, _ := inside(t, box, "! test -e made.txt || echo made"); got != "" {
+					t.Errorf("the copy is not fresh: %s", got)
+				}
+			}
+			if k, ok := sandboxes.As[sandboxes.DiskKeeper](box); !ok || k.KeepDisk() == "" {
+				t.Error("KeepDisk gives no command")
+			}
+			if err := box.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if p.volumes(r.engine.Name) == "" {
+				t.Error("KeepDisk keeps nothing")
+			}
+			containers, err := provider.Abandoned(t.Context())
+			for container := range containers {
+				err = errors.Join(err, provider.Discard(t.Context(), container))
+			}
+			d2 := c
+			d2.Keep = false
+			err = errors.Join(err, reaper(t, r.provider(d2)).Reap(t.Context(), p.spec.Run), provider.RemoveDisk(t.Context(), p.spec.Run))
+			if left := p.volumes(r.engine.Name); left != "" || err != nil {
+				t.Errorf("left behind: %s, %v", left, err)
+			}
+		}
+	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ralph-pool/ralph/sandboxes"
 	"github.com/ralph-pool/ralph/sandboxes/container/inside"
+	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
@@ -24,6 +25,7 @@ import (
 const (
 	helperVolume = "helper"
 	filledVolume = "filled"
+	folderPrefix = "folder-"
 	loaderSuffix = "-load" // ends the name of the container that prepares the volumes
 	fillerSuffix = "-fill" // and of one that fills them in advance
 )
@@ -37,7 +39,7 @@ func volumeName(run, name string) string { return containerName(run, "disk-"+nam
 // openDisk makes a container with a Disk, on the volumes of an earlier container of the run if they were filled.
 func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 	engine := context.WithoutCancel(ctx)
-	if err := errors.Join(p.endContainers(engine, pl.spec.Run), p.removeFiles(pl.spec.Run)); err != nil {
+	if err := errors.Join(p.endContainers(engine, pl.spec.Run, p.end), p.removeFiles(pl.spec.Run)); err != nil {
 		return nil, err
 	}
 	volumes, err := p.volumes(engine, pl.spec.Run)
@@ -45,8 +47,9 @@ func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 		return nil, err
 	}
 	filled := slices.Contains(volumes, volumeName(pl.spec.Run, filledVolume))
-	if !filled {
-		if err := p.removeVolumes(engine, pl.spec.Run); err != nil {
+	if !filled { // nothing that they hold is needed, nor the containers that Keep has left with them
+		err := errors.Join(p.endContainers(engine, pl.spec.Run, p.Discard), p.RemoveDisk(engine, pl.spec.Run), p.mark(engine, pl, helperVolume))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -54,9 +57,9 @@ func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 		if err != nil {
 			ctx, cancel := cleanUp(ctx)
 			defer cancel()
-			err = errors.Join(err, p.endContainers(ctx, pl.spec.Run), os.RemoveAll(pl.state))
+			err = errors.Join(err, p.endContainers(ctx, pl.spec.Run, p.end), os.RemoveAll(pl.state))
 			if !filled {
-				err = errors.Join(err, p.removeVolumes(ctx, pl.spec.Run))
+				err = errors.Join(err, p.RemoveDisk(ctx, pl.spec.Run))
 			}
 		}
 	}()
@@ -82,8 +85,13 @@ func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 			return nil, err
 		}
 	}
-	_, err = p.call(engine, slices.Concat([]string{"volume", "create"}, pl.labels(), []string{volumeName(pl.spec.Run, filledVolume)})...)
-	return b, err
+	return b, p.mark(engine, pl, filledVolume)
+}
+
+// mark makes a volume with the run's labels: engines give none to those that they make for a container.
+func (p *Provider) mark(ctx context.Context, pl *plan, name string) error {
+	_, err := p.call(ctx, slices.Concat([]string{"volume", "create"}, pl.labels(), []string{volumeName(pl.spec.Run, name)})...)
+	return err
 }
 
 // fillInAdvance fills the disk in a container of its own, which can write to all folders.
@@ -136,13 +144,13 @@ func (p *Provider) startOnDisk(ctx context.Context, pl *plan) (_ *box, err error
 func (pl *plan) diskFlags(loader bool) (args []string, err error) {
 	add := func(name string, m sandboxes.Mount) {
 		m.Host = volumeName(pl.spec.Run, name)
-		flag, flagErr := mountFlag("volume", m, pl.provider.engine.dialect().bare)
+		flag, flagErr := syntax.Mount("volume", m, pl.provider.engine.dialect().bare)
 		args, err = append(args, "--mount", flag), errors.Join(err, flagErr)
 	}
 	add(helperVolume, sandboxes.Mount{Inside: path.Dir(helperPath), ReadOnly: !loader})
 	for _, dir := range slices.Sorted(maps.Keys(pl.spec.Disk.Folders)) {
 		readOnly := !loader && !pl.filling && slices.Contains(pl.spec.Disk.ReadOnly, dir)
-		add("folder-"+pl.spec.Disk.Folders[dir], sandboxes.Mount{Inside: dir, ReadOnly: readOnly})
+		add(folderPrefix+pl.spec.Disk.Folders[dir], sandboxes.Mount{Inside: dir, ReadOnly: readOnly})
 	}
 	return args, err
 }
@@ -215,36 +223,6 @@ func (p *Provider) packHelper(to io.Writer) error {
 	return out.Close()
 }
 
-// volumes lists the run's volumes.
-func (p *Provider) volumes(ctx context.Context, run string) ([]string, error) {
-	prefix := volumeName(run, "")
-	args := []string{"volume", "ls", "--quiet", "--filter", "name=" + prefix}
-	out, err := p.call(ctx, args...)
-	for range endRounds { // podman fails if another volume is removed meanwhile
-		if err == nil || !strings.Contains(err.Error(), "no such volume") {
-			break
-		}
-		out, err = p.call(ctx, args...)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list volumes: %w", err)
-	}
-	return slices.DeleteFunc(strings.Fields(out), func(name string) bool { return !strings.HasPrefix(name, prefix) }), nil
-}
-
-// removeVolumes removes them; first the one that marks the others as filled, in case ralph is killed meanwhile.
-func (p *Provider) removeVolumes(ctx context.Context, run string) error {
-	names, err := p.volumes(ctx, run)
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	if i := slices.Index(names, volumeName(run, filledVolume)); i > 0 {
-		names[0], names[i] = names[i], names[0]
-	}
-	_, err = p.call(ctx, append([]string{"volume", "rm", "--force"}, names...)...)
-	return err
-}
-
 // resolveByDNS makes docker write the container's resolv.conf.
 func resolveByDNS(context.Context, *plan, string) ([]string, error) {
 	var args []string
@@ -275,7 +253,7 @@ func resolveByFile(ctx context.Context, pl *plan, volume string) (args []string,
 		files[hostsFile] = hostsPath
 	}
 	for name, inside := range files {
-		flag, err := mountFlag("bind", sandboxes.Mount{Host: strings.TrimSpace(dir) + "/" + name, Inside: inside, ReadOnly: true}, "")
+		flag, err := syntax.Mount("bind", sandboxes.Mount{Host: strings.TrimSpace(dir) + "/" + name, Inside: inside, ReadOnly: true}, "")
 		if err != nil {
 			return nil, err
 		}

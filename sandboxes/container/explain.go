@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/sandboxes/container/describe"
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
@@ -27,7 +27,7 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 	if _, refused := errors.AsType[*engine.CallError](err); !refused || p.engine.Dialect != DialectDocker {
 		return err
 	}
-	socket, local := p.socket()
+	socket, local := describe.Socket(p.config.HostEnv)
 	if !local {
 		return fmt.Errorf("%w; it has to answer: docker info", err)
 	}
@@ -65,7 +65,7 @@ func (p *Provider) buildImage() sandboxes.Fix {
 
 // explainRun adds to the error of a container that does not start what probably helps.
 func (p *Provider) explainRun(err error) error {
-	_, local := p.socket()
+	_, local := describe.Socket(p.config.HostEnv)
 	switch {
 	case p.engine.Dialect == DialectDocker && !local, strings.Contains(err.Error(), "bind source path does not exist"):
 		return sandboxes.Fixable(fmt.Errorf("%w; the engine may not see this host's files", err), sandboxes.Fix{Setting: sandboxes.SetCopy})
@@ -73,42 +73,6 @@ func (p *Provider) explainRun(err error) error {
 		return sandboxes.Fixable(err, sandboxes.Fix{Setting: sandboxes.SetRuntime})
 	}
 	return err
-}
-
-// socket is the unix socket of the docker program, if that is certain.
-func (p *Provider) socket() (path string, local bool) {
-	path = "/var/run/docker.sock"
-	for _, e := range p.config.HostEnv {
-		name, value, _ := strings.Cut(e, "=")
-		switch {
-		case name == "DOCKER_CONTEXT" && value != "":
-			return "", false
-		case name == "DOCKER_HOST" && value != "":
-			if path, local = strings.CutPrefix(value, "unix://"); !local {
-				return "", false
-			}
-		}
-	}
-	return path, true
-}
-
-// engineSockets are sockets by which anybody can start containers on the host.
-func (p *Provider) engineSockets() (found []string) {
-	all := []string{"/var/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
-	if s, local := p.socket(); local {
-		all = append(all, s)
-	}
-	for _, e := range p.config.HostEnv {
-		if dir, ok := strings.CutPrefix(e, "XDG_RUNTIME_DIR="); ok && dir != "" {
-			all = append(all, filepath.Join(dir, "podman/podman.sock"), filepath.Join(dir, "docker.sock"))
-		}
-	}
-	for _, s := range all {
-		if real, err := filepath.EvalSymlinks(s); err == nil {
-			found = append(found, real)
-		}
-	}
-	return found
 }
 
 // lastOutput is the end of the output of the container's first process.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -40,10 +41,16 @@ type plan struct {
 
 // box is the plan's container.
 func (pl *plan) box() *box {
-	return &box{
+	b := &box{
 		provider: pl.provider, run: pl.spec.Run, name: pl.name, state: pl.state, workdir: pl.workdir, env: pl.env,
-		memory: pl.limits.Memory, disk: pl.spec.Disk != nil, cold: pl.cold,
+		memory: pl.limits.Memory, cold: pl.cold,
 	}
+	if pl.spec.Disk != nil {
+		for folder := range maps.Values(pl.spec.Disk.Folders) {
+			b.disk = append(b.disk, volumeName(b.run, folderPrefix+folder))
+		}
+	}
+	return b
 }
 
 // labels mark everything of the engine's that belongs to the run.

@@ -155,12 +155,12 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("remove the containers of a run: it has no id")
 	}
-	if err := p.endContainers(ctx, run); err != nil {
+	if err := p.endContainers(ctx, run, p.end); err != nil {
 		return err
 	}
 	var errs []error
 	if !p.config.Keep {
-		errs = append(errs, p.removeVolumes(ctx, run))
+		errs = append(errs, p.RemoveDisk(ctx, run))
 	}
 	if err := errors.Join(append(errs, p.removeFiles(run))...); err != nil {
 		return fmt.Errorf("remove the files of %s: %w", run, err)
@@ -171,11 +171,16 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 // Abandoned are the containers of this StateDir, running or kept, whose ralph has ended on this host: their runs, by their names.
 func (p *Provider) Abandoned(ctx context.Context) (map[string]string, error) {
 	names, err := p.call(ctx, "ps", "--all", "--filter", label.OfState(p.config.StateDir), "--format", "{{.Names}}")
+	return p.abandoned(ctx, strings.Fields(names), err, "container", "{{json .Config.Labels}}")
+}
+
+// abandoned reads the labels of what an engine has listed.
+func (p *Provider) abandoned(ctx context.Context, names []string, err error, kind, format string) (map[string]string, error) {
 	found := map[string]string{}
-	for _, name := range strings.Fields(names) {
+	for _, name := range names {
 		var text, run string
 		var ended bool
-		if text, err = p.call(ctx, "container", "inspect", "--format", "{{json .Config.Labels}}", name); mayPass(err) {
+		if text, err = p.call(ctx, kind, "inspect", "--format", format, name); mayPass(err) {
 			run, ended, err = label.Abandoned(text) // no text: it has ended meanwhile
 		}
 		if err != nil {
@@ -186,7 +191,7 @@ func (p *Provider) Abandoned(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for containers that nothing uses: %w", err)
+		return nil, fmt.Errorf("look for %ss that nothing uses: %w", kind, err)
 	}
 	return found, nil
 }
@@ -212,15 +217,15 @@ func (p *Provider) removeFiles(run string) error {
 	return errors.Join(errs...)
 }
 
-// endContainers removes the run's containers.
-func (p *Provider) endContainers(ctx context.Context, run string) error {
+// endContainers ends each of the run's containers.
+func (p *Provider) endContainers(ctx context.Context, run string, end func(ctx context.Context, name string) error) error {
 	out, err := p.call(ctx, "ps", "--all", "--filter", label.OfRun(run), "--format", "{{.Names}}")
 	if err != nil {
 		return fmt.Errorf("look for the containers of %s: %w", run, err)
 	}
 	var errs []error
 	for name := range strings.FieldsSeq(out) {
-		errs = append(errs, p.end(ctx, name))
+		errs = append(errs, end(ctx, name))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("end the containers of %s: %w", run, err)

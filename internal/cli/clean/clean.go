@@ -30,7 +30,8 @@ changes in other ones. Work that is nowhere else stays, and is listed with the r
 Changes that a run saved go with its branch once later commits of the same issue were merged. An issue in review whose branch
 you have merged is closed. Checkouts and homes that runs share stay, for the next runs; --caches removes those that none uses now.
 
-Containers go whose ralph has ended: it was killed, or container-keep kept them.
+Containers go whose ralph has ended: it was killed, or container-keep kept them. So do volumes of container-files copy; those
+with work that could not be imported stay, with the command that shows it.
 
 With KEYs only these are looked at, and no containers; a KEY may be a pattern, such as 'run-shell-*'. --discard removes what they name with the
 work that is nowhere else.
@@ -89,7 +90,9 @@ type CleanedData struct {
 	Why     string `json:"why"`
 	// Container has its name, where it is one.
 	Container string `json:"container"`
-	drop      bool   // --discard removes what is kept
+	// Volumes is a pattern for the names of volumes, where it is what is left of a sandbox's own disk.
+	Volumes string `json:"volumes"`
+	drop    bool   // --discard removes what is kept
 }
 
 func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string, dry, discard, caches bool) (err error) {
@@ -119,10 +122,10 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	if err != nil {
 		return err
 	}
-	if left, err = named(ctx, p, left, args); err != nil {
+	if err := c.look(ctx); err != nil {
 		return err
 	}
-	if err := c.look(ctx); err != nil {
+	if left, err = named(ctx, p, c.disks(ctx, a.UI, left), args); err != nil {
 		return err
 	}
 	results := []CleanedData{}
@@ -130,7 +133,12 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 		results = c.containers(ctx, a.UI)
 	}
 	for _, l := range left {
-		results = append(results, c.clean(ctx, l)...)
+		if len(l.trees) > 0 || l.branch.Key != "" {
+			results = append(results, c.clean(ctx, l)...)
+		}
+		for _, d := range l.disks {
+			results = append(results, c.disk(ctx, l.key, d))
+		}
 	}
 	if len(args) == 0 {
 		err = c.claims(ctx, a.UI)

@@ -29,6 +29,7 @@ type remains struct {
 	key    string
 	trees  []*worktree.Tree
 	branch worktree.Branch // the zero Branch: no ref
+	disks  []leftDisk
 }
 
 // name is the branch that people know it by.

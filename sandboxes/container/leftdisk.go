@@ -1,0 +1,71 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/ralph-pool/ralph/sandboxes/container/label"
+)
+
+// LeftDisk is what is left of the disk of a run's sandbox.
+type LeftDisk struct {
+	Volumes string // a pattern for the names of its volumes
+	Show    string // the command line that shows their files
+	Unsaved bool   // work may be in them that nobody has imported
+}
+
+// AbandonedDisks are the disks of this StateDir whose ralph has ended on this host, by their runs.
+func (p *Provider) AbandonedDisks(ctx context.Context) (map[string]LeftDisk, error) {
+	names, err := p.listVolumes(ctx, label.OfState(p.config.StateDir))
+	marked, err := p.abandoned(ctx, names, err, "volume", "{{json .Labels}}")
+	disks := map[string]LeftDisk{}
+	for _, run := range marked {
+		all, errAll := p.volumes(ctx, run)
+		err = errors.Join(err, errAll)
+		disks[run] = LeftDisk{volumeName(run, "*"), p.show(run, all), slices.Contains(all, volumeName(run, filledVolume))}
+	}
+	return disks, err
+}
+
+// show is the command line of a shell that sees the volumes with the run's files.
+func (p *Provider) show(run string, volumes []string) string {
+	args := []string{"run", "--rm", "-it", "--network", "none", "-u", "0:0", "-w", "/disk", "--entrypoint", "sh"}
+	for _, v := range slices.Compact(slices.Sorted(slices.Values(volumes))) { // two places may show one volume
+		if folder, ok := strings.CutPrefix(v, volumeName(run, folderPrefix)); ok {
+			args = append(args, "-v", v+":/disk/"+folder)
+		}
+	}
+	return strings.Join(p.program().Argv(append(args, p.config.Image)...), " ")
+}
+
+// volumes lists the run's volumes.
+func (p *Provider) volumes(ctx context.Context, run string) ([]string, error) {
+	prefix := volumeName(run, "")
+	names, err := p.listVolumes(ctx, "name="+prefix)
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) }), err
+}
+
+func (p *Provider) listVolumes(ctx context.Context, filter string) ([]string, error) {
+	for range endRounds { // podman fails if another volume is removed meanwhile
+		out, err := p.call(ctx, "volume", "ls", "--quiet", "--filter", filter)
+		if err == nil || !strings.Contains(err.Error(), "no such volume") {
+			return strings.Fields(out), err
+		}
+	}
+	return nil, errors.New("the engine's list of volumes fails because others remove volumes all the time")
+}
+
+// RemoveDisk removes the run's volumes; first the one that marks the others as filled, in case ralph is killed meanwhile.
+func (p *Provider) RemoveDisk(ctx context.Context, run string) error {
+	names, err := p.volumes(ctx, run)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	if i := slices.Index(names, volumeName(run, filledVolume)); i > 0 {
+		names[0], names[i] = names[i], names[0]
+	}
+	_, err = p.call(ctx, append([]string{"volume", "rm", "--force"}, names...)...)
+	return err
+}
