@@ -95,7 +95,7 @@ type Key struct {
 	// Longest is the longest duration; 0: there is none.
 	Longest time.Duration
 	// Least is the least number besides 0, where 0 stands for the default.
-	Least int64
+	Least float64
 	// Short is the flag's letter; most have none.
 	Short string
 	// Check refuses what the kind cannot; for lists it sees each item. Its message follows the value.

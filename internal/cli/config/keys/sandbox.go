@@ -72,6 +72,7 @@ func sandboxKeys() []Key {
 			Name:  "cpus",
 			Help:  "processors of one run; 0: 2",
 			Kind:  Float,
+			Least: 0.1, // engines refuse less than 0.01, with which a shell takes seconds to start
 			Guard: Above,
 			Use:   toMerge | toRun | toExec,
 		},
@@ -79,6 +80,7 @@ func sandboxKeys() []Key {
 			Name:  "pids",
 			Help:  "processes and threads of one run; 0: 1024",
 			Kind:  Int,
+			Least: 64, // with 32 the helper of a container cannot start its threads
 			Guard: Above,
 			Use:   toMerge | toRun | toExec,
 		},

@@ -30,7 +30,7 @@ func (k Key) Scalar(s string) (any, error) {
 		if f < float64(k.Min) {
 			return nil, fmt.Errorf("%s is less than %d", s, k.Min)
 		}
-		return f, nil
+		return f, k.enough(f)
 	case Bool:
 		switch s {
 		case "true", "false":
@@ -61,13 +61,21 @@ func (k Key) Number(s string) (any, error) {
 	if n < k.Min {
 		return nil, fmt.Errorf("%d is less than %d", n, k.Min)
 	}
-	if n > 0 && n < k.Least {
-		return nil, fmt.Errorf("%d is too little; give %d or more, or 0 for the default", n, k.Least)
+	if err := k.enough(float64(n)); err != nil {
+		return nil, err
 	}
 	if most == math.MaxInt64 {
 		return n, nil
 	}
 	return int(n), nil
+}
+
+// enough refuses a number with which nothing works.
+func (k Key) enough(n float64) error {
+	if n > 0 && n < k.Least {
+		return fmt.Errorf("%v is too little; give %v or more, or 0 for the default", n, k.Least)
+	}
+	return nil
 }
 
 // mostAmount is more than anybody has of what an amount counts; nothing that is computed from it overflows.
