@@ -17,6 +17,10 @@ func TestDoctorLooksForWhatIsCopied(t *testing.T) {
 	if got.status != 1 || !strings.Contains(got.stdout, "fail  copy          "+missing) || !strings.Contains(got.stdout, "fix: put it there, or take it out of copy") {
 		t.Errorf("got %+v", got)
 	}
+	got = m.run(t, nil, append([]string{"work", "--dry-run"}, args...)...)
+	if !strings.Contains(got.stderr, "warning: copy: "+missing+"; put it there, or take it out of copy\n") {
+		t.Errorf("got %+v", got)
+	}
 	got = m.run(t, nil, append([]string{"work"}, args...)...)
 	if !strings.Contains(got.stderr, "copy: "+missing+"; put it there, or take it out of copy") {
 		t.Errorf("got %+v", got)

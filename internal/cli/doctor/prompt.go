@@ -2,15 +2,11 @@ package doctor
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/internal/cli/work"
 	"github.com/ralph-pool/ralph/loop/prompt"
 )
 
@@ -48,9 +44,7 @@ func (d *doctor) prompt(ctx context.Context, p *compose.Parts) {
 
 // copied looks for the files that every run begins with.
 func (d *doctor) copied(p *compose.Parts) {
-	for _, path := range p.Copy {
-		if _, err := os.Lstat(filepath.Join(p.Top, path)); errors.Is(err, fs.ErrNotExist) {
-			d.fail("copy", fmt.Sprintf("%q is not in %s", path, p.Top), "put it there, or take it out of copy")
-		}
+	for _, problem := range work.NotToCopy(p) {
+		d.fail("copy", problem, work.FixCopy)
 	}
 }

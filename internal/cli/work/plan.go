@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -84,12 +87,28 @@ func (s *sweep) plan(ctx context.Context) error {
 	for _, pr := range plan.Problems {
 		a.UI.Warn(pr.Error())
 	}
+	for _, problem := range NotToCopy(s.parts) {
+		a.UI.Warn("copy: " + problem + "; " + FixCopy)
+	}
 	warnCycles(a, plan.Cycles, view)
 	look.PrintParked(a, parked)
 	if expected != nil {
 		a.UI.Printf("\n%s\n", expected)
 	}
 	return nil
+}
+
+// FixCopy is what helps against NotToCopy.
+const FixCopy = "put it there, or take it out of copy"
+
+// NotToCopy names the files that every run begins with and that are not there: no run could begin.
+func NotToCopy(p *compose.Parts) (problems []string) {
+	for _, path := range p.Copy {
+		if _, err := os.Lstat(filepath.Join(p.Top, path)); errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, fmt.Sprintf("%q is not in %s", path, p.Top))
+		}
+	}
+	return problems
 }
 
 // issueTable prints issues with their titles, numbered on request.
