@@ -283,7 +283,7 @@ func sandboxOptions(a *compose.App) []option {
 		o := option{name: name}
 		switch {
 		case name == "auto":
-			o.note = "native; nothing falls back to less"
+			o.note = "native; where that does not work, ralph says so and uses no weaker one"
 		case name == "native":
 			o.note = "on this host, in namespaces: needs no engine and no image"
 		case name == "docker", name == "podman":
