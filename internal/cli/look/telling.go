@@ -10,12 +10,14 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 	"github.com/ralph-pool/ralph/internal/cli/hint"
+	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes"
+	"github.com/ralph-pool/ralph/tracker"
 )
 
 // WithDetail is a text with more behind it, where there is more.
@@ -119,7 +121,7 @@ type SkipData struct {
 func Skips(list []backlog.Skipped) []SkipData {
 	out := []SkipData{}
 	for _, s := range list {
-		out = append(out, SkipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: hint.SkipReason(s.Issue.Key, s.Skip), Skip: s.Skip})
+		out = append(out, SkipData{Issue: s.Issue.Key, Title: s.Issue.Title, Reason: reason(s), Skip: s.Skip})
 	}
 	return out
 }
@@ -128,6 +130,14 @@ func Skips(list []backlog.Skipped) []SkipData {
 func WhyNot(s backlog.Skipped, name func(key string) string) string {
 	if s.Skip.For != "" {
 		s.Skip.For = name(s.Skip.For)
+	}
+	return reason(s)
+}
+
+// reason is WhyNot with names as they are.
+func reason(s backlog.Skipped) string {
+	if s.Issue.Title == scaffold.SampleTitle && s.Skip.Unfit.Code == tracker.UnfitLacks {
+		return "the sample of `ralph init`; write an issue of yours with `ralph new 'TITLE'`"
 	}
 	return hint.SkipReason(s.Issue.Key, s.Skip)
 }

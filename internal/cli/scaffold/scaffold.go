@@ -79,6 +79,9 @@ type File struct {
 	Data []byte
 }
 
+// SampleTitle is the title of the issue that shows the format.
+const SampleTitle = "Say what should be true when the work is done"
+
 // Files renders the folder.
 func Files(c Choices) ([]File, error) {
 	image := "Dockerfile"
@@ -87,8 +90,8 @@ func Files(c Choices) ([]File, error) {
 	}
 	data := struct {
 		Choices
-		Image string
-	}{c, image}
+		Image, Sample string
+	}{c, image, SampleTitle}
 
 	out := []File{{Path: promptName, Data: []byte(c.Prompt)}}
 	for _, f := range []struct{ name, source string }{
