@@ -120,12 +120,15 @@ func jsTools() []Tool {
 	registry := func(program string) Ask {
 		return Ask{Argv: []string{program, "config", "get", "registry"}, Name: "npm_config_registry"}
 	}
+	// Projects in containers need no pnpm on this host, and it reads npm's settings.
+	npm := registry("npm")
+	npm.Fallback = true
 	return []Tool{
 		{
 			Name: "pnpm", Markers: []string{"pnpm-lock.yaml", "pnpm-workspace.yaml"},
 			Setup:  []Line{{If: having("pnpm-lock.yaml"), Shell: "pnpm install --frozen-lockfile"}},
 			Gate:   jsScript("pnpm", "pnpm -r test"),
-			Hosts:  []Ask{registry("pnpm")},
+			Hosts:  []Ask{registry("pnpm"), npm},
 			Caches: []string{".local/share/pnpm/store"},
 			Image:  jsProgram("pnpm"),
 			Reads:  jsReads("pnpm-lock.yaml pnpm-workspace.yaml", "pnpm install"),

@@ -90,7 +90,7 @@ type Ask struct {
 	Argv []string
 	// Name is the variable by which the answer reaches the tool in a sandbox, which has none of the user's settings.
 	Name string
-	// Fallback says that the ask before has no answer then: the tool's built-in one is asked for.
+	// Fallback says that it is asked only where no ask before it has an answer.
 	Fallback bool
 }
 

@@ -199,7 +199,7 @@ func TestSource(t *testing.T) {
 		"pip":    {Hosts: []string{"index.example", "files.example"}},
 		"uv":     {Hosts: []string{"10.0.0.1:3141"}, Env: []string{"UV_DEFAULT_INDEX=http://10.0.0.1:3141/simple"}},
 		"cargo":  {},
-		"pnpm":   {}, // not there
+		"pnpm":   {Hosts: []string{"npm.corp.example"}, Secret: []string{"npm_config_registry"}}, // not there, and reads npm's settings
 		"pipenv": {Hosts: []string{"index.example", "files.example"}},
 	} {
 		got := asker(t, name).Source(t.Context(), env)
