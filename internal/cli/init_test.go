@@ -156,6 +156,25 @@ func TestInitImageOfAProject(t *testing.T) {
 	}
 }
 
+// What ralph cannot install is said where a person has to write it, and no image is built that cannot run the gate.
+func TestInitImageLacks(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "a.csproj", "<Project/>")
+	m.write(t, "package.json", `{"dependencies":{}}`)
+	bin := m.program(t, "podman", "exit 1\n")
+	got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
+		"init", "--yes", "--sandbox=podman", "--agent=codex")
+	next := ". Write into .ralph/Containerfile how to install dotnet, which setup or gate runs: ralph knows no package that would do.\n"
+	if got.status != 0 || strings.Contains(got.stdout, "Built ") || !strings.Contains(got.stdout, next) || !strings.Contains(got.stdout, ". ralph image build ") {
+		t.Errorf("%+v, want %q", got, next)
+	}
+	text, err := os.ReadFile(filepath.Join(m.repo, ".ralph/Containerfile"))
+	if want := "# Install dotnet here, which your setup or gate runs.\n"; err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("no %q (%v) in\n%s", want, err, text)
+	}
+}
+
 // The image has the program of every agent that works or reviews, and the configuration names them.
 func TestInitImageOfAChain(t *testing.T) {
 	t.Parallel()

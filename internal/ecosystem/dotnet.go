@@ -70,6 +70,7 @@ func dotnetTools() []Tool {
 		Setup:  []Line{{Shell: "dotnet restore"}},
 		Gate:   []Line{{Shell: "dotnet test --no-restore"}},
 		Caches: []string{".nuget/packages"},
+		Image:  Image{Missing: []string{"dotnet"}},
 		Lacks: map[Part]string{
 			NoHosts: "settings of the project and of the user say together",
 			NoReads: "projects import files of any name",

@@ -93,7 +93,7 @@ func javaTools() []Tool {
 			Setup:  wrapped("gradlew", "gradle", " --no-daemon testClasses"),
 			Gate:   wrapped("gradlew", "gradle", " --no-daemon test"),
 			Caches: []string{".gradle/wrapper/dists", ".gradle/caches/modules-2"},
-			Image:  Image{Packages: []string{"default-jdk-headless"}}, // Debian's gradle is too old for most projects
+			Image:  Image{Packages: []string{"default-jdk-headless"}, Missing: []string{"gradle"}}, // Debian's is too old for most projects
 			Lacks:  map[Part]string{NoHosts: "only its build scripts say", NoReads: "it compiles the project"},
 		},
 		{

@@ -37,6 +37,7 @@ type Tool struct {
 type Image struct {
 	Packages []string // of Debian
 	Lines    []string // shell lines for root, after the packages
+	Missing  []string // programs that neither has, which a person has to install
 }
 
 // Manager is a program that installs versions of a tool, and that the tool's programs are links to.

@@ -117,6 +117,8 @@ func Image(proposals []Proposal) (all ecosystem.Image) {
 	for _, p := range proposals {
 		add(&all.Packages, p.image.Packages)
 		add(&all.Lines, p.image.Lines)
+		run := Programs(slices.Concat(p.Setup, p.Gate))
+		add(&all.Missing, slices.DeleteFunc(slices.Clone(p.image.Missing), func(m string) bool { return !slices.Contains(run, m) }))
 	}
 	return all
 }

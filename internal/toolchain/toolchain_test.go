@@ -115,6 +115,9 @@ func TestImage(t *testing.T) {
 		"poetry.lock Cargo.toml":    "python3 python3-venv python3-dev gcc libc6-dev python3-poetry cargo;",
 		"a/Cargo.toml b/Cargo.toml": "cargo gcc libc6-dev;",
 		"package.json deno.lock":    ";npm install --global deno && npm cache clean --force",
+		"a.csproj":                  ";;dotnet",
+		"build.gradle":              "default-jdk-headless;;gradle",
+		"a/build.gradle a/gradlew":  "default-jdk-headless;",
 	} {
 		dir := t.TempDir()
 		for file := range strings.FieldsSeq(files) {
@@ -130,7 +133,11 @@ func TestImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		image := Image(proposals)
-		if got := strings.Join(image.Packages, " ") + ";" + strings.Join(image.Lines, "; "); got != want {
+		got := strings.Join(image.Packages, " ") + ";" + strings.Join(image.Lines, "; ")
+		if len(image.Missing) > 0 {
+			got += ";" + strings.Join(image.Missing, " ")
+		}
+		if got != want {
 			t.Errorf("%s: %q, want %q", files, got, want)
 		}
 	}

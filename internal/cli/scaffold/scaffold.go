@@ -82,12 +82,17 @@ type File struct {
 // SampleTitle is the title of the issue that shows the format.
 const SampleTitle = "Say what should be true when the work is done"
 
+// ImageFile is the name of the build file for a sandbox's image.
+func ImageFile(sandbox string) string {
+	if sandbox == "podman" {
+		return "Containerfile"
+	}
+	return "Dockerfile"
+}
+
 // Files renders the folder.
 func Files(c Choices) ([]File, error) {
-	image := "Dockerfile"
-	if c.Sandbox == "podman" {
-		image = "Containerfile"
-	}
+	image := ImageFile(c.Sandbox)
 	data := struct {
 		Choices
 		Image, Sample string

@@ -184,13 +184,13 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 	}
 	if yes {
 		assume(a, c)
-		build = slices.Contains(compose.Engines(), c.Sandbox)
 	}
 	if !a.Host.Interactive || yes {
 		if err := missing(a, *c, yes); err != nil {
 			return false, err
 		}
-		return build, propose(ctx, a, top, said, c)
+		err := propose(ctx, a, top, said, c)
+		return yes && buildable(*c), err
 	}
 	ask := newAsker(ctx, a.UI, a.Host.Stdin)
 	if folder, has := a.Trackers.Folder(); has && forge != nil {
@@ -241,10 +241,15 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 			return false, err
 		}
 	}
-	if slices.Contains(compose.Engines(), c.Sandbox) {
+	if buildable(*c) {
 		build, err = ask.yes(ctx, "Build the image that agents and checks run in now?", "it downloads a base image and the agent")
 	}
 	return build, err
+}
+
+// buildable reports that an image can be built that has what setup and gate run.
+func buildable(c scaffold.Choices) bool {
+	return slices.Contains(compose.Engines(), c.Sandbox) && len(c.Tools.Missing) == 0
 }
 
 // missing names the flags that have no default and were not given.
@@ -343,6 +348,10 @@ func printNext(a *compose.App, c scaffold.Choices, built bool) {
 	if inside && os.Getuid() == 0 {
 		next("You are root, and an agent in a container does not run as root unasked: run ralph as another user, or have the files copied " +
 			"for one with --container-files copy --container-user 1000:1000, which are also keys of your own configuration.")
+	}
+	if inside && len(c.Tools.Missing) > 0 {
+		next("Write into .ralph/%s how to install %s, which setup or gate runs: ralph knows no package that would do.",
+			scaffold.ImageFile(c.Sandbox), strings.Join(c.Tools.Missing, " and "))
 	}
 	if inside && !built {
 		next("ralph image build       makes the image that agents and checks run in.")
