@@ -15,7 +15,7 @@ func TestRecognise(t *testing.T) {
 		{"go.mod main.go", "go(go)"},
 		{"package.json", "javascript(npm)"},
 		{"package.json pnpm-lock.yaml", "javascript(pnpm)"},
-		{"package.json yarn.lock", "javascript(yarn)"},
+		{"package.json yarn.lock", "javascript(yarn-classic,yarn)"},
 		{"pyproject.toml", "python(pip)"},
 		{"pyproject.toml uv.lock", "python(uv)"},
 		{"pyproject.toml poetry.lock", "python(poetry)"},

@@ -123,6 +123,7 @@ func jsTools() []Tool {
 	// Projects in containers need no pnpm on this host, and it reads npm's settings.
 	npm := registry("npm")
 	npm.Fallback = true
+	yarns := jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn") // a line does not say which yarn it is
 	return []Tool{
 		{
 			Name: "pnpm", Markers: []string{"pnpm-lock.yaml", "pnpm-workspace.yaml"},
@@ -134,19 +135,29 @@ func jsTools() []Tool {
 			Reads:  jsReads("pnpm-lock.yaml pnpm-workspace.yaml", "pnpm install"),
 		},
 		{
+			Name: "yarn-classic", Markers: []string{"yarn.lock"},
+			Unless: []Clue{{Files: []string{".yarnrc.yml"}}, {
+				Files: []string{"yarn.lock", "package.json"},
+				Words: []string{"\n__metadata:", `"yarn@2.`, `"yarn@3.`, `"yarn@4.`, `"yarn@5.`},
+			}},
+			Setup:  []Line{{Shell: "yarn install --frozen-lockfile --non-interactive"}},
+			Gate:   jsScript("yarn", ""),
+			Hosts:  []Ask{registry("yarn")},
+			Caches: []string{".cache/yarn"},
+			Reads:  yarns,
+			Lacks:  lacking("the image has it", NoImage),
+		},
+		{
 			Name: "yarn", Markers: []string{"yarn.lock", ".yarnrc.yml"},
-			Setup: []Line{
-				{If: having(".yarnrc.yml"), Shell: "yarn install --immutable"},
-				{If: having("yarn.lock"), Shell: "yarn install --frozen-lockfile --non-interactive"},
-			},
-			Gate: jsScript("yarn", ""),
+			Setup: []Line{{If: having("yarn.lock"), Shell: "yarn install --immutable"}},
+			Gate:  jsScript("yarn", ""),
 			Hosts: []Ask{{
 				Argv: []string{"yarn", "config", "get", "npmRegistryServer"},
 				Name: "YARN_NPM_REGISTRY_SERVER",
-			}, registry("yarn")},
-			Caches: []string{".cache/yarn", ".yarn/berry/cache"},
-			Reads:  jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn"),
-			Lacks:  lacking("the image has it", NoImage),
+			}},
+			Caches: []string{".yarn/berry/cache"},
+			Reads:  yarns,
+			Image:  jsProgram("--force @yarnpkg/cli-dist"), // in the place of the image's classic one
 		},
 		{
 			Name: "bun", Markers: []string{"bun.lock", "bun.lockb"},

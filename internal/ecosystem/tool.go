@@ -11,6 +11,8 @@ type Tool struct {
 	Name string
 	// Markers are files that show it.
 	Markers []string
+	// Unless are clues of which each shows that it is another tool's project.
+	Unless []Clue
 	// Usual says that it is taken where no tool's files are there.
 	Usual bool
 	// Setup are shell lines that fetch what a project depends on, and Gate those that test it: the first that fits is proposed. They

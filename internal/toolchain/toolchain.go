@@ -91,15 +91,18 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 		}
 	}
 	here := os.DirFS(filepath.Join(top, dir))
-	for _, found := range ecosystem.Recognise(all, files) {
-		i := slices.IndexFunc(found.Tools, func(t ecosystem.Tool) bool { return len(t.Setup)+len(t.Gate) > 0 })
-		if i < 0 || found.Alone && len(out) > 0 { // a Makefile beside the project's own tool is no second project
+	there := func(c ecosystem.Clue) bool { return found(here, c) }
+	for _, e := range ecosystem.Recognise(all, files) {
+		i := slices.IndexFunc(e.Tools, func(t ecosystem.Tool) bool {
+			return len(t.Setup)+len(t.Gate) > 0 && !slices.ContainsFunc(t.Unless, there)
+		})
+		if i < 0 || e.Alone && len(out) > 0 { // a Makefile beside the project's own tool is no second project
 			continue
 		}
-		t := found.Tools[i]
+		t := e.Tools[i]
 		out = append(out, Proposal{
 			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Note: t.Note, Gate: within(dir, choose(here, t.Gate)), image: t.Image,
-			asks: t.Hosts, asked: found.Asked, bare: found.Bare, Named: named(here, dir, found.Registries),
+			asks: t.Hosts, asked: e.Asked, bare: e.Bare, Named: named(here, dir, e.Registries),
 		})
 	}
 	return out, folders, nil
