@@ -67,7 +67,11 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	s.Facts.Baseline = v
 	x.task.Feedback += feedback.Baseline(v)
 	if !v.Passed() {
-		x.events.Warn(fmt.Sprintf("%s fails on %s already; with the commits it has to pass", v.Checks[len(v.Checks)-1].Command, v.Base))
+		failed, why := v.Checks[len(v.Checks)-1], ""
+		if cause := workspace.Cause(failed.Tail); cause != "" {
+			why = " (" + cause + ")"
+		}
+		x.events.Warn(fmt.Sprintf("%s fails on %s already%s; with the commits it has to pass", failed.Command, v.Base, why))
 	}
 	return s, nil
 }

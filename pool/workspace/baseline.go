@@ -64,7 +64,7 @@ func (e *BaselineError) Error() string {
 		how = "it did not end in time"
 	}
 	text := fmt.Sprintf("%s `%s` cannot run on %s as it is: %s", e.what(), e.Check.Command, e.Base, how)
-	if cause := causeLine(e.Check.Tail); cause != "" {
+	if cause := Cause(e.Check.Tail); cause != "" {
 		text += ": " + cause
 	}
 	for _, n := range e.Refused {

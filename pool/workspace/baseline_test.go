@@ -80,7 +80,7 @@ func TestCauseOfAFailure(t *testing.T) {
 		"npm error code EUSAGE\nnpm error A complete log of this run can be found in: /home/agent/x.log\n":                                                                               "npm error code EUSAGE",
 		"  error: subprocess-exited-with-error\n      ValueError: no version\n      [end of output]\nerror: subprocess-exited-with-error\n\n╰─> See above for output.\n":                 "ValueError: no version",
 	} {
-		if got := causeLine(text); got != want {
+		if got := Cause(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -112,8 +112,8 @@ var causal = pattern.Lazy(`[Ee]rror: |(?i)\b(cannot|can't|could not|no such|not 
 // npmLog is where npm says in which file of the sandbox its log was.
 var npmLog = pattern.Lazy(`(?m)^.*A complete log of this run.*?(:\n.*)?$`)
 
-// causeLine is the last line that tells a cause, or else the last. Below the error of a build pip repeats that there was one.
-func causeLine(s string) string {
+// Cause is the last line of a program's output that tells a cause, or else the last. Below the error of a build pip repeats that there was one.
+func Cause(s string) string {
 	s = npmLog().ReplaceAllString(s, "")
 	for _, line := range slices.Backward(strings.Split(s, "\n")) {
 		if causal().MatchString(line) && !strings.HasSuffix(line, "error: subprocess-exited-with-error") {
