@@ -61,13 +61,15 @@ func ruby() Ecosystem {
 
 func rubyTools() []Tool {
 	const bundle = `BUNDLE_PATH="$HOME/.bundle" bundle `
+	// Those of Rails come from Rails itself.
+	rakeTest := []string{"TestTask", "task :test", "task test:", `task "test`, "task 'test", "application.load_tasks"}
 	return []Tool{
 		{
 			Name: "bundler", Markers: []string{"Gemfile", "gems.rb"},
 			Setup: []Line{{Shell: bundle + "install"}},
 			Gate: []Line{
-				{If: []Clue{{Files: []string{"Gemfile"}, Words: []string{"rspec"}}}, Shell: bundle + "exec rspec"},
-				{If: having("Rakefile"), Shell: bundle + "exec rake test"},
+				{If: []Clue{{Files: []string{"Gemfile", "gems.rb", "*.gemspec"}, Words: []string{"rspec"}}}, Shell: bundle + "exec rspec"},
+				{If: []Clue{{Files: []string{"Rakefile"}, Words: rakeTest}}, Shell: bundle + "exec rake test"},
 			},
 			Reads: []Fetch{{Lines: []string{bundle + "install"}, Reads: Reads{
 				Files: []string{"Gemfile", "Gemfile.lock", "gems.rb", "gems.locked", "*.gemspec", ".ruby-version", ".bundle/"},

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestPropose(t *testing.T) {
 	t.Parallel()
 	type want struct{ tool, setup, gate string }
+	const bundle = `BUNDLE_PATH="$HOME/.bundle" bundle `
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  []want
@@ -67,9 +68,15 @@ func TestPropose(t *testing.T) {
 		"nothing but pytest": {map[string]string{"setup.cfg": "", "test_a.py": "import pytest\n"}, []want{{"pip", "", "python3 -m pytest"}}},
 		"uv":                 {map[string]string{"pyproject.toml": "pytest", "uv.lock": ""}, []want{{"uv", "uv sync --frozen", "uv run --frozen pytest"}}},
 		"cargo":              {map[string]string{"Cargo.toml": "", "Cargo.lock": ""}, []want{{"cargo", "cargo fetch --locked", "cargo test"}}},
-		"gradlew":            {map[string]string{"build.gradle.kts": "", "gradlew": ""}, []want{{"gradle", "./gradlew --no-daemon testClasses", "./gradlew --no-daemon test"}}},
-		"make":               {map[string]string{"Makefile": "all: x\ntest: all\n"}, []want{{"make", "", "make test"}}},
-		"make, test first":   {map[string]string{"Makefile": "test:\n\ttrue\n"}, []want{{"make", "", "make test"}}},
+		"rspec of a gem": {map[string]string{"Gemfile": "gemspec\n", "a.gemspec": "s.add_development_dependency 'rspec'", "Rakefile": "RSpec::Core::RakeTask.new(:spec)"},
+			[]want{{"bundler", bundle + "install", bundle + "exec rspec"}}},
+		"rspec in gems.rb":      {map[string]string{"gems.rb": "gem 'rspec'"}, []want{{"bundler", bundle + "install", bundle + "exec rspec"}}},
+		"minitest":              {map[string]string{"Gemfile": "gem 'rake'", "Rakefile": "Minitest::TestTask.create\n"}, []want{{"bundler", bundle + "install", bundle + "exec rake test"}}},
+		"rails":                 {map[string]string{"Gemfile": "gem 'rails'", "Rakefile": "Rails.application.load_tasks\n"}, []want{{"bundler", bundle + "install", bundle + "exec rake test"}}},
+		"rakefile without test": {map[string]string{"Gemfile": "gem 'rake'", "Rakefile": "task :deploy\n"}, []want{{"bundler", bundle + "install", ""}}},
+		"gradlew":               {map[string]string{"build.gradle.kts": "", "gradlew": ""}, []want{{"gradle", "./gradlew --no-daemon testClasses", "./gradlew --no-daemon test"}}},
+		"make":                  {map[string]string{"Makefile": "all: x\ntest: all\n"}, []want{{"make", "", "make test"}}},
+		"make, test first":      {map[string]string{"Makefile": "test:\n\ttrue\n"}, []want{{"make", "", "make test"}}},
 		"npm init, with a build": {map[string]string{"package.json": `{"scripts": {"build": "x", "test": "echo \"Error: no test specified\" && exit 1"}}`, ".gitignore": "dist"},
 			[]want{{"npm", "", "npm run build"}}},
 		"npm init": {map[string]string{"package.json": `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`}, []want{{"npm", "", ""}}},
