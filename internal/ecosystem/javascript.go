@@ -213,7 +213,7 @@ func jsScript(program, each string) []Line {
 	}
 	builds := append(inPackage(`"build":"`, `"build": "`), Clue{ // a text: programs have objects of that name there
 		Files: []string{".gitignore"}, Words: ignored})
-	tests, untested := inPackage(`"test"`), inPackage(jsUntested)
+	tests, untested := inPackage(`"test":`, `"test" :`), inPackage(jsUntested)
 	members := Clue{Files: packages, Words: tests[0].Words}
 	lines := []Line{
 		{If: slices.Concat(tests, builds), Unless: untested, Shell: build + " && " + test},

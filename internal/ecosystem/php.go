@@ -60,11 +60,11 @@ func php() Ecosystem {
 }
 
 func phpTools() []Tool {
-	says := func(word string) []Clue { return []Clue{{Files: []string{"composer.json"}, Words: []string{word}}} }
+	says := func(words ...string) []Clue { return []Clue{{Files: []string{"composer.json"}, Words: words}} }
 	return []Tool{{
 		Name: "composer", Usual: true,
 		Setup:  []Line{{Shell: "composer install --no-interaction"}},
-		Gate:   []Line{{If: says(`"test"`), Shell: "composer test"}, {If: says("phpunit"), Shell: "vendor/bin/phpunit"}},
+		Gate:   []Line{{If: says(`"test":`, `"test" :`), Shell: "composer test"}, {If: says("phpunit"), Shell: "vendor/bin/phpunit"}},
 		Caches: []string{".cache/composer"},
 		Image:  Image{Packages: []string{"composer", "php-cli", "php-curl", "php-mbstring", "php-xml", "unzip"}},
 		Reads: []Fetch{{Commands: []string{"composer install"}, Reads: Reads{
