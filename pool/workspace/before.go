@@ -107,7 +107,7 @@ func lastLine(s string) string {
 }
 
 // causal marks lines that tell why a program has failed. Many end with others: a summary, or where a log is.
-var causal = pattern.Lazy(`[Ee]rror: |(?i)\b(cannot|can't|could not|no such|not found|missing|denied|refused|unable)\b`)
+var causal = pattern.Lazy(`[Ee]rror(: | \d+ )|does not satisfy|(?i)\b(cannot|can't|could not|no such|not found|missing|denied|refused|unable)\b`)
 
 // npmLog is where npm says in which file of the sandbox its log was.
 var npmLog = pattern.Lazy(`(?m)^.*A complete log of this run.*?(:\n.*)?$`)
