@@ -128,7 +128,7 @@ func jsTools() []Tool {
 		{
 			Name: "pnpm", Markers: []string{"pnpm-lock.yaml", "pnpm-workspace.yaml"},
 			Setup:  []Line{{If: having("pnpm-lock.yaml"), Shell: "pnpm install --frozen-lockfile"}},
-			Gate:   jsScript("pnpm", "pnpm -r test"),
+			Gate:   jsScript("pnpm", "pnpm test", "pnpm -r test"),
 			Hosts:  []Ask{registry("pnpm"), npm},
 			Caches: []string{".local/share/pnpm/store"},
 			Image:  jsProgram("pnpm"),
@@ -141,7 +141,7 @@ func jsTools() []Tool {
 				Words: []string{"\n__metadata:", `"yarn@2.`, `"yarn@3.`, `"yarn@4.`, `"yarn@5.`},
 			}},
 			Setup:  []Line{{Shell: "yarn install --frozen-lockfile --non-interactive"}},
-			Gate:   jsScript("yarn", ""),
+			Gate:   jsScript("yarn", "yarn test", ""),
 			Hosts:  []Ask{registry("yarn")},
 			Caches: []string{".cache/yarn"},
 			Reads:  yarns,
@@ -150,7 +150,7 @@ func jsTools() []Tool {
 		{
 			Name: "yarn", Markers: []string{"yarn.lock", ".yarnrc.yml"},
 			Setup: []Line{{If: having("yarn.lock"), Shell: "yarn install --immutable"}},
-			Gate:  jsScript("yarn", ""),
+			Gate:  jsScript("yarn", "yarn test", ""),
 			Hosts: []Ask{{
 				Argv: []string{"yarn", "config", "get", "npmRegistryServer"},
 				Name: "YARN_NPM_REGISTRY_SERVER",
@@ -162,7 +162,7 @@ func jsTools() []Tool {
 		{
 			Name: "bun", Markers: []string{"bun.lock", "bun.lockb"},
 			Setup:  []Line{{Shell: "bun install --frozen-lockfile"}},
-			Gate:   []Line{{Shell: "bun test"}},
+			Gate:   append(jsScript("bun", "bun run test", "")[:2], Line{Shell: "bun test"}), // its own runner, where no script names one
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".bun/install/cache"},
 			Image:  jsProgram("bun"),
@@ -186,7 +186,7 @@ func jsTools() []Tool {
 					Shell: "npm install --no-package-lock --no-audit --no-fund",
 				},
 			},
-			Gate:   jsScript("npm", "npm test --workspaces --if-present"),
+			Gate:   jsScript("npm", "npm test", "npm test --workspaces --if-present"),
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".npm/_cacache"},
 			Reads:  jsReads("package-lock.json npm-shrinkwrap.json", "npm ci", "npm install"),
@@ -200,10 +200,10 @@ func inPackage(words ...string) []Clue {
 	return []Clue{{Files: []string{"package.json"}, Words: words}}
 }
 
-// jsScript is the gate of a project by its scripts, or by those of its workspaces. It builds where git sees nothing of that: that
+// jsScript is the gate of a project by its scripts, or with each by those of its workspaces. It builds where git sees nothing of that: that
 // checks the types of TypeScript, and tests may need what was built.
-func jsScript(program, each string) []Line {
-	build, test := program+" run build", program+" test"
+func jsScript(program, test, each string) []Line {
+	build := program + " run build"
 	var ignored, packages []string
 	for _, dir := range []string{"dist", "build", "lib", "out", ".next"} {
 		ignored = append(ignored, "\n"+dir, "\n/"+dir)
