@@ -170,8 +170,11 @@ func jsTools() []Tool {
 		},
 		{
 			Name: "deno", Markers: []string{"deno.json", "deno.jsonc", "deno.lock"},
-			Setup:  []Line{{Shell: "deno install --frozen"}},
-			Gate:   []Line{{Shell: "deno test"}},
+			Setup: []Line{{If: having("deno.lock"), Shell: "deno install --frozen"}, {Shell: "deno install --no-lock"}},
+			Gate: []Line{{ // the task gives the tests their permissions
+				If:    []Clue{{Files: []string{"deno.json", "deno.jsonc"}, Words: []string{`"test": "`, `"test":"`}}},
+				Shell: "deno task test",
+			}, {Shell: "deno test"}},
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".cache/deno"},
 			Image:  jsProgram("deno"),
@@ -200,7 +203,7 @@ func inPackage(words ...string) []Clue {
 	return []Clue{{Files: []string{"package.json"}, Words: words}}
 }
 
-// jsScript is the gate of a project by its scripts, or with each by those of its workspaces. It builds where git sees nothing of that: that
+// jsScript is the gate of a project by its scripts, or with each by those of its workspaces. It builds where git sees nothing of that: this
 // checks the types of TypeScript, and tests may need what was built.
 func jsScript(program, test, each string) []Line {
 	build := program + " run build"
