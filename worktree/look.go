@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/importer"
+	"github.com/ralph-pool/ralph/worktree/index"
 	"github.com/ralph-pool/ralph/worktree/leftover"
 	"github.com/ralph-pool/ralph/worktree/link"
 	"github.com/ralph-pool/ralph/worktree/private"
@@ -29,7 +30,7 @@ func (t *Tree) look(ctx context.Context) (found, error) {
 		head, dirty, trouble = t.git().Within(t.repo.statusTime).Status(ctx)
 	}
 	if config, err := t.userConfig(ctx); files && !dirty && trouble == nil && err == nil && config.Get("core.sparsecheckout") != "true" {
-		dirty, trouble = t.git().HidesChanges(ctx)
+		dirty, trouble = index.HidesChanges(ctx, t.git())
 	}
 	if trouble != nil && ctx.Err() != nil {
 		return found{}, trouble
@@ -44,7 +45,7 @@ func (t *Tree) look(ctx context.Context) (found, error) {
 				t.Dir(), git.Quote(t.Dir()), t.Spec().Branch)
 		}
 	}
-	f := found{tip: head, links: dirty || git.MayHaveGitlinks(t.record().GitDir), partial: !files}
+	f := found{tip: head, links: dirty || index.MayHaveGitlinks(t.record().GitDir), partial: !files}
 	if !dirty && trouble == nil || !files {
 		return f, nil
 	}

@@ -1,9 +1,6 @@
 package git
 
 import (
-	"context"
-	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,28 +124,4 @@ func pick(environ, names []string) []string {
 		}
 	}
 	return picked
-}
-
-// helper is a credential helper that answers from its environment: the secret is in no file and on no command line.
-const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$RALPH_GIT_USER" "$RALPH_GIT_SECRET"; }; f`
-
-// Credentials makes the function for [Runner.WithAuth] that lets git log in to the host of the address, and to no other:
-// a redirect, or an address that configuration puts in its place, gets nothing.
-func Credentials(address string, get func(context.Context) (user, secret string, err error)) (func(context.Context) ([]string, error), error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fmt.Errorf("credentials are for addresses of HTTPS, not %s", Printable(address))
-	}
-	section := "credential." + u.Scheme + "://" + u.Host + ".helper"
-	fixed := HardenedEnv(Setting{section, ""}, Setting{section, helper})
-	return func(ctx context.Context) ([]string, error) {
-		user, secret, err := get(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrRemote, err)
-		}
-		if strings.ContainsAny(user+secret, "\n\x00") {
-			return nil, fmt.Errorf("%w: the credentials contain a line break", ErrRemote)
-		}
-		return append(slices.Clip(fixed), "RALPH_GIT_USER="+user, "RALPH_GIT_SECRET="+secret), nil
-	}, nil
 }

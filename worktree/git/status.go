@@ -75,7 +75,7 @@ func (g Runner) hidden(ctx context.Context, dir string, paths []string) (out []s
 	var ids, files []string
 	for entry := range strings.SplitSeq(index, "\x00") {
 		flags, path, _ := strings.Cut(entry, "\t")
-		if fields := strings.Fields(flags); len(fields) == 4 && unseen(entry) && slices.Contains(paths, path) {
+		if fields := strings.Fields(flags); len(fields) == 4 && Unseen(entry) && slices.Contains(paths, path) {
 			if at, err := os.Lstat(filepath.Join(dir, path)); err == nil && at.Mode().IsRegular() && !strings.ContainsAny(path, "\r\n") && path[0] != '"' {
 				ids, files = append(ids, fields[2]), append(files, path)
 			}
@@ -92,3 +92,6 @@ func (g Runner) hidden(ctx context.Context, dir string, paths []string) (out []s
 	}
 	return out, err
 }
+
+// Unseen reports that a line of `ls-files -v` is of a file that git is not to look at.
+func Unseen(line string) bool { return line[0] == 'S' || line[0] >= 'a' && line[0] <= 'z' }

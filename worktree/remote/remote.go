@@ -57,7 +57,7 @@ func Open(ctx context.Context, here git.Runner, top string, o Options) (*Remote,
 	if err != nil {
 		return nil, err
 	}
-	auth, err := git.Credentials(url, o.Credentials)
+	auth, err := credentials(url, o.Credentials)
 	r.Talk = r.Talk.WithAuth(auth)
 	return r, err
 }

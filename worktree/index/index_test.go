@@ -1,6 +1,19 @@
-package git
+package index
 
-import "testing"
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/ralph-pool/ralph/internal/gittest"
+	"github.com/ralph-pool/ralph/worktree/git"
+)
+
+func TestMain(m *testing.M) {
+	gittest.Isolate()
+	os.Exit(m.Run())
+}
 
 func TestHidesChanges(t *testing.T) {
 	t.Parallel()
@@ -18,9 +31,16 @@ func TestHidesChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRepo(t)
-			r.git("-c", "alias.do=!"+c.script, "do")
-			if hides, err := r.HidesChanges(t.Context()); err != nil || hides != c.hides {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			script := exec.CommandContext(t.Context(), "sh", "-ec", "git init -q; "+c.script)
+			if script.Dir = dir; script.Run() != nil {
+				t.Fatal("the index is not made")
+			}
+			common := filepath.Join(dir, ".git")
+			if hides, err := HidesChanges(t.Context(), git.New(t.TempDir()).Pin(common, common, dir)); err != nil || hides != c.hides {
 				t.Errorf("hides %v, %v", hides, err)
 			}
 		})
