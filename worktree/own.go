@@ -21,7 +21,7 @@ func (t *Tree) noteRefs(ctx context.Context) error {
 	if t.rec.Spec.Private || t.rec.Spec.Detached { // such an agent sees no refs
 		return nil
 	}
-	refs, err := t.repo.git.Refs(ctx)
+	refs, err := t.repo.git.RefsBut(ctx, refname.Own)
 	if err != nil {
 		return fmt.Errorf("note refs: %w", err)
 	}
@@ -32,7 +32,7 @@ func (t *Tree) noteRefs(ctx context.Context) error {
 	}
 	var commits []string
 	for ref, commit := range refs {
-		if !skip[ref] && !strings.HasPrefix(ref, refname.Own) {
+		if !skip[ref] {
 			commits = append(commits, commit)
 		}
 	}

@@ -1,13 +1,13 @@
 package git
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -61,7 +61,52 @@ func (f refFiles) read(names []string) (refs map[string]string, ok bool) {
 		}
 	}
 	// In this order: git packs a ref before it deletes its file.
-	return refs, len(missing) == 0 || f.nonePacked(missing)
+	return refs, (len(missing) == 0 || f.packed(refs, func(ref string) bool {
+		return slices.ContainsFunc(missing, func(name string) bool {
+			return ref == name || strings.HasSuffix(name, "/") && strings.HasPrefix(ref, name)
+		})
+	})) && resolve(refs)
+}
+
+// readBut reads all refs but those below a folder of refs.
+func (f refFiles) readBut(folder string) (refs map[string]string, ok bool) {
+	entries, err := os.ReadDir(filepath.Join(f.common, "refs"))
+	if err != nil || !f.plain() {
+		return nil, false
+	}
+	refs = map[string]string{}
+	for _, e := range entries {
+		name := "refs/" + e.Name()
+		if e.IsDir() {
+			name += "/"
+		}
+		switch name {
+		case folder:
+			continue
+		case "refs/bisect/", "refs/worktree/", "refs/rewritten/": // each checkout has its own
+			return nil, false
+		}
+		if _, known := f.loose(name, refs); !known {
+			return nil, false
+		}
+	}
+	return refs, f.packed(refs, func(ref string) bool { return !strings.HasPrefix(ref, folder) }) && resolve(refs)
+}
+
+// symbolic begins the file of a ref that stands for another.
+const symbolic = "ref: "
+
+// resolve follows the symbolic refs. It is false when one leads to a ref that was not read.
+func resolve(refs map[string]string) bool {
+	for name, at := range refs {
+		if target, is := strings.CutPrefix(at, symbolic); is {
+			if !IsObject(refs[target]) {
+				return false
+			}
+			refs[name] = refs[target]
+		}
+	}
+	return true
 }
 
 // loose adds the ref with this name if it has a file of its own; of a folder, all refs below it that have one. found: the file of
@@ -92,15 +137,15 @@ func (f refFiles) loose(name string, refs map[string]string) (found, known bool)
 		info, errStat := os.Lstat(path)
 		return false, absent(err) || errStat == nil && info.IsDir()
 	}
-	sha, whole := strings.CutSuffix(string(content), "\n")
-	refs[name] = sha
-	return true, whole && IsObject(sha)
+	at, whole := strings.CutSuffix(string(content), "\n")
+	refs[name] = at
+	return true, whole && (IsObject(at) || strings.HasPrefix(at, symbolic))
 }
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// nonePacked reports that packed-refs has none of the names.
-func (f refFiles) nonePacked(names []string) bool {
+// packed adds the wanted refs that are in packed-refs, and no file of their own has moved.
+func (f refFiles) packed(refs map[string]string, wanted func(ref string) bool) (known bool) {
 	path := filepath.Join(f.common, "packed-refs")
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,20 +154,19 @@ func (f refFiles) nonePacked(names []string) bool {
 	if err != nil || info.Size() > packedLimit {
 		return false
 	}
-	packed, _, err := ReadRegular(path)
-	if err != nil {
-		return false
-	}
-	for _, name := range names {
-		entry := " " + name
-		if !strings.HasSuffix(name, "/") {
-			entry += "\n"
+	content, _, err := ReadRegular(path)
+	for line := range strings.Lines(string(content)) {
+		if line[0] == '#' || line[0] == '^' { // what is said of the file, or of the tag before
+			continue
 		}
-		if bytes.Contains(packed, []byte(entry)) {
+		sha, ref, _ := strings.Cut(line, " ")
+		if ref, whole := strings.CutSuffix(ref, "\n"); !whole || !IsObject(sha) || !ValidRef(ref) {
 			return false
+		} else if refs[ref] == "" && wanted(ref) {
+			refs[ref] = sha
 		}
 	}
-	return true
+	return err == nil
 }
 
 // head is the full name of the branch that the HEAD of a git directory is on.
@@ -134,7 +178,7 @@ func (f refFiles) head(gitDir string) (ref string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	ref, isRef := strings.CutPrefix(string(content), "ref: ")
+	ref, isRef := strings.CutPrefix(string(content), symbolic)
 	ref, whole := strings.CutSuffix(ref, "\n")
 	return ref, isRef && whole && strings.HasPrefix(ref, Heads) && ValidRef(ref)
 }

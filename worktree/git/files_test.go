@@ -25,7 +25,15 @@ func TestRefFilesAsGit(t *testing.T) {
 		"loose":          {plain, []string{"refs/heads/main"}, true},
 		"none":           {plain, []string{"refs/heads/other", "refs/ralph/old/k/"}, true},
 		"below a branch": {plain, []string{"refs/heads/main/more"}, true},
-		"packed":         {func(f *repo) { f.git("pack-refs", "--all") }, []string{"refs/heads/main"}, false},
+		"packed": {func(f *repo) {
+			f.git("tag", "-a", "-m", "one", "v1")
+			f.git("branch", "other")
+			f.git("pack-refs", "--all")
+		}, []string{"refs/heads/main", "refs/heads/none", "refs/tags/"}, true},
+		"packed and not read": {func(f *repo) {
+			f.git("pack-refs", "--all")
+			write(f.T, filepath.Join(f.dir, ".git/packed-refs"), "half a line")
+		}, []string{"refs/heads/main"}, false},
 		"others packed": {func(f *repo) {
 			f.git("branch", "mainly")
 			f.git("pack-refs", "--all")
@@ -49,16 +57,17 @@ func TestRefFilesAsGit(t *testing.T) {
 			f.git("branch", "a/b")
 			f.git("pack-refs", "--all")
 			f.git("branch", "a/c")
-		}, []string{"refs/heads/a/"}, false},
-		"symbolic below": {func(f *repo) { f.git("symbolic-ref", "refs/heads/a/alias", "refs/heads/main") }, []string{"refs/heads/a/"}, false},
-		"torn below":     {func(f *repo) { f.git("branch", "a/b"); write(f.T, filepath.Join(f.dir, ".git/refs/heads/a/torn"), "") }, []string{"refs/heads/a/"}, false},
+		}, []string{"refs/heads/a/"}, true},
+		"symbolic below":  {func(f *repo) { f.git("symbolic-ref", "refs/heads/a/alias", "refs/heads/main") }, []string{"refs/heads/a/"}, false},
+		"symbolic inside": {func(f *repo) { f.git("symbolic-ref", "refs/heads/a/alias", "refs/heads/main") }, []string{"refs/heads/"}, true},
+		"torn below":      {func(f *repo) { f.git("branch", "a/b"); write(f.T, filepath.Join(f.dir, ".git/refs/heads/a/torn"), "") }, []string{"refs/heads/a/"}, false},
 		"packed below": {func(f *repo) {
 			f.git("branch", "a/b")
 			f.git("pack-refs", "--all")
 			if err := os.RemoveAll(filepath.Join(f.dir, ".git", "refs", "heads", "a")); err != nil {
 				f.Fatal(err)
 			}
-		}, []string{"refs/heads/a/"}, false},
+		}, []string{"refs/heads/a/"}, true},
 		"half written": {func(f *repo) {
 			f.git("branch", "torn")
 			if err := os.Truncate(filepath.Join(f.dir, ".git", "refs", "heads", "torn"), 20); err != nil {
@@ -101,6 +110,68 @@ func TestRefFilesAsGit(t *testing.T) {
 				t.Fatalf("%v, git says %v (%v)", got, want, err)
 			}
 		})
+	}
+}
+
+// What is read of all refs is what git says, too.
+func TestRefsBut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		shape func(*repo)
+		ok    bool
+	}{
+		"plain": {func(*repo) {}, true},
+		"many": {func(f *repo) {
+			f.git("tag", "-a", "-m", "one", "v1")
+			f.git("update-ref", "refs/stash", "HEAD")
+			f.git("update-ref", "refs/remotes/origin/main", "HEAD")
+			f.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+			f.git("pack-refs", "--all")
+			f.git("commit", "-q", "--allow-empty", "-m", "more")
+			f.git("branch", "a/b")
+			f.git("update-ref", "refs/ours/a/b", "HEAD")
+		}, true},
+		"all packed": {func(f *repo) {
+			f.git("update-ref", "refs/ours/a", "HEAD")
+			f.git("update-ref", "refs/notes/a", "HEAD")
+			f.git("pack-refs", "--all")
+		}, true},
+		"link to a link": {func(f *repo) {
+			f.git("symbolic-ref", "refs/heads/one", "refs/heads/main")
+			f.git("symbolic-ref", "refs/heads/two", "refs/heads/one")
+			f.git("symbolic-ref", "refs/heads/three", "refs/ours/a")
+		}, false},
+		"a checkout's own": {func(f *repo) { f.git("update-ref", "refs/bisect/bad", "HEAD") }, false},
+		"torn":             {func(f *repo) { write(f.T, filepath.Join(f.dir, ".git/refs/heads/torn"), "") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRepo(t)
+			c.shape(f)
+			if _, ok := f.files().readBut("refs/ours/"); ok != (c.ok && f.files().plain()) {
+				t.Errorf("answered: %t", ok)
+			}
+			got, err := f.RefsBut(t.Context(), "refs/ours/")
+			want, errGit := f.listRefs(t.Context())
+			maps.DeleteFunc(want, func(ref, _ string) bool { return strings.HasPrefix(ref, "refs/ours/") })
+			if err != nil || errGit != nil || !maps.Equal(got, want) {
+				t.Errorf("%v, git says %v (%v, %v)", got, want, err, errGit)
+			}
+		})
+	}
+}
+
+// A linked checkout has refs of its own besides those of the repository.
+func TestRefsButOfALinkedCheckout(t *testing.T) {
+	t.Parallel()
+	f := newRepo(t)
+	linked := filepath.Join(f.dir, "..", "linked")
+	f.git("worktree", "add", "-q", linked)
+	f.git("-C", linked, "update-ref", "refs/worktree/own", "HEAD")
+	common := filepath.Join(f.dir, ".git")
+	got, err := f.Pin(filepath.Join(common, "worktrees", "linked"), common, linked).RefsBut(t.Context(), "refs/ours/")
+	if err != nil || got["refs/worktree/own"] == "" {
+		t.Errorf("%v (%v)", got, err)
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,6 +26,17 @@ func (g Runner) Refs(ctx context.Context, names ...string) (map[string]string, e
 		return refs, nil
 	}
 	return g.listRefs(ctx, names...)
+}
+
+// RefsBut reads all refs but those below a folder of refs, such as "refs/notes/".
+func (g Runner) RefsBut(ctx context.Context, folder string) (map[string]string, error) {
+	own := slices.ContainsFunc(g.env, func(kv string) bool { return strings.HasPrefix(kv, "GIT_COMMON_DIR=") }) // a linked checkout has refs of its own
+	if refs, ok := (refFiles{g.common}).readBut(folder); ok && !own && ctx.Err() == nil {
+		return refs, nil
+	}
+	refs, err := g.listRefs(ctx)
+	maps.DeleteFunc(refs, func(ref, _ string) bool { return strings.HasPrefix(ref, folder) })
+	return refs, err
 }
 
 func (g Runner) listRefs(ctx context.Context, names ...string) (map[string]string, error) {
