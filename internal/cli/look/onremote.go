@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ralph-pool/ralph/internal/cli/compose"
+	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/worktree"
 )
 
@@ -38,4 +39,21 @@ func OnRemote(ctx context.Context, p *compose.Parts, here worktree.Base) (base w
 		here.Name, here.Commit = remote+"/"+branch, tip
 	}
 	return here, apart
+}
+
+// checkedOn is the remote's base on which a run's commits were checked, if it contains the base here: what others have pushed is not
+// the run's work because nobody has pulled.
+func checkedOn(ctx context.Context, p *compose.Parts, here worktree.Base, v journal.Verified) worktree.Base {
+	remote := p.Repo.Remote()
+	if remote == "" || v.Base == "" || v.Base == here.Commit {
+		return here
+	}
+	newer, err := p.Repo.Contains(ctx, v.Base, here.Commit)
+	switch {
+	case err != nil:
+		p.Log.Debug("base of the run not looked up", "error", err)
+	case newer:
+		here.Name, here.Commit = remote+"/"+strings.TrimPrefix(here.Name, remote+"/"), v.Base
+	}
+	return here
 }
