@@ -153,6 +153,9 @@ func (c *cleaner) find(ctx context.Context) ([]remains, error) {
 	return all, nil
 }
 
+// lookBack is how many runs tell which engines may have something of theirs.
+const lookBack = 1000
+
 // look finds out what is being worked.
 func (c *cleaner) look(ctx context.Context) error {
 	var err error
@@ -182,8 +185,12 @@ func (c *cleaner) look(ctx context.Context) error {
 	for _, r := range last {
 		c.empty[r.Key] = r.Commits == 0
 	}
+	recent, err := c.p.Journal.Find(ctx, journal.Query{Limit: lookBack}) // the latest of a key may have had another sandbox
+	if err != nil {
+		return err
+	}
 	c.keys, c.engines = map[string]string{}, map[string]bool{c.p.SandboxName(): true}
-	for _, r := range slices.Concat(open, last) {
+	for _, r := range slices.Concat(open, last, recent) {
 		c.keys[r.ID], c.engines[r.Sandbox] = r.Key, true
 	}
 	return nil
