@@ -58,6 +58,25 @@ func (d *doctor) containers(ctx context.Context, c *container.Provider) {
 		d.warn("containers", fmt.Sprintf("%s that nothing uses any more, such as %s", screen.Plural(len(left), "container"), first),
 			"ralph clean")
 	}
+	d.volumes(ctx, c)
+}
+
+// volumes names those of ended runs.
+func (d *doctor) volumes(ctx context.Context, c *container.Provider) {
+	left, err := c.AbandonedDisks(ctx)
+	saved := ""
+	for _, disk := range left {
+		if disk.Unsaved {
+			saved = "; some may have work that is not imported"
+		}
+	}
+	switch {
+	case err != nil:
+		d.warn("volumes", err.Error(), "")
+	case len(left) > 0:
+		first := left[slices.Min(slices.Collect(maps.Keys(left)))].Volumes
+		d.warn("volumes", fmt.Sprintf("of %s that nothing uses any more, such as %s%s", screen.Plural(len(left), "run"), first, saved), "ralph clean")
+	}
 }
 
 // worktrees says how the files of a run are made.
