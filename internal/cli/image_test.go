@@ -174,7 +174,7 @@ func TestInitBuildsTheImage(t *testing.T) {
 			m.write(t, "go.sum", "")
 			bin := m.program(t, "docker", "echo docker $1\n")
 			got := m.run(t, func(h *compose.Host) {
-				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")}
+				h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "RALPH_CONTAINER_USER=1000:1000"}
 				if c.answer != "" {
 					h.Interactive, h.Stdin = true, strings.NewReader(c.answer)
 				}
@@ -189,7 +189,9 @@ func TestInitBuildsTheImage(t *testing.T) {
 	}
 	m := newMachine(t)
 	bin := m.program(t, "docker", "exit 3\n")
-	got := m.run(t, func(h *compose.Host) { h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH")} },
+	got := m.run(t, func(h *compose.Host) {
+		h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "RALPH_CONTAINER_USER=1000:1000"}
+	},
 		"init", "--agent=codex", "--sandbox=docker", "--yes")
 	if got.status == 0 || !strings.Contains(got.stderr, "the files are written, and the image is not built") || !strings.Contains(got.stderr, "ralph image build") {
 		t.Errorf("a build that fails: %+v", got)

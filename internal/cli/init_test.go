@@ -57,14 +57,22 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// Root is told at once what `ralph work` would refuse in a container.
+// Root is told first what `ralph work` would refuse in a container, and no image is built before that is decided.
 func TestInitAsRoot(t *testing.T) {
 	t.Parallel()
-	for _, sandbox := range []string{"docker", "native"} {
-		got := newMachine(t).run(t, nil, "init", "--agent=codex", "--sandbox="+sandbox)
-		want := sandbox == "docker" && os.Getuid() == 0
-		if got.status != 0 || strings.Contains(got.stdout, "--container-user 1000:1000") != want {
-			t.Errorf("%s: got %+v", sandbox, got)
+	root := os.Getuid() == 0
+	for _, c := range []struct {
+		sandbox, user string
+		told          bool
+	}{{"docker", "", root}, {"native", "", false}, {"docker", "1000:1000", false}} {
+		m := newMachine(t)
+		bin := m.program(t, "docker", "echo docker $1\n")
+		got := m.run(t, func(h *compose.Host) {
+			h.Env = []string{"HOME=" + m.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "RALPH_CONTAINER_USER=" + c.user}
+		}, "init", "--yes", "--agent=codex", "--sandbox="+c.sandbox)
+		built := c.sandbox == "docker" && !c.told
+		if got.status != 0 || strings.Contains(got.stdout, "Next:\n  1. You are root") != c.told || strings.Contains(got.stdout, "\nBuilt ralph:") != built {
+			t.Errorf("%+v: got %+v", c, got)
 		}
 	}
 }

@@ -190,7 +190,7 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 			return false, err
 		}
 		err := propose(ctx, a, top, said, c)
-		return yes && buildable(*c), err
+		return yes && buildable(a, *c), err
 	}
 	ask := newAsker(ctx, a.UI, a.Host.Stdin)
 	if folder, has := a.Trackers.Folder(); has && forge != nil {
@@ -241,15 +241,26 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 			return false, err
 		}
 	}
-	if buildable(*c) {
+	if buildable(a, *c) {
 		build, err = ask.yes(ctx, "Build the image that agents and checks run in now?", "it downloads a base image and the agent")
 	}
 	return build, err
 }
 
-// buildable reports that an image can be built that has what setup and gate run.
-func buildable(c scaffold.Choices) bool {
-	return slices.Contains(compose.Engines(), c.Sandbox) && len(c.Tools.Missing) == 0
+// buildable reports that an image can be built that has what setup and gate run, and that runs can use.
+func buildable(a *compose.App, c scaffold.Choices) bool {
+	return slices.Contains(compose.Engines(), c.Sandbox) && len(c.Tools.Missing) == 0 && !refusesRoot(a)
+}
+
+// refusesRoot reports that the user is root, whom containers refuse, and that the user's own configuration names nobody else.
+func refusesRoot(a *compose.App) bool {
+	if os.Getuid() != 0 {
+		return false
+	}
+	own, err := config.Load(config.Sources{
+		Environ: a.Host.Env, Dir: a.Host.Dir, Choices: a.Choices(), Commanded: a.Commanded(), Partial: true, Looks: true,
+	})
+	return err != nil || own.Config.ContainerUser == ""
 }
 
 // missing names the flags that have no default and were not given.
@@ -322,6 +333,10 @@ func printNext(a *compose.App, c scaffold.Choices, built bool) {
 		a.UI.Printf("%s\n", a.UI.Wrapped(fmt.Sprintf("  %d. "+format, append([]any{step}, args...)...), 5))
 	}
 	inside := slices.Contains(compose.Engines(), c.Sandbox) // and so is the agent
+	if inside && refusesRoot(a) {
+		next("You are root, and an agent in a container does not run as root unasked: run ralph as another user, or have the files copied " +
+			"for one with --container-files copy --container-user 1000:1000, which are also keys of your own configuration.")
+	}
 	if p := c.About.Program; p != "" && !inside && a.LookPath(p) == "" {
 		next("%s; %s.", agents.NotFound(p), hint.Agent)
 	}
@@ -344,10 +359,6 @@ func printNext(a *compose.App, c scaffold.Choices, built bool) {
 	default:
 		next("Put the label %s on an issue of the project: ralph works no other. (A backlog of files: move .ralph away, and ralph init --tracker local.)",
 			c.Label)
-	}
-	if inside && os.Getuid() == 0 {
-		next("You are root, and an agent in a container does not run as root unasked: run ralph as another user, or have the files copied " +
-			"for one with --container-files copy --container-user 1000:1000, which are also keys of your own configuration.")
 	}
 	if inside && len(c.Tools.Missing) > 0 {
 		next("Write into .ralph/%s how to install %s, which setup or gate runs: ralph knows no package that would do.",
