@@ -40,6 +40,7 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	if err != nil {
 		return err
 	}
+	told := false
 	for _, c := range append(slices.Clip(p.own), canaries...) {
 		place := c.Ecosystem + " " + path.Dir(c.Path)
 		if p.w.overlooked(p.fork, place) {
@@ -51,6 +52,10 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 			return err
 		}
 		if !noticed {
+			if !told {
+				p.say("the gate does not notice the canary; it runs with it on the base, too")
+			}
+			told = true
 			before, err := p.noticedOnFork(ctx, c)
 			if err != nil {
 				return err
@@ -100,7 +105,6 @@ func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error)
 // noticedOnFork reports that the gate fails on the fork because of the canary. If the fork is not known to pass without it, the
 // output of a failing line has to name the canary; the lines after one that does not are tried, too.
 func (p planting) noticedOnFork(ctx context.Context, c ecosystem.Canary) (bool, error) {
-	p.say("the gate does not notice the canary; it runs with it on the base, too")
 	for gate := p.checkout.Checks.Gate; len(gate) > 0; {
 		named := &finder{want: []byte(strings.ToLower(cmp.Or(c.Mark, path.Base(c.Path))))}
 		v, err := p.with(ctx, p.fork, c, gate, named)
