@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -103,6 +104,28 @@ func TestRunSaysWhereTheGateRan(t *testing.T) {
 	}
 	if want := "gate: true: exit status 0|gate on a clean checkout: true: exit status 0"; got.status != exit.OK || strings.Join(told, "|") != want {
 		t.Errorf("%q, got %+v", told, got)
+	}
+}
+
+// Who gets a branch is told how to look at it, and how to merge it.
+func TestRunSaysWhatToTypeForItsBranch(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.write(t, "f", "x")
+	m.commit(t)
+	agent := filepath.Join(m.program(t, "agent", "echo more >>f; git -c user.name=a -c user.email=a@example.org commit -qam more; echo '<promise>COMPLETE</promise>'\n"), "agent")
+	key := regexp.MustCompile("To look: ralph diff ([a-z0-9-]+)")
+	for gate, merge := range map[string]string{"true": "; to merge: git merge a/true\n", "false": "\n"} {
+		got := m.run(t, nil, "run", "--prompt=hi", "--sandbox=none", "--skip-permissions", "--branch-strategy=branch", "--branch=a/"+gate,
+			"--agent-command="+agent, "--gate="+gate, "--max-iterations=1")
+		found := key.FindStringSubmatch(got.stderr)
+		if found == nil || !strings.Contains(got.stderr, found[0]+merge) {
+			t.Errorf("gate %s: %+v", gate, got)
+			continue
+		}
+		if shown := m.run(t, nil, "diff", found[1]); shown.status != exit.OK || !strings.Contains(shown.stdout, "+xmore") {
+			t.Errorf("ralph diff %s: %+v", found[1], shown)
+		}
 	}
 }
 

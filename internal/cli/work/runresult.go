@@ -13,11 +13,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 	"github.com/ralph-pool/ralph/loop"
+	"github.com/ralph-pool/ralph/pool/job"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/ledger"
 	"github.com/ralph-pool/ralph/pool/redact"
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/pool/run"
+	"github.com/ralph-pool/ralph/worktree/git"
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
@@ -109,10 +111,23 @@ func printJob(a *compose.App, res run.Result, f runFlags) error {
 	if d := denied(r); d != "" {
 		a.UI.Warn(d)
 	}
+	noteBranch(a, res, f)
 	if res.Output != nil {
 		a.UI.Printf("%s\n", screen.Clean(cmp.Or(string(res.Output.JSON), res.Output.Raw)))
 	}
 	return nil
+}
+
+// noteBranch says what to type where a run has left its commits on a branch of their own.
+func noteBranch(a *compose.App, res run.Result, f runFlags) {
+	r := res.Record
+	switch {
+	case f.strategy != string(job.StrategyBranch) || len(res.Commits) == 0:
+	case r.Verdict.Outcome == journal.Succeeded:
+		a.UI.Note("%s", screen.CleanLine(fmt.Sprintf("To look: ralph diff %s; to merge: %s", git.Quote(r.Key), report.GitCommand("merge", r.Branch))))
+	default:
+		a.UI.Note("%s", screen.CleanLine("To look: ralph diff "+git.Quote(r.Key)))
+	}
 }
 
 // denied says what the agent was not allowed to do in a run without commits; empty: nothing.
