@@ -155,3 +155,23 @@ func TestServiceNamesSubmodules(t *testing.T) {
 		t.Errorf("status %d\n%s", got, errs.until(t, ""))
 	}
 }
+
+// TestDoctorSeesMissingLocks that runs would make, unless git ignores them.
+func TestDoctorSeesMissingLocks(t *testing.T) {
+	t.Parallel()
+	const want = "no api/composer.lock: what setup or gate runs makes one each time, and the agent may commit it with its work"
+	for _, c := range []struct {
+		file, text string
+		told       bool
+	}{{"README", "x\n", true}, {".gitignore", "composer.lock\n", false}, {"api/composer.lock", "{}\n", false}} {
+		m := newMachine(t)
+		m.write(t, ".ralph/backlog/one.md", "---\ntitle: One\n---\n")
+		m.write(t, "api/composer.json", "{}\n")
+		m.write(t, c.file, c.text)
+		m.commit(t)
+		got := m.run(t, nil, "doctor", "--sandbox=none", "--agent-command=true", "--setup=true")
+		if strings.Contains(got.stdout, want) != c.told || strings.Contains(got.stdout, "fix: (cd api && composer install), and commit it; or have git ignore it") != c.told {
+			t.Errorf("with %s: %s", c.file, got.stdout)
+		}
+	}
+}

@@ -63,7 +63,8 @@ func phpTools() []Tool {
 	says := func(words ...string) []Clue { return []Clue{{Files: []string{"composer.json"}, Words: words}} }
 	return []Tool{{
 		Name: "composer", Usual: true,
-		Setup:  []Line{{Shell: "composer install --no-interaction"}},
+		Setup: []Line{{Shell: "composer install --no-interaction"}},
+		Lock:  []string{"composer.lock"}, MakeLock: "composer install",
 		Gate:   []Line{{If: says(`"test":`, `"test" :`), Shell: "composer test"}, {If: says("phpunit"), Shell: "vendor/bin/phpunit"}},
 		Caches: []string{".cache/composer"},
 		Image:  Image{Packages: []string{"composer", "php-cli", "php-curl", "php-mbstring", "php-xml", "unzip"}},

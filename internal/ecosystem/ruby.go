@@ -71,6 +71,7 @@ func rubyTools() []Tool {
 				{If: []Clue{{Files: []string{"Gemfile", "gems.rb", "*.gemspec"}, Words: []string{"rspec"}}}, Shell: bundle + "exec rspec"},
 				{If: []Clue{{Files: []string{"Rakefile"}, Words: rakeTest}}, Shell: bundle + "exec rake test"},
 			},
+			Lock: []string{"Gemfile.lock", "gems.locked"}, MakeLock: "bundle lock",
 			Reads: []Fetch{{Lines: []string{bundle + "install"}, Reads: Reads{
 				Files: []string{"Gemfile", "Gemfile.lock", "gems.rb", "gems.locked", "*.gemspec", ".ruby-version", ".bundle/"},
 			}}},

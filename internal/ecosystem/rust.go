@@ -72,7 +72,8 @@ func rust() Ecosystem {
 func rustTools() []Tool {
 	return []Tool{{
 		Name: "cargo", Usual: true,
-		Setup:   []Line{{If: having("Cargo.lock"), Shell: "cargo fetch --locked"}, {Shell: "cargo fetch"}},
+		Setup: []Line{{If: having("Cargo.lock"), Shell: "cargo fetch --locked"}, {Shell: "cargo fetch"}},
+		Lock:  []string{"Cargo.lock"}, MakeLock: "cargo generate-lockfile",
 		Gate:    []Line{{Shell: "cargo test"}},
 		Caches:  []string{".cargo/registry", ".cargo/git/db"},
 		Image:   Image{Packages: []string{"cargo", "gcc", "libc6-dev"}},

@@ -20,6 +20,10 @@ type Tool struct {
 	Setup, Gate []Line
 	// Note explains what a reader of the proposed setup would ask; empty: nothing.
 	Note string
+	// Lock are names of the file in which it notes what it fetched. Setup or Gate makes the first where none is there, and MakeLock is
+	// how a person makes it; empty: neither of them does.
+	Lock     []string
+	MakeLock string
 	// Hosts are how it is asked where it fetches from. For a tool that cannot say, a refused connection names them.
 	Hosts []Ask
 	// Caches are folders below a home in which it keeps what it fetches and compiles, by its content or version: what is there too

@@ -26,6 +26,10 @@ type Proposal struct {
 	Note  string   // what a reader of Setup would ask; empty: nothing
 	Gate  []string // shell lines that test it; none: there is no telling
 
+	// Unlocked is the lock file that Setup or Gate makes in every run, because the project has none, and MakeLock the command that makes
+	// it; empty: there is nothing to make.
+	Unlocked, MakeLock string
+
 	image ecosystem.Image
 	// Named are hosts that files of the project name, which nobody has to trust.
 	Named       []Named
@@ -100,10 +104,14 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 			continue
 		}
 		t := e.Tools[i]
-		out = append(out, Proposal{
+		p := Proposal{
 			Tool: t.Name, Dir: dir, Setup: within(dir, choose(here, t.Setup)), Note: t.Note, Gate: within(dir, choose(here, t.Gate)), image: t.Image,
 			asks: t.Hosts, asked: e.Asked, bare: e.Bare, Named: named(here, dir, e.Registries),
-		})
+		}
+		if len(t.Lock) > 0 && !there(ecosystem.Clue{Files: t.Lock}) {
+			p.Unlocked, p.MakeLock = path.Join(dir, t.Lock[0]), within(dir, []string{t.MakeLock})[0]
+		}
+		out = append(out, p)
 	}
 	return out, folders, nil
 }

@@ -256,6 +256,7 @@ func (d *doctor) gate(ctx context.Context, p *compose.Parts) {
 	d.submodules(ctx, p)
 	d.tools(p)
 	d.sources(ctx, p)
+	d.locks(ctx, p)
 	if len(p.Gate) == 0 {
 		d.warn("gate", "no gate: nothing but the agent's word stands behind its work",
 			"gate: [\"go test ./...\"] in .ralph/config.yaml, or --gate")

@@ -19,6 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 	"github.com/ralph-pool/ralph/tracker"
+	"github.com/ralph-pool/ralph/worktree/git"
 )
 
 // programs looks for the scripts of the repository that commands start with: a worktree has what is committed, and what
@@ -103,6 +104,25 @@ func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 					", which runs may not reach", "--"+key+" "+address+", or "+key+": ["+address+"] in your configuration")
 			}
 		}
+	}
+}
+
+// locks warns of lock files that every run makes anew, and that an agent may commit with its work.
+func (d *doctor) locks(ctx context.Context, p *compose.Parts) {
+	proposals, err := toolchain.Propose(p.Top)
+	if err != nil || len(p.Setup)+len(p.Gate) == 0 {
+		return
+	}
+	g := git.New(p.Top).With("GIT_LITERAL_PATHSPECS=0") // check-ignore refuses them
+	for _, proposal := range proposals {
+		if proposal.Unlocked == "" {
+			continue
+		}
+		if ignored, err := g.Yes(ctx, "check-ignore", "--quiet", "--", "./"+proposal.Unlocked); err != nil || ignored {
+			continue
+		}
+		d.warn("locks", "no "+proposal.Unlocked+": what setup or gate runs makes one each time, and the agent may commit it with its work",
+			proposal.MakeLock+", and commit it; or have git ignore it")
 	}
 }
 
