@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ralph-pool/ralph/pool/claims"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
@@ -15,7 +14,7 @@ import (
 func TestKillBoundsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &Worker{bus: journal.NewBus(nil), slow: &claims.Slow{}}
+		w := &Worker{bus: journal.NewBus(nil)}
 		w.life, w.kill = context.WithCancelCause(t.Context())
 		s, done := w.call(t.Context(), nil)
 		w.Kill()

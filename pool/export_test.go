@@ -10,4 +10,4 @@ import (
 func (w *Worker) Disk() *disk.Guard { return w.disk }
 
 // TellAfter sets after how long a wait for the remote is told.
-func (w *Worker) TellAfter(d time.Duration) { w.slow.After = d }
+func (w *Worker) TellAfter(d time.Duration) { w.slow = d }

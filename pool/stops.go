@@ -25,7 +25,7 @@ type stops struct {
 // call makes the contexts of a call from its caller's. drained ends early; nil: nothing does. done waits until Observe has got the
 // call's events. The first long wait of the call for the remote is told.
 func (w *Worker) call(ctx, drained context.Context) (s stops, done func()) {
-	w.slow.Begin()
+	ctx = w.telling(ctx)
 	soft, stop := context.WithCancelCause(ctx)
 	early, unlink := workspace.EndedBy(soft, drained)
 	bounded, free := workspace.Bounded(context.WithoutCancel(ctx), w.life)

@@ -20,6 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
 	"github.com/ralph-pool/ralph/pool/schedule"
+	"github.com/ralph-pool/ralph/pool/workspace"
 	"github.com/ralph-pool/ralph/tracker"
 	"github.com/ralph-pool/ralph/worktree"
 	"github.com/ralph-pool/ralph/worktree/base"
@@ -34,7 +35,7 @@ type Worker struct {
 	bus      *journal.Bus
 	planner  *backlog.Planner
 	taker    *claims.Taker
-	slow     *claims.Slow
+	slow     time.Duration // after which a wait for the remote is told
 	commands *command.Handler
 	life     context.Context //nolint:containedctx // ends with Kill
 	kill     context.CancelCauseFunc
@@ -55,7 +56,7 @@ func NewWorker(c Config) (*Worker, error) {
 	if err := errors.Join(c.Run.Missing(), c.validate()); err != nil {
 		return nil, err
 	}
-	w := &Worker{c: c, bus: journal.NewBus(c.Observe), running: map[string][]*running{}}
+	w := &Worker{c: c, slow: 10 * time.Second, bus: journal.NewBus(c.Observe), running: map[string][]*running{}}
 	w.life, w.kill = context.WithCancelCause(context.Background())
 	also := c.Run.Emit
 	c.Run.MinFree, c.Run.Emit = c.MinFree, func(e journal.Event) {
@@ -70,15 +71,12 @@ func NewWorker(c Config) (*Worker, error) {
 	}
 	w.c.Run, w.disk = w.runner.Config(), w.runner.Spaces().Disk
 	w.choices = w.c.Run.Agents().Choices()
-	w.slow = &claims.Slow{
-		Source: w.c.Claims, Remote: w.c.Run.Repo.Remote(), After: 10 * time.Second,
-		Say: func(text string) { w.emit(journal.Event{Kind: journal.EventSweep, Text: text}) },
-	}
+	source := claims.Slow{Source: w.c.Claims}
 	w.taker = &claims.Taker{
-		Source: w.slow, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Require: w.c.Require, Dead: w.runner.Dead, Emit: w.emit,
+		Source: source, Run: w.c.Run, Spaces: w.runner.Spaces(), Host: w.runner.Host(), Require: w.c.Require, Dead: w.runner.Dead, Emit: w.emit,
 	}
 	w.planner = &backlog.Planner{
-		Run: w.c.Run, Claims: w.slow.Claims, Full: w.runner.Admission().Full,
+		Run: w.c.Run, Claims: source.Claims, Full: w.runner.Admission().Full,
 		Index:   &schedule.Index{Git: w.c.Run.Repo.Git(), Prefix: w.c.BranchPrefix, Remote: w.c.Run.Repo.Remote()},
 		Warn:    func(key, text string) { w.emit(journal.Event{Kind: journal.EventWarning, Key: key, Text: text}) },
 		Require: w.c.Require, Exclude: w.c.Exclude, BranchPrefix: w.c.BranchPrefix, MaxOpen: w.c.MaxOpen, ByLabel: w.c.ByLabel, AllowOverlap: w.c.AllowOverlap,
@@ -113,7 +111,7 @@ func until[T any](ctx context.Context, w *Worker, do func(context.Context) (T, e
 	if w.life.Err() != nil {
 		return out, ErrEnded
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(w.telling(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(w.life, func() { cancel(errKilled) })()
 	if out, err = do(ctx); err != nil && w.life.Err() != nil && !errors.Is(err, ErrEnded) {
@@ -217,7 +215,6 @@ func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
 
 // newBase is the base of new runs.
 func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
-	defer w.slow.Waiting("fetching " + cmp.Or(w.c.Run.Base, "the base") + " from")()
 	b, err := w.runner.Base(ctx)
 	return b, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
@@ -260,6 +257,15 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 	rec.Title, rec.URL, rec.Branch = issue.Title, issue.URL, w.c.BranchPrefix+issue.Key
 	rec.Settings.Require = w.c.Require
 	return rec
+}
+
+// telling derives a context whose first long wait for the remote is told, if there is one.
+func (w *Worker) telling(ctx context.Context) context.Context {
+	return workspace.Telling(ctx, w.slow, func(what string) {
+		if remote := w.c.Run.Repo.Remote(); remote != "" {
+			w.emit(journal.Event{Kind: journal.EventSweep, Text: "still " + what + " " + remote})
+		}
+	})
 }
 
 func (w *Worker) emit(e journal.Event) { w.bus.Emit(w.runner.Stamp(e)) }

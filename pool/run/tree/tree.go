@@ -2,6 +2,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ type Maker struct {
 // Base is the commit from which a run starts. With a remote it is the remote's tip of the base branch: the local one may be old.
 func (m *Maker) Base(ctx context.Context) (worktree.Base, error) {
 	c := m.Config
+	defer workspace.Await(ctx, "fetching "+cmp.Or(c.Base, "the base")+" from")()
 	base, err := c.Repo.Base(ctx, c.Base)
 	remote := c.Repo.Remote()
 	if err != nil || remote == "" || c.Publish == journal.PublishMerge || c.Publish == journal.PublishNone {
@@ -63,6 +65,7 @@ func (m *Maker) Make(ctx, waiting context.Context, run journal.Run, base worktre
 	if err != nil {
 		return nil, err
 	}
+	defer workspace.Await(waiting, "fetching "+run.Branch+" from")()
 	return m.Config.Repo.Add(waiting, worktree.Spec{
 		Run: run.ID, Key: run.Key, Branch: run.Branch, Base: base, Fresh: run.Scratch || run.Fresh, Without: run.Without,
 		Private: m.Spaces.Private(), Layers: m.Spaces.Layers(), Identity: who,
