@@ -81,7 +81,11 @@ func (a *attempt) claimAndFreeze() (not Result, frozen bool) {
 	if a.claim, err = a.w.taker.Take(a.call.early, a.rec); err != nil {
 		return a.refused(err, false), false
 	}
-	skip, err := a.freeze()
+	asked, unlink := workspace.EndedBy(a.on.soft, a.call.early)
+	defer unlink()
+	change, cancel := workspace.Waiting(a.call.hard, asked.Done(), 0) // it is not to be left half done
+	defer cancel()
+	skip, err := a.freeze(change)
 	if err != nil && (a.on.soft.Err() != nil || a.call.early.Err() != nil) {
 		skip, err = a.stopped(), nil
 	}
@@ -112,7 +116,8 @@ func (a *attempt) do() Result {
 }
 
 // freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue does not qualify any more.
-func (a *attempt) freeze() (*journal.Skip, error) {
+// change is for what it changes on the tracker and on the claim.
+func (a *attempt) freeze(change context.Context) (*journal.Skip, error) {
 	w := a.w
 	over, unsettled := a.settleEarlier()
 	runs, err := w.count(a.call.hard, &a.rec, a.claim.Record())
@@ -141,17 +146,17 @@ func (a *attempt) freeze() (*journal.Skip, error) {
 		before, _ := begun.Last()
 		before.Facts.End = loop.EndDone
 		a.unpublished = &before
-		return nil, a.snapshot(issue, nil, "")
+		return nil, a.snapshot(change, issue, nil, "")
 	}
 	past := backlog.Past{Tally: a.rec.Earlier, Last: last, Finished: a.claim.Record(), Approved: tally.Approved(issue, runs, a.claim)}
-	if skip, err := a.unfit(issue, past); skip != nil || err != nil {
+	if skip, err := a.unfit(change, issue, past); skip != nil || err != nil {
 		return skip, err
 	}
 	told, err := a.ofEarlierRuns(begun)
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.snapshot(issue, begun, told+feedback.Asked(a.rec.Earlier.Asked))
+	return nil, a.snapshot(change, issue, begun, told+feedback.Asked(a.rec.Earlier.Asked))
 }
 
 // ofEarlierRuns decides whether the run goes on from the earlier commits, and returns what its agent is told of earlier runs.
@@ -170,7 +175,7 @@ func (a *attempt) ofEarlierRuns(begun journal.History) (told string, err error) 
 }
 
 // unfit is why the issue, or the request to follow up, does not qualify any more; nil if it does.
-func (a *attempt) unfit(issue tracker.Issue, past backlog.Past) (*journal.Skip, error) {
+func (a *attempt) unfit(change context.Context, issue tracker.Issue, past backlog.Past) (*journal.Skip, error) {
 	w, early := a.w, a.call.early
 	if a.follow != nil {
 		return w.planner.Outdated(*a.follow, issue, past, a.keys), nil
@@ -180,7 +185,7 @@ func (a *attempt) unfit(issue tracker.Issue, past backlog.Past) (*journal.Skip, 
 	}
 	skip, err := w.planner.Unapproved(early, issue, past)
 	if skip != nil && skip.Code == journal.SkipEdited {
-		err = a.unlabel(a.call.hard)
+		err = a.unlabel(change)
 	}
 	return skip, err
 }
@@ -235,7 +240,7 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 }
 
 // snapshot puts the issue as it is now into the run's record, and sets the label claimed.
-func (a *attempt) snapshot(issue tracker.Issue, runs journal.History, told string) error {
+func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
 	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
 	if a.unpublished == nil && !tally.Afresh(a.rec.Earlier.Asked, a.claim.Record()) {
@@ -243,13 +248,13 @@ func (a *attempt) snapshot(issue tracker.Issue, runs journal.History, told strin
 	}
 	if known := a.claim.Record(); known.Stopped { // somebody has asked for it again
 		known.Stopped, a.rec.Earlier.Stopped = false, false
-		if err := a.claim.SetRecord(a.call.hard, known); err != nil {
+		if err := a.claim.SetRecord(ctx, known); err != nil {
 			return err
 		}
 	}
 	a.rec.HandedOver = issue.HasLabel(a.w.c.Run.Labels.NeedsHuman)
 	if label := a.w.c.Run.Labels.Claimed; label != "" {
-		if err := a.w.c.Run.Tracker.Change(a.call.hard, a.rec.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
+		if err := a.w.c.Run.Tracker.Change(ctx, a.rec.Key, tracker.Change{AddLabels: []string{label}}); err != nil {
 			return &issueError{err}
 		}
 	}

@@ -1,0 +1,53 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ralph-pool/ralph/pool"
+	"github.com/ralph-pool/ralph/pool/journal"
+)
+
+// Whatever ends a run before it begins ends the wait for a tracker that does not answer the change of its labels, too. The next
+// sweep works the issue.
+func TestStopWhileTheLabelHangs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end func(*fixture, *pool.Pool, context.CancelCauseFunc) error
+		why journal.SkipCode
+	}{
+		"the sweep": {func(_ *fixture, _ *pool.Pool, stop context.CancelCauseFunc) error { stop(nil); return nil }, journal.SkipStopped},
+		"drain":     {func(_ *fixture, p *pool.Pool, _ context.CancelCauseFunc) error { p.Drain(); return nil }, journal.SkipStopped},
+		"request": {func(f *fixture, _ *pool.Pool, _ context.CancelCauseFunc) error {
+			return journal.RequestStop(f.runs("a")[0])
+		}, journal.SkipAsked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.Config.Run.StopGrace, f.Config.Run.Labels.Claimed = time.Second, "claimed"
+			f.issue("a")
+			usual := f.Config.Run.Tracker
+			h := hung{usual, "change", make(chan struct{}, 100)}
+			f.Config.Run.Tracker = h
+			ctx, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			p := f.pool()
+			late := time.AfterFunc(time.Minute, func() { t.Error("the sweep goes on after it was stopped"); p.Kill() })
+			asked := make(chan error, 1)
+			go func() { <-h.asked; asked <- c.end(f, p, stop) }()
+			s, err := p.Sweep(ctx)
+			late.Stop()
+			if err = errors.Join(err, <-asked); err != nil || skips(s)["a"] != c.why || s.Unavailable != nil || len(s.Runs)+len(s.Broken) > 0 {
+				t.Errorf("%+v, %v", s, err)
+			}
+			f.Config.Run.Tracker = usual
+			if f.sweep(t.Context()); f.ended("a") != journal.Succeeded {
+				t.Error("the next sweep does not work the issue")
+			}
+			f.clean()
+		})
+	}
+}
