@@ -13,6 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/backlog"
 	"github.com/ralph-pool/ralph/pool/decide"
 	"github.com/ralph-pool/ralph/pool/feedback"
+	"github.com/ralph-pool/ralph/pool/halt"
 	"github.com/ralph-pool/ralph/pool/journal"
 	"github.com/ralph-pool/ralph/pool/publish"
 	"github.com/ralph-pool/ralph/pool/run"
@@ -66,6 +67,7 @@ func (w *Worker) newAttempt(s stops, t task) (*attempt, Result) {
 	a.call.early, a.begun = a.on.early, a.on.heed(a.rec)
 	not, frozen := a.claimAndFreeze()
 	if !frozen {
+		a.unpick(not)
 		a.forget()
 		return nil, not
 	}
@@ -303,6 +305,22 @@ func (a *attempt) stopped() *journal.Skip {
 		return &journal.Skip{Code: journal.SkipAsked}
 	}
 	return &journal.Skip{Code: journal.SkipStopped}
+}
+
+// unpick takes the pick-up label away where a person's stop does so and has ended the attempt, as the run would have done.
+func (a *attempt) unpick(not Result) {
+	var why journal.Facts
+	halt.Note(&why, context.Cause(a.on.soft))
+	ended := why.Stop == journal.StopAsked && (not.Skip.Code == journal.SkipAsked || not.Err != nil)
+	if !ended || !a.w.c.Run.StopUnlabels || a.follow != nil || len(a.w.c.Require) == 0 {
+		return
+	}
+	after, cancel := workspace.Leaving(a.on.soft, a.call.hard)
+	defer cancel()
+	if err := a.w.c.Run.Tracker.Change(after, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
+		text := fmt.Sprintf("its label %s is left, though it was stopped; take it away: %v", a.w.c.Require[0], err)
+		a.w.emit(journal.Event{Kind: journal.EventWarning, Key: a.rec.Key, Run: a.rec.ID, Text: text})
+	}
 }
 
 // forget ends what makes Stop reach an attempt that starts no run.

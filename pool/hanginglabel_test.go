@@ -3,6 +3,8 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +50,38 @@ func TestStopWhileTheLabelHangs(t *testing.T) {
 				t.Error("the next sweep does not work the issue")
 			}
 			f.clean()
+		})
+	}
+}
+
+// A stop that takes the pick-up label away does so before the run has begun, too. One that is no person's leaves it.
+func TestStopUnlabelsBeforeTheRun(t *testing.T) {
+	t.Parallel()
+	for name, person := range map[string]bool{"a person": true, "the sweep": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, commits)
+			f.withRemote()
+			f.Config.Run.StopGrace, f.Config.Run.StopUnlabels = time.Second, true
+			f.issue("a")
+			pipe := newPipe(t)
+			if err := os.WriteFile(f.hangs("receivepack", "receive-pack", 1, pipe), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			p := f.pool()
+			pipe.then(func() {
+				if !person {
+					stop(nil)
+				} else if !p.Stop("a") {
+					t.Error("nothing is stopped")
+				}
+			})
+			s, err := p.Sweep(ctx)
+			if err != nil || len(s.Runs) > 0 || strings.Contains(f.labels("a"), "no-human") == person {
+				t.Errorf("%s: %+v, %v", f.labels("a"), s, err)
+			}
 		})
 	}
 }
