@@ -64,7 +64,7 @@ func (w *Worker) newAttempt(s stops, t task) (*attempt, Result) {
 		a.rec.Agent, a.rec.Model = "", ""
 	}
 	a.on = w.register(s, a.rec)
-	a.call.early, a.begun = a.on.early, a.on.heed(a.rec)
+	a.call, a.begun = stops{a.on.early, s.soft, s.hard}, a.on.heed(a.rec)
 	not, frozen := a.claimAndFreeze()
 	if !frozen {
 		a.unpick(not)
