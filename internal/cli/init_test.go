@@ -52,7 +52,7 @@ func TestInit(t *testing.T) {
 	}
 	written, err := os.ReadFile(filepath.Join(m.repo, ".ralph", "config.yaml"))
 	publish, _ := keys.Lookup("publish")
-	if want := "finished commits: " + strings.Join(publish.Choices, ", ") + "\n"; err != nil || !strings.Contains(string(written), want) {
+	if want := "commits are published: " + strings.Join(publish.Choices, ", ") + "\n"; err != nil || !strings.Contains(string(written), want) {
 		t.Errorf("%s lacks %q (%v)", written, want, err)
 	}
 }

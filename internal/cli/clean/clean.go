@@ -23,22 +23,23 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-const cleanLong = `Remove what ralph has left behind and nobody needs: the worktrees of runs that have ended, and branches, saved changes and
-records whose work is elsewhere, too: the base (here or on the remote) or a branch of yours contains the commits, or has the same
-changes in other ones. Work that is nowhere else stays, and is listed with the reason.
+const cleanLong = `Remove what ralph no longer needs: worktrees of ended runs, and branches, saved changes and records whose
+work is elsewhere. Work is elsewhere when the base (here or on the remote) or one of your branches contains its commits or
+the same changes. Work that exists nowhere else stays, and is listed with the reason.
 
-Changes that a run saved go with its branch once later commits of the same issue were merged. An issue in review whose branch
-you have merged is closed. Checkouts and homes that runs share stay, for the next runs; --caches removes those that none uses now.
+Saved changes of a run go with its branch once later commits of the same issue are merged. An issue in review whose branch
+you have merged is closed. Checkouts and homes that runs share stay for the next runs; --caches removes those that are not in
+use.
 
-Containers go whose ralph has ended: it was killed, or container-keep kept them. So do volumes of container-files copy; those
-with work that could not be imported stay, with the command that shows it.
+Clean also removes containers whose ralph process has exited (it was killed, or container-keep kept them), and volumes of
+container-files copy. Volumes with work that could not be imported stay, and are listed with the command that shows it.
 
-With KEYs only these are looked at, and no containers; a KEY may be a pattern, such as 'run-shell-*'. --discard removes what they name with the
-work that is nowhere else.
+With KEYs only these issues are cleaned, and no containers. A KEY may be a pattern, such as 'run-shell-*'. --discard removes
+these issues' work even if it exists nowhere else.
 
---repair removes what killed processes, lost folders and damage have left: stale locks and broken refs of ralph's,
-worktree entries without a folder, unreadable records, temporary files, and processes of dead runs. Files that may hold work
-are put aside, and it says where.`
+--repair removes what killed processes, lost folders and damage have left: stale locks, ralph's broken refs, worktree entries
+without a folder, unreadable records, temporary files, and processes of dead runs. Files that may hold work are moved aside,
+and their new place is printed.`
 
 const cleanExample = `  ralph clean --dry-run
   ralph clean
@@ -73,10 +74,10 @@ func NewCommand(a *compose.App) *cobra.Command {
 			return clean(ctx, a, p, args, dry, discard, caches)
 		}),
 	}
-	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "say what would be removed; change nothing")
-	cmd.Flags().BoolVar(&discard, "discard", false, "remove what the KEYs name, with the work that is nowhere else")
-	cmd.Flags().BoolVar(&caches, "caches", false, "also remove checkouts and homes that runs share and none uses now")
-	cmd.Flags().BoolVar(&repair, "repair", false, "remove what killed processes and damage have left")
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "print what would be removed; change nothing")
+	cmd.Flags().BoolVar(&discard, "discard", false, "remove the issues' work, even if it exists nowhere else")
+	cmd.Flags().BoolVar(&caches, "caches", false, "also remove shared checkouts and homes that are not in use")
+	cmd.Flags().BoolVar(&repair, "repair", false, "remove remains of killed processes, and damaged files")
 	a.AddJSON(cmd)
 	a.Bind(cmd, keys.ForIssue, "base")
 	return cmd

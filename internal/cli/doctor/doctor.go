@@ -26,8 +26,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-const doctorLong = `Look at everything a sweep needs, and say of each thing whether it is there: ok, warn or fail, with the command that
-fixes it. It changes nothing but one claim, which it takes and releases, and, with --create-labels, missing labels.
+const doctorLong = `Check everything that a sweep needs. Each line is ok, warn or fail, and names the command that fixes it.
+Doctor changes nothing, except that it takes and releases one claim, and creates missing labels with --create-labels.
 
 Exit status: 0 when nothing fails, 1 when something does.`
 
@@ -41,7 +41,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 		GroupID:     compose.GroupSetUp, Args: exit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, a, create) },
 	}
-	cmd.Flags().BoolVar(&create, "create-labels", false, "create labels that ralph needs and the tracker does not have")
+	cmd.Flags().BoolVar(&create, "create-labels", false, "create labels that ralph needs and the tracker lacks")
 	a.AddJSON(cmd)
 	a.Bind(cmd, keys.ForWork)
 	return cmd

@@ -27,15 +27,17 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-const mergeLong = `Merge what is on an issue's branch into the base branch: rebase it, run the gate on a clean checkout, move the base
-branch (and your checkout, if it is clean), and close the issue. It is a run without an agent, under the issue's claim: the policy,
-the gate and the canary are as for every run. If the gate has passed on the same commit and base within a day, it is not run again.
-Changes to tests and other checks are no obstacle: you have decided.
+const mergeLong = `Merge an issue's branch into the base branch: rebase it, run the gate on a clean checkout, move the base
+branch (and your checkout, if it is clean), and close the issue. This is a run without an agent, under the issue's claim,
+with the usual policy, gate and canary. The gate is not run again if it passed on the same commit and base within a day.
+Changes to tests and other checks do not stop the merge: you have decided.
 
-Several branches are merged together: they land in one step after one run of the gate on all of them. If that fails, halves are
-tried, so that the branch that fails is found and left, and the others land. One that changes what checks it is merged alone, after
-the others. --all leaves out what a review has not accepted, what has changed its checks, and issues that have changed since their
-run began: look at it, and name it.`
+Several branches are merged in one step, after one run of the gate on all of them. If the gate fails, ralph tries halves
+until it has found the branch that fails; that one stays, and the others are merged. A branch that changes its own checks is
+merged alone, after the others.
+
+--all skips branches that a review has not accepted, branches that change their own checks, and issues that were edited since
+their run began. Look at these and name them.`
 
 // mergeFlags say which branches may be merged.
 type mergeFlags struct{ all, unfinished, edited bool }
@@ -63,9 +65,9 @@ func NewMerge(a *compose.App) *cobra.Command {
 			return merge(ctx, a, p, args, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "all branches whose issues are in review, but those that ralph has left to a person")
-	cmd.Flags().BoolVar(&o.unfinished, "unfinished", false, "also commits of an agent that was stopped before it was done")
-	cmd.Flags().BoolVar(&o.edited, "edited", false, "also where the issue has changed since its run began")
+	cmd.Flags().BoolVar(&o.all, "all", false, "all branches whose issues are in review, except those that ralph has left to a person")
+	cmd.Flags().BoolVar(&o.unfinished, "unfinished", false, "also commits of an agent that was stopped before it had finished")
+	cmd.Flags().BoolVar(&o.edited, "edited", false, "also branches whose issue has changed since its run began")
 	a.Bind(cmd, keys.ForMerge)
 	return cmd
 }

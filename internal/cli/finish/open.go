@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-const openLong = `Print the address of an issue's open pull or merge request, or of the issue, and open it in the browser. Of a backlog of files
-it is the path of the file. Without a terminal nothing is opened.`
+const openLong = `Print the address of an issue's open pull or merge request, or of the issue if there is none, and open it
+in the browser. In a backlog of files it is the path of the file. Without a terminal nothing is opened.`
 
 // NewOpen makes `ralph open`.
 func NewOpen(a *compose.App) *cobra.Command {

@@ -16,14 +16,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-const treeLong = `Check out what an issue's runs have left, as a git worktree of yours: at the branch's last commit, on no branch. DIR defaults to
-a folder beside the repository. No hook and no filter program (such as that of git LFS) runs for the checkout: an agent may have
-chosen what they act on. Look before you build or run anything in it.`
+const treeLong = `Check out what an issue's runs have left as a new git worktree, at the branch's last commit, with a
+detached HEAD. DIR defaults to a folder beside the repository. The checkout runs no hooks and no filter programs (such as Git
+LFS): the agent may have chosen their input. Look before you build or run anything in it.`
 
 // NewTree makes `ralph tree`.
 func NewTree(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "tree KEY [DIR]", Short: "Check out what an issue's runs have left, to look into", Long: treeLong,
+		Use: "tree KEY [DIR]", Short: "Check out the work of an issue, to look into it", Long: treeLong,
 		Example:     "  ralph tree fix-login\n  ralph tree fix-login /tmp/look",
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupLook, ValidArgsFunction: a.CompleteKeys,

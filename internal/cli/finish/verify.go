@@ -21,9 +21,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-const verifyLong = `Check the proof of a commit that ralph has published: the signature, by the public keys of --key or your own proof-key, and
-what it says against the repository and the backlog. It prints what the proof says, and what it leaves open. The exit status is 0
-only when nothing that could be checked fails. Nothing of the commits is run.`
+const verifyLong = `Check the proof of a commit that ralph has published: its signature, with the public keys of --key or
+your own proof-key, and its statements against the repository and the backlog. Print what the proof says, and what it leaves
+open. Exit status 0 means that no check failed. No code of the commits is run.`
 
 // VerifyData is what `ralph verify --json` prints. Fields are only ever added.
 type VerifyData struct {

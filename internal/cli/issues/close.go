@@ -16,8 +16,8 @@ import (
 func NewClose(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "close KEY", Short: "Close an issue",
-		Long: "Close an issue, and take off the labels that ralph has put on. A run that is on ends, at once on this host and within 30\n" +
-			"seconds elsewhere, and its work is kept.",
+		Long: "Close an issue, and remove the labels that ralph has set. A current run of the issue ends, at once on this host and within\n" +
+			"30 seconds elsewhere, and its work is kept.",
 	}
 	return setsState(a, cmd, "closed", func(i tracker.Issue) bool { return !i.Open }, tracker.Change{Close: true})
 }
@@ -26,7 +26,7 @@ func NewClose(a *compose.App) *cobra.Command {
 func NewReopen(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reopen KEY", Short: "Open an issue again",
-		Long: "Open an issue again. `ralph retry KEY` then has it worked: a success has taken the pick-up label off.",
+		Long: "Open an issue again. To have it worked, type `ralph retry KEY`: a success has removed the pick-up label.",
 	}
 	cmd = setsState(a, cmd, "open", func(i tracker.Issue) bool { return i.Open }, tracker.Change{Reopen: true})
 	cmd.ValidArgsFunction = a.CompleteClosed

@@ -19,8 +19,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-const editLong = `Edit an issue of a backlog of files with your editor ($VISUAL or $EDITOR). What you have written is checked before it takes the
-place of the old text; a run that is on is told of it. On a forge: print the issue's address, and open it in the browser.`
+const editLong = `Edit an issue of a backlog of files with your editor ($VISUAL or $EDITOR). The new text is checked before
+it replaces the old one; a current run is told that the issue has changed. On a forge: print the issue's address, and open it
+in the browser.`
 
 // NewEdit makes `ralph edit`.
 func NewEdit(a *compose.App) *cobra.Command {

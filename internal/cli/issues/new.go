@@ -21,9 +21,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-const newLong = `Write a new issue into a backlog of files, with the labels by which ralph picks it up. Without TITLE, or with --edit, your editor
-opens ($VISUAL or $EDITOR). What is written is checked before the issue is added. On a forge: print the address where issues are
-made, with TITLE and the text of --body filled in, and open it in the browser.`
+const newLong = `Write a new issue into a backlog of files, with the pick-up labels. Without TITLE, or with --edit, open your
+editor ($VISUAL or $EDITOR). The text is checked before the issue is added. On a forge: print the address of the form for new
+issues, with TITLE and the text of --body filled in, and open it in the browser.`
 
 // NewCreate makes `ralph new`.
 func NewCreate(a *compose.App) *cobra.Command {

@@ -18,8 +18,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-const retryLong = `Ask the next ralph work, on whichever machine, to work an issue again, as a comment /ralph retry (or /ralph fresh) does on a
-forge: attempts and waiting times count anew, the pick-up label is put on, needs-human and needs-info are taken off.`
+const retryLong = `Ask the next ralph work, on any machine, to work an issue again, like the comment /ralph retry (or /ralph
+fresh) on a forge: reset attempts and waiting times, add the pick-up label, remove needs-human and needs-info.`
 
 // NewRetry makes `ralph retry`.
 func NewRetry(a *compose.App) *cobra.Command {
@@ -63,7 +63,7 @@ func NewRetry(a *compose.App) *cobra.Command {
 		}
 		return err
 	})
-	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin at the base; the earlier work is left out")
+	cmd.Flags().BoolVar(&fresh, "fresh", false, "start from the base, without the earlier work")
 	a.Bind(cmd, keys.ForIssue, "labels")
 	cmd.Flags().Lookup("label").Usage = "the pick-up labels, which are put on"
 	return cmd

@@ -16,18 +16,18 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-const stopLong = `Ask the ralph that works an issue to end its run. The agent gets time to end, its commits are imported, and the claim
-is released. No attempt is used; the next sweep takes the issue up again, unless you take its pick-up label away. Other clones
-with their own copy of a local backlog leave the issue alone until it is edited, or "ralph retry" or "ralph work KEY" asks for it.
+const stopLong = `End the current run of an issue. The agent gets time to exit, its commits are imported, and the claim is
+released. The run does not count as an attempt. The next sweep works the issue again, unless you remove its pick-up label.
+Other clones with their own copy of a local backlog skip the issue until it is edited, or until "ralph retry" or "ralph work
+KEY" asks for it.
 
-With the database of a fleet, the machine that works the issue is asked, whichever that is. A machine of a fleet takes the label
-away itself.`
+With the database of a fleet, the machine that works the issue ends the run, and removes the label itself.`
 
 // NewStop makes `ralph stop`.
 func NewStop(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	cmd := &cobra.Command{
-		Use: "stop KEY", Short: "End an issue's run, keeping its work", Long: stopLong,
+		Use: "stop KEY", Short: "End an issue's run, and keep its work", Long: stopLong,
 		Example:     "  ralph stop fix-login\n  ralph stop --database-file ~/.config/ralph/database fix-login",
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupWork, Args: exit.OneIssue, ValidArgsFunction: a.CompleteKeys,

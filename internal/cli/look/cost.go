@@ -26,11 +26,11 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-const costLong = `Add up what the runs of this repository on this host have used, as their agents and the model's service say. IN counts
-tokens that were sent or written to the cache, CACHE those that were read from it, and UNKNOWN the runs whose cost is not known, or not all of it.
-">" stands before a cost that lacks theirs, "~" before one that is an estimate in part.
+const costLong = `Add up what the runs of this repository on this host have used, as reported by their agents and by the
+model services. IN counts tokens sent or written to the cache, CACHE tokens read from the cache, and UNKNOWN the runs whose
+cost is unknown in whole or in part. ">" marks a sum that lacks such a cost, "~" one that is partly an estimate.
 
-With the database of a fleet it is what the runs on all its machines have used.`
+With the database of a fleet it covers the runs of all its machines.`
 
 // CostData is what `ralph cost --json` prints. Fields are only ever added.
 type CostData struct {

@@ -34,7 +34,7 @@ func NewLogs(a *compose.App) *cobra.Command {
 			return runLogs(ctx, a, p, args[0], follow, all)
 		}),
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the run ends")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing until the run ends")
 	cmd.Flags().BoolVar(&all, "all", false, "print all runs of the issue, not only the latest")
 	a.AddJSON(cmd)
 	a.Bind(cmd, keys.ForIssue)

@@ -29,7 +29,7 @@ import (
 // NewShow makes `ralph show`.
 func NewShow(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show KEY", Short: "Show an issue's runs, where its commits are, and what to do next",
+		Use: "show KEY", Short: "Show an issue's runs and commits, and what to do next",
 		Example:     "  ralph show fix-login\n  ralph show fix-login --json",
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupLook, Args: exit.OneIssue, ValidArgsFunction: a.CompleteWorked,

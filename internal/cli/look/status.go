@@ -27,11 +27,11 @@ func NewStatus(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	var all bool
 	cmd := &cobra.Command{
-		Use: "status [KEY]", Short: "Show what is being worked, and how the latest runs ended",
-		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: where this issue stands.\n\n" +
-			"What is on comes first, then what a person has to see to, what failed, and what awaits its merge. Where the list\n" +
-			"is long, the end of it is summed up; --all and --json have all of it.\n\n" +
-			"With the database of a fleet the totals that --json prints are those of all its machines.",
+		Use: "status [KEY]", Short: "Show current runs, and how the latest ones ended",
+		Long: "Show what is being worked on this host, and how the latest runs ended. With KEY: the state of this issue.\n\n" +
+			"Current runs come first, then issues that need a person, failures, and branches that wait for a merge. The end of a\n" +
+			"long list is summed up; --all and --json print all of it.\n\n" +
+			"With the database of a fleet, the totals of --json cover all its machines.",
 		Example:     "  ralph status\n  ralph status --json\n  ralph status fix-login",
 		Annotations: compose.Marks(compose.Looks),
 		GroupID:     compose.GroupLook, Args: exit.AtMostOne("KEY"), ValidArgsFunction: a.CompleteWorked,
@@ -45,7 +45,7 @@ func NewStatus(a *compose.App) *cobra.Command {
 			return status(ctx, a, p, o, all)
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list all issues, however many")
+	cmd.Flags().BoolVar(&all, "all", false, "list all issues")
 	o.Flags(cmd)
 	a.AddJSON(cmd)
 	a.Bind(cmd, keys.ForIssue)

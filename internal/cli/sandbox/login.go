@@ -16,10 +16,10 @@ import (
 // maxSecret is how many bytes a secret on standard input may have.
 const maxSecret = 64 << 10
 
-const sandboxLoginLong = `Give sbx (Docker Sandboxes) the secret of a service, for all its sandboxes on this machine: that of the agent's own service, or
-of the one that is named. One that sbx holds already stays. It comes from a login in the browser (--oauth), from standard
-input (--stdin), or else from the agent's variable, such as ANTHROPIC_API_KEY. Sbx's proxy puts it into requests; no sandbox
-sees it. Other sandboxes take your own logins and keys, and need no login.`
+const sandboxLoginLong = `Give sbx (Docker Sandboxes) the secret of a model service, for all its sandboxes on this machine.
+SERVICE defaults to that of the agent. A secret that sbx already has is kept. The secret comes from a login in the browser
+(--oauth), from standard input (--stdin), or from the agent's variable, such as ANTHROPIC_API_KEY. The proxy of sbx puts it
+into requests; no sandbox sees it. Other sandboxes use your own logins and keys, and need no login.`
 
 type loginFlags struct{ oauth, stdin, refresh bool }
 

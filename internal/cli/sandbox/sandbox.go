@@ -36,8 +36,8 @@ func NewCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-const execLong = `Run a command in a sandbox over a fresh worktree of the branch you are on. Its exit status is passed on. What it commits
-stays on a branch, what it changes without a commit is saved; your checkout is not touched.`
+const execLong = `Run a command in a sandbox, over a fresh worktree of the current branch, and pass on its exit status. Its
+commits stay on a branch, uncommitted changes are saved, and your checkout is not touched.`
 
 func newSandboxExecCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
@@ -106,9 +106,8 @@ func runSandboxExec(cmd *cobra.Command, a *compose.App, args []string) (err erro
 func newSandboxCheckCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "List the sandboxes that work here, and attack the chosen one",
-		Long: "Print each sandbox provider: whether it can be used here, or what is missing and how to fix it, and what it isolates.\n" +
-			"Then try, inside the chosen one and with what comes out of it, what must not be possible. Exit status 1 when an attack\n" +
-			"succeeds, or cannot be made.",
+		Long: "List each sandbox provider: whether it works here, or what is missing and how to fix it, and what it isolates. Then attack\n" +
+			"the chosen one, from inside and through its output. Exit status 1 when an attack succeeds, or cannot be tried.",
 		Example: "  ralph sandbox check\n  ralph sandbox check --sandbox docker --image ralph:app --json",
 		Args:    exit.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSandboxCheck(cmd, a) },

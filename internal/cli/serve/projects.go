@@ -24,8 +24,8 @@ import (
 
 const projectsLong = `List, add, pause, resume and remove the projects of a service (ralph serve).
 
-They are in a YAML file of yours, whose comments stay; a running service reads it again by itself. A paused project starts
-nothing more, also after a restart of the service; runs that are on go on.`
+The projects are in a YAML file, whose comments are kept. A running service reloads the file by itself. A paused project
+starts no new runs, also after a restart of the service; its current runs continue.`
 
 // projectsOptions are the flags of all subcommands.
 type projectsOptions struct {

@@ -35,13 +35,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-const serveLong = `Work the backlogs of one or many projects for as long as the process runs, and serve a dashboard, an HTTP API and metrics.
+const serveLong = `Work the backlogs of one or more projects until the process is stopped, and serve a dashboard, an HTTP API
+and metrics.
 
-CONFIG is a YAML file of yours with a list of projects: each a repository, optionally a name, and keys of the configuration
-that are stronger than those of its files. Without CONFIG the repository you are in is the only project.
+CONFIG is a YAML file with a list of projects: each has a repository, optionally a name, and configuration keys, which
+override those in the repository's and your own file. Without CONFIG the current repository is the only project.
 
-SIGINT and SIGTERM end it once the runs that are on have come to their end; a second one kills them. SIGHUP, and a change of
-CONFIG or of a project's files, has the configuration read again. A bad one is refused, and the last good one stays.`
+SIGINT and SIGTERM end the service when its current runs have ended; a second signal kills them. SIGHUP, or a change of
+CONFIG or of a project's files, reloads the configuration. A bad configuration is refused, and the last good one stays.`
 
 const serveExample = `  ralph serve
   ralph serve ~/.config/ralph/serve.yaml
@@ -51,7 +52,7 @@ const serveExample = `  ralph serve
 func NewCommand(a *compose.App) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
-		Use: "serve [CONFIG]", Short: "Work backlogs for as long as it runs, with a dashboard", Long: serveLong, Example: serveExample,
+		Use: "serve [CONFIG]", Short: "Work backlogs as a service, with a dashboard", Long: serveLong, Example: serveExample,
 		Annotations: compose.Marks(compose.Serves),
 		GroupID:     compose.GroupWork, Args: exit.AtMostOneName("CONFIG"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,10 +19,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-const topLong = `Show what runs do while they do it: all that are on in this repository on this host, whichever ralph works them. With
-ADDRESS, and outside of a repository, the runs of a service: HOST:PORT, http://HOST:PORT or unix:PATH (default: ` + usualListen + `).
+const topLong = `Show all runs of this repository on this host, live, whichever ralph process works them. With ADDRESS, or
+outside a repository, show the runs of a service: HOST:PORT, http://HOST:PORT or unix:PATH (default: ` + usualListen + `).
 
-It goes on until you leave it, which changes nothing: what runs goes on.`
+Leaving top does not stop any run.`
 
 // NewTop makes `ralph top`.
 func NewTop(a *compose.App) *cobra.Command {
@@ -51,7 +51,7 @@ func NewTop(a *compose.App) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&t.plain, "plain", false, "print lines only, also on a terminal")
+	cmd.Flags().BoolVar(&t.plain, "plain", false, "print plain lines, also on a terminal")
 	cmd.Flags().StringVar(&t.tokenFile, "listen-token-file", "", "`file` with the token of the service")
 	a.Bind(cmd, keys.ForIssue, "base")
 	return cmd

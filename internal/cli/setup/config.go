@@ -14,13 +14,12 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
-const configLong = `Print every setting: its effective value, and where it comes from. With KEY, print that value alone, a list one item
-a line. Values that may be secret are hidden.
+const configLong = `Print every setting with its effective value and its source. With KEY, print only that value, a list with
+one item per line. Values that may be secret are hidden.
 
-Flags are stronger than RALPH_* variables, these than .ralph/config.yaml in the repository, that than your own file
-(~/.config/ralph/config.yaml), and that than the defaults. What the repository's file sets outside the sandbox, or against
-your own file, needs your consent (ralph trust): without it, the values are shown as if the file did not set them. Any flag
-of a setting may be given, to see what it does.`
+Precedence: flags, RALPH_* variables, the repository's .ralph/config.yaml, your own file (~/.config/ralph/config.yaml),
+defaults. Settings of the repository's file that act outside the sandbox, or differ from your own file, need your consent
+(ralph trust); without it they are shown as if the file did not set them. Add the flag of any setting to see its effect.`
 
 // NewConfig makes `ralph config`.
 func NewConfig(a *compose.App) *cobra.Command {

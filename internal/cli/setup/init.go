@@ -24,13 +24,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-const initLong = `Set a repository up for ralph: write .ralph/ with a configuration, a prompt, an image for the agent and a backlog with an
-example. What is not given as a flag is asked on a terminal; without one, --agent and --sandbox are required, or --yes,
-which takes what is proposed. In a clone of a project on %s the issues are those of the project, and no backlog is written,
-unless --tracker local says so. For docker and podman init ends with the build of the image, when you agree to it.
+const initLong = `Set a repository up for ralph: write .ralph/ with a configuration, a prompt, an image for the agent and a
+backlog with an example. Init asks for what no flag gives. Without a terminal it needs --agent and --sandbox, or --yes, which
+accepts all proposals. In a clone of a project on %s the issues are those of the project, and no backlog is written, unless
+--tracker local asks for one. For docker and podman init ends with the build of the image, if you agree.
 
-Nothing is ever overwritten: what .ralph has stays as it is, a backlog without an example. Where .ralph/config.yaml exists,
-init refuses to run.`
+Nothing is ever overwritten: existing files in .ralph stay, and an existing backlog gets no example. If .ralph/config.yaml
+exists, init refuses to run.`
 
 // forgeTitles names the trackers that keep issues on a server.
 func forgeTitles(a *compose.App) string {

@@ -13,15 +13,14 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/trust"
 )
 
-const trustLong = `Read what a repository's .ralph/config.yaml sets that needs your consent, and accept it: what runs
-something on this host, weakens the sandbox, opens network or files, directs credentials, acts in somebody's name, or is
-another value than your own file has, unless it is stricter. Until then every command that works issues or changes them
-(work, run, serve, merge, new, edit, close, reopen, retry), uses a sandbox or builds an image refuses the file; stop, clean,
-and those that only look go on without it, and say so. Flags, RALPH_* variables and your own file may set all of this
-without being asked.
+const trustLong = `Show the settings in a repository's .ralph/config.yaml that need your consent, and accept them: those that
+run something on this host, weaken the sandbox, open network or files, direct credentials, act in somebody's name, or differ
+from your own file without being stricter. Until then, commands that work or change issues (work, run, serve, merge, new,
+edit, close, reopen, retry), use a sandbox or build an image refuse to run; stop, clean, and commands that only look ignore
+these settings, and say so. Flags, RALPH_* variables and your own file need no consent.
 
-What you accept is exactly these values, for this checkout. A change is shown against what you accepted before; other keys
-may change freely. For CI, RALPH_TRUST=HASH accepts the values that have this hash (ralph trust --hash), and no others.`
+You accept exactly these values, for this checkout. Later changes are shown against what you accepted; other keys may change
+freely. For CI, RALPH_TRUST=HASH accepts only the values with this hash (ralph trust --hash).`
 
 // NewTrust makes `ralph trust`.
 func NewTrust(a *compose.App) *cobra.Command {
@@ -33,8 +32,8 @@ func NewTrust(a *compose.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrust(cmd, a, f) },
 	}
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "accept without a question")
-	cmd.Flags().BoolVar(&f.hash, "hash", false, "print the hash of the values alone, and accept nothing")
-	cmd.Flags().BoolVar(&f.revoke, "revoke", false, "forget what you accepted for this checkout")
+	cmd.Flags().BoolVar(&f.hash, "hash", false, "print only the hash of the values, and accept nothing")
+	cmd.Flags().BoolVar(&f.revoke, "revoke", false, "withdraw your consent for this checkout")
 	return cmd
 }
 

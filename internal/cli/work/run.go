@@ -22,14 +22,14 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 )
 
-const runLong = `Run one prompt, without a backlog: start the agent, again and again up to --max-iterations, until its last message
-holds the completion signal and the gate passes. Commits are yours on the branch that the strategy names:
+const runLong = `Run one prompt, without a backlog: start the agent up to --max-iterations times, until its last message contains the
+completion signal and the gate passes. The branch strategy says where its commits go:
 
-  head           in your checkout, as it is; with sandbox none, where it is the default
-  merge-to-head  on a scratch branch in a worktree, merged back into the branch you are on; the default otherwise
-  branch         on the branch --branch, in a worktree that stays for the next run
+  head           into your checkout; the default with sandbox none, the only sandbox that allows it
+  merge-to-head  onto a scratch branch in a worktree, then merged into the current branch; the default otherwise
+  branch         onto the branch --branch, in a worktree that stays for the next run
 
-While a merge, a rebase or the like has not ended in your checkout, nothing is run.
+Ralph does not start during an unfinished merge, rebase or the like in your checkout.
 
 An inline prompt is sent as it is. In a prompt file, of which - is standard input, {{KEY}} is replaced by --prompt-arg
 KEY=VALUE and by the built-ins branch, source_branch, base, iteration, max_iterations, feedback, gate and signal, and

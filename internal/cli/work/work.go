@@ -31,14 +31,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-const workLong = `Empty the backlog: take the issues that carry the pick-up label, work each one with the agent in its own worktree until
-the gate passes, publish the commits and report on the issue. This is one sweep: it works each issue once, and ends when
-none is left. A later ` + "`ralph work`" + ` tries again what has failed, once its waiting time is over.
+const workLong = `Empty the backlog: take the issues that carry the pick-up label, work each one with the agent in its own
+worktree until the gate passes, publish the commits and report on the issue. This is one sweep: it works each issue once, and
+ends when none is left. A later ` + "`ralph work`" + ` retries issues that failed, once their waiting time is over.
 
-With KEYs only these issues are worked, and waiting times and a hand-over to a person do not count for them. Those in
-review are left out all the same. Any number of sweeps may run at the same time, here and on other machines. Ctrl-C asks the
-agents to end, and imports their commits; a second one kills the agents. A flag with "..." behind it may be given several
-times.`
+With KEYs only these issues are worked, even if they wait for a retry or were handed to a person, but not if they are in
+review. Any number of sweeps may run at the same time, here and on other machines. Ctrl-C stops the agents and imports their
+commits; a second Ctrl-C kills the agents. A flag marked "..." may be repeated.`
 
 const workExample = `  ralph work --dry-run
   ralph work --parallel 8 --gate 'go test ./...'
@@ -57,8 +56,8 @@ func NewCommand(a *compose.App) *cobra.Command {
 			return s.run(ctx)
 		}),
 	}
-	cmd.Flags().BoolVarP(&s.dry, "dry-run", "n", false, "say what would be worked, and why the rest would not; change nothing")
-	cmd.Flags().BoolVar(&s.plain, "plain", false, "print lines only, also on a terminal")
+	cmd.Flags().BoolVarP(&s.dry, "dry-run", "n", false, "print what would be worked, and why the rest would not; change nothing")
+	cmd.Flags().BoolVar(&s.plain, "plain", false, "print plain lines, also on a terminal")
 	a.AddJSON(cmd)
 	a.Bind(cmd, keys.ForWork)
 	return cmd

@@ -28,7 +28,7 @@ func agentKeys() []Key {
 		},
 		{
 			Name:   "fallback",
-			Help:   "AGENT or AGENT:MODEL, which go on in this order when the agent is unavailable, with their own defaults",
+			Help:   "AGENT or AGENT:MODEL to use, in this order, when the agent is unavailable; each with its own defaults",
 			Kind:   Names,
 			Agents: true,
 			Guard:  Ordinary,
@@ -37,8 +37,8 @@ func agentKeys() []Key {
 		},
 		{
 			Name: "attempts",
-			Help: "AGENT or AGENT:MODEL in place of agent and model in an issue's 1st, 2nd, … attempt; " +
-				"the last counts for all later ones",
+			Help: "AGENT or AGENT:MODEL for an issue's 1st, 2nd, … attempt, instead of agent and model; " +
+				"the last is for all later ones",
 			Kind:   Names,
 			Agents: true,
 			Guard:  Ordinary,
@@ -70,7 +70,7 @@ func agentKeys() []Key {
 		},
 		{
 			Name:  "agent-command",
-			Help:  "program that is the agent, with its arguments; reads the prompt on standard input",
+			Help:  "your own agent: program and arguments; it reads the prompt on standard input",
 			Kind:  Words,
 			Guard: Changed,
 			Use:   toWork | toRun | toExec,
@@ -106,7 +106,7 @@ func loopKeys() []Key {
 	return []Key{
 		{
 			Name:    "max-iterations",
-			Help:    "agent processes in one run at most",
+			Help:    "most agent processes in one run",
 			Kind:    Int,
 			Default: 10,
 			Min:     1,
@@ -115,7 +115,7 @@ func loopKeys() []Key {
 		},
 		{
 			Name:    "no-progress",
-			Help:    "iterations without a new commit that end a run; -1: never",
+			Help:    "iterations without a new commit after which a run ends; -1: never",
 			Kind:    Int,
 			Default: 3,
 			Min:     -1,
@@ -124,7 +124,7 @@ func loopKeys() []Key {
 		},
 		{
 			Name:    "resume",
-			Help:    "auto: an agent that is given feedback goes on in its session where that saves tokens",
+			Help:    "auto: an agent with feedback continues its session where that saves tokens",
 			Default: "auto",
 			Choices: []string{"auto", "never"},
 			Guard:   Ordinary,
@@ -132,7 +132,7 @@ func loopKeys() []Key {
 		},
 		{
 			Name:    "completion-signal",
-			Help:    "texts by which the agent says that it is done",
+			Help:    "texts with which the agent says that it is done",
 			Kind:    Lines,
 			Default: []string{"<promise>COMPLETE</promise>"},
 			Guard:   Ordinary,
@@ -146,7 +146,7 @@ func timeKeys() []Key {
 	return []Key{
 		{
 			Name:    "idle-timeout",
-			Help:    "silence after which an agent is ended",
+			Help:    "silence after which an agent is stopped",
 			Kind:    Duration,
 			Default: 10 * time.Minute,
 			Min:     second,
@@ -164,7 +164,7 @@ func timeKeys() []Key {
 		},
 		{
 			Name:    "completion-cap",
-			Help:    "time allowed in all after the completion signal",
+			Help:    "total time allowed after the completion signal",
 			Kind:    Duration,
 			Default: 5 * time.Minute,
 			Min:     second,
@@ -209,7 +209,7 @@ func timeKeys() []Key {
 		},
 		{
 			Name:    "stop-grace",
-			Help:    "time agents get to end after Ctrl-C",
+			Help:    "time agents have to exit after Ctrl-C",
 			Kind:    Duration,
 			Default: 30 * time.Second,
 			Min:     second,

@@ -87,7 +87,7 @@ func budgetKeys() []Key {
 		},
 		{
 			Name:  "budget-agents",
-			Help:  "AGENT[:MODEL]=USD[/TOKENS] that this agent may use in one run; then the next of fallback goes on",
+			Help:  "AGENT[:MODEL]=USD[/TOKENS] that this agent may use in one run; then the next of fallback continues",
 			Kind:  Names,
 			Check: checkShare,
 			Guard: Changed,
@@ -131,7 +131,7 @@ func spendingKeys() []Key {
 		},
 		{
 			Name:    "estimate-tokens",
-			Help:    "tokens that an iteration counts for limits in tokens where nobody says what it used",
+			Help:    "tokens that an iteration counts for when its usage is unknown",
 			Kind:    Int,
 			Default: ledger.DefaultEstimate().Tokens,
 			Min:     1,
@@ -140,9 +140,8 @@ func spendingKeys() []Key {
 			Use:     toWork | toRun,
 		},
 		{
-			Name: "estimate-usd",
-			Help: "US dollars that an iteration counts for limits in US dollars " +
-				"where nobody says what it used, or only its tokens are known",
+			Name:    "estimate-usd",
+			Help:    "US dollars that an iteration counts for when its cost is unknown",
 			Kind:    Float,
 			Default: ledger.DefaultEstimate().CostUSD,
 			Guard:   Below,
@@ -151,7 +150,7 @@ func spendingKeys() []Key {
 		},
 		{
 			Name:  "prices",
-			Help:  "MODEL=INPUT/OUTPUT[/CACHE-READ/CACHE-WRITE] in US dollars for a million tokens, in place of ralph's own",
+			Help:  "MODEL=INPUT/OUTPUT[/CACHE-READ/CACHE-WRITE] in US dollars per million tokens, instead of ralph's own prices",
 			Kind:  Names,
 			Check: checkPrice,
 			Guard: Changed,

@@ -29,7 +29,7 @@ func gateKeys() []Key {
 		},
 		{
 			Name:  "after",
-			Help:  "shell lines run in the sandbox at the end of a run, whatever came of it; a failure is a warning",
+			Help:  "shell lines run in the sandbox at the end of every run, successful or not; a failure is a warning",
 			Kind:  Lines,
 			Check: checkLine,
 			Guard: Ordinary,
@@ -37,7 +37,7 @@ func gateKeys() []Key {
 		},
 		{
 			Name:  "setup-inputs",
-			Help:  "files and folders that setup depends on, and nothing else: until one changes, setup runs once for all runs",
+			Help:  "all files and folders that setup depends on: until one changes, setup runs once for all runs",
 			Kind:  Lines,
 			Check: checkInside,
 			Guard: Ordinary,
@@ -72,7 +72,7 @@ func gateKeys() []Key {
 		},
 		{
 			Name:    "gate-canary",
-			Help:    "make sure that the gate fails with a failing test, which ralph adds to a copy of the commits",
+			Help:    "check that the gate fails when ralph adds a failing test to a copy of the commits",
 			Kind:    Bool,
 			Default: true,
 			Guard:   Looser,
@@ -88,7 +88,7 @@ func proofKeys() []Key {
 	return []Key{
 		{
 			Name:    "proof",
-			Help:    "new and changed tests must fail without the change and pass with it: report whether they do, or require it",
+			Help:    "whether new and changed tests fail without the change and pass with it: report it, or require it",
 			Default: "off",
 			Choices: []string{"off", "report", "require"},
 			Guard:   Looser,
@@ -97,13 +97,13 @@ func proofKeys() []Key {
 		},
 		{
 			Name:  "proof-command",
-			Help:  "shell line that runs tests; {files} in it stands for their files; empty: by language (docs/proof.md)",
+			Help:  "shell line that runs tests; {files} stands for the test files; empty: by language (docs/proof.md)",
 			Guard: Ordinary,
 			Use:   toWork,
 		},
 		{
 			Name:   "review",
-			Help:   "AGENT or AGENT:MODEL, best another model, that reviews what has passed the gate; empty: nobody",
+			Help:   "AGENT or AGENT:MODEL that reviews commits that have passed the gate, preferably another model; empty: none",
 			Agents: true,
 			Guard:  Ordinary,
 			Beside: byAgent(),
@@ -111,7 +111,7 @@ func proofKeys() []Key {
 		},
 		{
 			Name:    "review-rounds",
-			Help:    "how often findings of the review go back to the agent; then the request is a draft",
+			Help:    "times that findings of the review go back to the agent; after that the request is a draft",
 			Kind:    Int,
 			Default: 2,
 			Guard:   Above,
@@ -119,7 +119,7 @@ func proofKeys() []Key {
 		},
 		{
 			Name:  "review-command",
-			Help:  "program that is the reviewer, with its arguments, like agent-command",
+			Help:  "your own reviewer: program and arguments, like agent-command",
 			Kind:  Words,
 			Guard: Changed,
 			Use:   toWork,

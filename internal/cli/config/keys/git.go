@@ -14,7 +14,7 @@ func gitKeys() []Key {
 		},
 		{
 			Name:    "branch-prefix",
-			Help:    "what the branches' names begin with",
+			Help:    "prefix of branch names",
 			Default: "ralph/",
 			Check:   checkBranchPrefix,
 			Guard:   Changed,
@@ -22,7 +22,7 @@ func gitKeys() []Key {
 		},
 		{
 			Name: "publish",
-			Help: "what becomes of finished commits; auto: pr on a forge, else branch; " +
+			Help: "how finished commits are published; auto: pr on a forge, else branch; " +
 				"auto-merge: a pr that the forge merges once its checks pass",
 			Default: "auto",
 			Choices: []string{"auto", "auto-merge", "branch", "merge", "pr", "none"},
@@ -71,7 +71,7 @@ func gitKeys() []Key {
 		},
 		{
 			Name:    "sign",
-			Help:    "sign the agent's commits on the host, as your git's signing settings say: gpg or ssh; empty: no",
+			Help:    "sign the agent's commits on the host with your git's signing settings: gpg or ssh; empty: no",
 			Choices: []string{"gpg", "ssh"},
 			Guard:   Changed,
 			Use:     toMerge | toRun,
@@ -98,7 +98,7 @@ func requestKeys() []Key {
 		},
 		{
 			Name:  "request-target",
-			Help:  "branch that pull requests are for; empty: the base",
+			Help:  "branch that pull requests merge into; empty: the base",
 			Check: checkArgument,
 			Guard: Changed,
 			Use:   toWork,
@@ -156,8 +156,8 @@ func hostKeys() []Key {
 		},
 		{
 			Name: "layer-max-mb",
-			Help: "disk in MiB for what setup has fetched and built on the base, with which runs start, " +
-				"and as much for checkouts that they share; 0: none",
+			Help: "disk in MiB for results of setup that runs share, " +
+				"and as much again for shared checkouts; 0: none",
 			Kind:    Int,
 			Default: 4096,
 			Guard:   Above,
@@ -166,8 +166,8 @@ func hostKeys() []Key {
 		},
 		{
 			Name: "min-free-mb",
-			Help: "free disk space in MiB, for state-dir and for the git folder, " +
-				"below which the run that takes most is ended, and none is started; 0: no floor",
+			Help: "minimum free disk space in MiB for state-dir and the git folder; " +
+				"below it ralph stops the largest run and starts none; 0: no minimum",
 			Kind:    Int,
 			Default: 1024,
 			Guard:   Below,
@@ -176,7 +176,7 @@ func hostKeys() []Key {
 		},
 		{
 			Name:    "keep-runs",
-			Help:    "runs of an issue whose logs are kept",
+			Help:    "runs per issue whose logs are kept",
 			Kind:    Int,
 			Default: 20,
 			Min:     1,
@@ -194,7 +194,7 @@ func hostKeys() []Key {
 		},
 		{
 			Name:    "log-level",
-			Help:    "least level that is logged",
+			Help:    "lowest level that is logged",
 			Default: "warn",
 			Choices: []string{"debug", "info", "warn", "error"},
 			Guard:   Changed,
@@ -202,7 +202,7 @@ func hostKeys() []Key {
 		},
 		{
 			Name:    "log-format",
-			Help:    "auto: json for a service without a terminal, else text; a service with json writes nothing else",
+			Help:    "auto: json for a service without a terminal, else text; with json a service prints only the log",
 			Default: "auto",
 			Choices: []string{"auto", "text", "json"},
 			Guard:   Changed,

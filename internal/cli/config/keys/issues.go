@@ -22,7 +22,7 @@ func issueKeys() []Key {
 		},
 		{
 			Name:  "exclude-labels",
-			Help:  "leave out issues that carry one of these labels",
+			Help:  "skip issues that carry any of these labels",
 			Kind:  Names,
 			Check: checkLabel,
 			Guard: Lacking,
@@ -40,7 +40,7 @@ func issueKeys() []Key {
 		},
 		{
 			Name:  "parallel-by-label",
-			Help:  "LABEL=NUMBER: issues with this label worked at the same time",
+			Help:  "LABEL=NUMBER: most issues with this label worked at the same time",
 			Kind:  Names,
 			Check: checkLabelled(schedule.ParseLimit),
 			Guard: Lacking,
@@ -48,21 +48,21 @@ func issueKeys() []Key {
 		},
 		{
 			Name:  "limit",
-			Help:  "issues worked by one sweep at most; 0: no limit",
+			Help:  "most issues that one sweep works; 0: no limit",
 			Kind:  Int,
 			Guard: Above,
 			Use:   toWork,
 		},
 		{
 			Name:  "max-open-requests",
-			Help:  "begin no issue while so many requests, or branches in review, are open; 0: no limit",
+			Help:  "start no issue while this many requests, or branches in review, are open; 0: no limit",
 			Kind:  Int,
 			Guard: Above,
 			Use:   toWork,
 		},
 		{
 			Name:    "overlap",
-			Help:    "whether issues wait for each other that are likely to change the same files",
+			Help:    "whether issues that are likely to change the same files wait for each other",
 			Default: "wait",
 			Choices: []string{"wait", "allow"},
 			Guard:   Ordinary,
@@ -111,7 +111,7 @@ func trackerKeys() []Key {
 	return []Key{
 		{
 			Name:       "tracker",
-			Help:       "auto: what hosts the remote, else local",
+			Help:       "auto: the remote's forge, else local",
 			Default:    "auto",
 			Registered: true,
 			Guard:      Changed,
@@ -161,7 +161,7 @@ func trackerKeys() []Key {
 		},
 		{
 			Name:    "github-app-id",
-			Help:    "GitHub App to work as, in place of a token",
+			Help:    "GitHub App to work as, instead of a token",
 			Kind:    Int,
 			Default: int64(0),
 			Guard:   Changed,

@@ -25,7 +25,7 @@ func sandboxKeys() []Key {
 		},
 		{
 			Name:  "allow-private",
-			Help:  "hosts that isolated runs may reach on this host or a private network, such as a company's registry",
+			Help:  "hosts on this machine or a private network that isolated runs may reach, such as a company's registry",
 			Kind:  Lines,
 			Check: access.CheckAllow,
 			Guard: Listed,
@@ -47,7 +47,7 @@ func sandboxKeys() []Key {
 		},
 		{
 			Name:  "sandbox-show",
-			Help:  "host folders that native and landlock sandboxes show besides the system's, read-only",
+			Help:  "more host folders that native and landlock sandboxes show, read-only",
 			Kind:  Folders,
 			Check: access.CheckShown,
 			Guard: Listed,
@@ -112,7 +112,7 @@ func containerKeys() []Key {
 		},
 		{
 			Name:    "container-files",
-			Help:    "how files get into containers; copy: for an engine that does not see this host's files",
+			Help:    "how files get into containers; copy: for an engine that cannot see this host's files",
 			Default: "bind",
 			Choices: []string{"bind", "copy"},
 			Guard:   Ordinary,
@@ -120,7 +120,7 @@ func containerKeys() []Key {
 		},
 		{
 			Name: "container-unbounded",
-			Help: "accept an engine that cannot hold memory, CPU and processes, " +
+			Help: "accept an engine that cannot limit memory, CPU and processes, " +
 				"such as rootless podman without delegated cgroups",
 			Kind:   Bool,
 			Guard:  Looser,
@@ -130,7 +130,7 @@ func containerKeys() []Key {
 		},
 		{
 			Name:    "container-network",
-			Help:    "network of containers; none: only the egress proxy; any other has no allow-list",
+			Help:    "network of containers; none: only the egress proxy; any other is not filtered",
 			Default: "none",
 			Check:   checkArgument,
 			Guard:   Looser,
@@ -140,21 +140,21 @@ func containerKeys() []Key {
 		},
 		{
 			Name:  "container-userns",
-			Help:  "user namespace of containers, such as auto; host isolates less; empty: keep-id under rootless podman",
+			Help:  "user namespace of containers, such as auto; host: weaker isolation; empty: keep-id under rootless podman",
 			Check: checkArgument,
 			Guard: Changed,
 			Use:   toMerge | toRun | toExec,
 		},
 		{
 			Name:    "container-selinux",
-			Help:    "private and shared relabel mounted files (podman); disable isolates less; empty: no label",
+			Help:    "private and shared relabel mounted files (podman); disable: weaker isolation; empty: no label",
 			Choices: []string{"disable", "private", "shared"},
 			Guard:   Changed,
 			Use:     toMerge | toRun | toExec,
 		},
 		{
 			Name:  "container-groups",
-			Help:  "extra groups of commands in containers; isolates less",
+			Help:  "extra groups of commands in containers; weaker isolation",
 			Kind:  Names,
 			Check: checkArgument,
 			Guard: Listed,
@@ -162,7 +162,7 @@ func containerKeys() []Key {
 		},
 		{
 			Name:  "container-devices",
-			Help:  "host devices shown in containers, such as /dev/kvm; isolates less",
+			Help:  "host devices shown in containers, such as /dev/kvm; weaker isolation",
 			Kind:  Names,
 			Check: checkArgument,
 			Guard: Listed,
@@ -176,7 +176,7 @@ func containerKeys() []Key {
 		},
 		{
 			Name:  "container-keep",
-			Help:  "leave stopped containers behind, with the label ralph.run",
+			Help:  "keep stopped containers, with the label ralph.run",
 			Kind:  Bool,
 			Guard: Changed,
 			Use:   toMerge | toRun | toExec,

@@ -14,7 +14,7 @@ func serviceKeys() []Key {
 		},
 		{
 			Name:  "dashboard-url",
-			Help:  "address by which people open the dashboard, for links in notifications; empty: none",
+			Help:  "address of the dashboard for people, used in notifications; empty: no links",
 			Check: notify.CheckPage,
 			Guard: Own,
 			Use:   toWork,
@@ -27,7 +27,7 @@ func notificationKeys() []Key {
 	return []Key{
 		{
 			Name: "notify-on",
-			Help: "what people are told of: human (a person has to look), " +
+			Help: "which events to notify of: human (a person has to look), " +
 				"problem (the backlog cannot be worked), and outcomes such as succeeded",
 			Kind:    Names,
 			Default: []string{notify.OnHuman, notify.OnProblem},
@@ -51,7 +51,7 @@ func notificationKeys() []Key {
 		},
 		{
 			Name:  "notify-secret-file",
-			Help:  "file with the secret that signs what notify-url gets; empty: not signed",
+			Help:  "file with the secret that signs requests to notify-url; empty: not signed",
 			Kind:  Path,
 			Guard: Own,
 			Use:   toWork,
@@ -73,7 +73,7 @@ func notificationKeys() []Key {
 		},
 		{
 			Name:  "notify-mail-from",
-			Help:  "address that notifications by e-mail come from",
+			Help:  "sender address of notifications by e-mail",
 			Check: notify.CheckMail,
 			Guard: Own,
 			Use:   toWork,
@@ -113,8 +113,8 @@ func fleetKeys() []Key {
 		},
 		{
 			Name: "fleet-account",
-			Help: "name of what the agents of several projects use up together, " +
-				"such as a provider's account; empty: the agents' names",
+			Help: "name of the account that agents of several projects share, " +
+				"such as a provider's; empty: the agents' names",
 			Guard: Changed,
 			Use:   toServe,
 		},
