@@ -12,13 +12,13 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // what libraries log may hold what a server has sent, unredacted
+	log.SetOutput(io.Discard) // libraries may log text of a server, which is not redacted
 	collectLate(func() {})
 	os.Exit(cli.Main())
 }
 
-// collectLate has the first garbage collection come at 16 MB and not at 4 MB, unless the user has said when. It ends there: a process that
-// needs more memory takes as much as ever, and one that does not is spared several collections. ended is called then.
+// collectLate delays the first garbage collection from a heap of 4 MB to 16 MB, and then restores the usual setting: most commands
+// need no collection at all, and large ones lose nothing. It leaves a GOGC of the user alone. ended is called after that collection.
 func collectLate(ended func()) {
 	if os.Getenv("GOGC") != "" {
 		return

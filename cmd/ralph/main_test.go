@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The first collection ends what collectLate has set.
+// TestCollectLate checks that the first collection restores the usual setting.
 func TestCollectLate(t *testing.T) {
 	usual := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(usual)

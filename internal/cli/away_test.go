@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// remote gives the repository a remote.
+// remote adds a remote to the repository.
 func (m machine) remote(t *testing.T, address string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", m.repo, "remote", "add", "origin", address).CombinedOutput(); err != nil {
@@ -18,10 +18,10 @@ func (m machine) remote(t *testing.T, address string) {
 	}
 }
 
-// nobody is an address where nothing listens.
+// nobody is an address at which nothing listens.
 const nobody = "http://127.0.0.1:1"
 
-// TestDoctorNamesWhyTheRemoteIsAway: each cause has its own advice.
+// TestDoctorNamesWhyTheRemoteIsAway checks that each cause gets its own hint.
 func TestDoctorNamesWhyTheRemoteIsAway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ remote, want string }{
@@ -43,7 +43,7 @@ func TestDoctorNamesWhyTheRemoteIsAway(t *testing.T) {
 	}
 }
 
-// TestAwayIsParked: looking at what would be worked ends as working it does when the tracker cannot be used.
+// TestAwayIsParked checks that a dry run and a sweep end with the same status when the tracker is unavailable.
 func TestAwayIsParked(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -57,7 +57,7 @@ func TestAwayIsParked(t *testing.T) {
 	}
 }
 
-// TestNothingToStartFrom: every command gives the same status for a folder without a repository, or one without a commit.
+// TestNothingToStartFrom checks that all commands end with the same status in a folder without a repository, or without a commit.
 func TestNothingToStartFrom(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -85,7 +85,8 @@ func TestNothingToStartFrom(t *testing.T) {
 	}
 }
 
-// TestProjectByName: a project is found by its name where its forge can be told, and else the line says what to give.
+// TestProjectByName checks that a project's name is enough where the forge is known, and that the error names what is missing
+// otherwise.
 func TestProjectByName(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

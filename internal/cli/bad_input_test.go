@@ -11,12 +11,12 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// threeAgents are the agents that the expected lines name, whichever else are built in.
+// threeAgents are the agents in the expected lines, independent of the built-in ones.
 func threeAgents() []agents.Agent {
 	return []agents.Agent{agents.Claude{}, agents.Codex{}, agents.Command{}}
 }
 
-// TestBadInput is what people see when they mistype: the exact line, on standard error, and the exit status.
+// TestBadInput checks the exact line on standard error and the exit status of mistyped command lines.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// A gate that notices no canary is told once, however many there are.
+// A gate that no canary makes fail is reported once, however many issues are worked.
 func TestWorkSaysOnceThatNoCanaryIsNoticed(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -10,16 +10,15 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestSameWordsForACause: what keeps an agent from working is said in the same words, with the same remedy, wherever
-// somebody comes upon it.
+// TestSameWordsForACause checks that all commands report a missing agent in the same words and with the same hint.
 func TestSameWordsForACause(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir() // has all but the agents
+	bin := t.TempDir() // everything but the agents
 	for _, dir := range []string{"/usr/bin", "/bin"} {
 		programs, _ := filepath.Glob(dir + "/*")
 		for _, p := range programs {
 			if name := filepath.Base(p); name != "codex" && name != "claude" {
-				_ = os.Symlink(p, filepath.Join(bin, name)) // the first of a name counts
+				_ = os.Symlink(p, filepath.Join(bin, name)) // of equal names the first stays
 			}
 		}
 	}
@@ -50,7 +49,7 @@ func TestSameWordsForACause(t *testing.T) {
 			if got := m.run(t, with, append([]string{"work", "-n"}, agent...)...); !c.codex && !strings.Contains(got.stderr, c.cause+"; "+c.fix) || got.status != 0 {
 				t.Errorf("work -n: %+v", got)
 			}
-			elsewhere := append([]string{"work", "-n", "--agent-env=PATH=/opt/agents"}, agent...) // it may be there
+			elsewhere := append([]string{"work", "-n", "--agent-env=PATH=/opt/agents"}, agent...) // the agent may be there
 			if got := m.run(t, with, elsewhere...); strings.Contains(got.stderr, "not found") || got.status != 0 {
 				t.Errorf("work -n with a PATH of the agent's own: %+v", got)
 			}
@@ -69,7 +68,7 @@ func TestSameWordsForACause(t *testing.T) {
 	}
 }
 
-// TestWhyAnAgentDoesNotStartIsToldOnce: with its path once, and without the name of a class.
+// TestWhyAnAgentDoesNotStartIsToldOnce checks that the reason appears once, with the path and without the name of a class.
 func TestWhyAnAgentDoesNotStartIsToldOnce(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

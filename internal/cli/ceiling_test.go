@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// Like git, ralph looks for a repository in no folder above those of GIT_CEILING_DIRECTORIES.
+// As git does, ralph looks for a repository in no folder above those in GIT_CEILING_DIRECTORIES.
 func TestCeilingOfTheSearch(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, "a/b/file", "")

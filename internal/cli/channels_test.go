@@ -36,7 +36,7 @@ func (m machine) own(t *testing.T, text string) {
 	}
 }
 
-// A link leads to the project's page on the dashboard of the user's service, whatever that calls the project.
+// A link in a notification leads to the project's page in the user's service, under the project's name there.
 func TestLinksAreTheServices(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -116,7 +116,7 @@ func TestNotifyRefuses(t *testing.T) {
 	}
 }
 
-// A delivery that the tracker's descriptor accepts has the service work what is new; others do not.
+// A delivery that the tracker's descriptor accepts makes the service work new issues; other deliveries do not.
 func TestServeWebhook(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -196,7 +196,7 @@ func TestServeWebhook(t *testing.T) {
 	}
 }
 
-// state is that of the project shop.
+// state returns the state of project shop.
 func state(t *testing.T, client http.Client) string {
 	t.Helper()
 	res, err := client.Get("http://localhost/v1/projects/shop")

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// What is being worked is kept, and the exit status says that not all is gone.
+// What belongs to an issue that is being worked is kept, and the exit status says that not everything was removed.
 func TestDiscardOfWhatIsWorked(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -28,7 +28,7 @@ func TestDiscardOfWhatIsWorked(t *testing.T) {
 	go func() {
 		worked <- m.run(t, nil, "work", "--sandbox=none", "--commit-author=A <a@b.c>", "--skip-permissions", "--max-iterations=1", "--max-attempts=1", "--agent-command="+program+"/agent")
 	}()
-	pipe, err := os.OpenFile(started, os.O_RDWR, 0) // this waits for no other end
+	pipe, err := os.OpenFile(started, os.O_RDWR, 0) // does not wait for a writer
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestDiscardOfWhatIsWorked(t *testing.T) {
 	}
 }
 
-// The record of a sandbox that was not closed stays until the sandbox is ended: nothing else finds it.
+// The record of a sandbox that was not closed is kept until the sandbox has ended, because nothing else leads to it.
 func TestCleanEndsSandboxesThatWereNotClosed(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -90,7 +90,7 @@ func TestCleanEndsSandboxesThatWereNotClosed(t *testing.T) {
 	}
 }
 
-// unclosedRun is the record of a run in docker that has kept its worktree, and whose sandbox was not closed.
+// unclosedRun returns the record of a run in docker whose worktree is kept, and whose sandbox was not closed.
 func unclosedRun(t *testing.T, m machine) journal.Record {
 	t.Helper()
 	m.write(t, "README", "x\n")
@@ -111,7 +111,7 @@ func unclosedRun(t *testing.T, m machine) journal.Record {
 	return runs[0]
 }
 
-// An engine that is not in PATH, as under cron, may run a sandbox all the same.
+// An engine that is not in PATH, as under cron, may still run a sandbox.
 func TestCleanWithoutTheEngine(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

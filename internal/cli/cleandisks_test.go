@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/label"
 )
 
-// shelf is a docker that has volumes only: each is a file with its labels, which is empty where the engine has given none.
+// shelf is a fake docker that only has volumes. Each is a file with the volume's labels, empty for a volume without labels.
 func shelf(t *testing.T, m machine) (path func(*compose.Host), put func(run string, alive bool, marked, bare []string), names func() string) {
 	t.Helper()
 	dir := filepath.Join(m.root, "volumes")
@@ -65,8 +65,8 @@ esac
 	return func(h *compose.Host) { h.Env = append(h.Env, "PATH="+bin+":"+os.Getenv("PATH")) }, put, names
 }
 
-// Volumes of ended runs go, but for those with work that nobody has imported: these are named with the command that shows it, and go
-// with --discard. Those of a living ralph are left alone.
+// Volumes of ended runs are removed, except those with work that is not imported: these are listed with the command that
+// shows the work, and --discard removes them. Volumes of a live ralph process are left alone.
 func TestCleanRemovesVolumes(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -79,7 +79,7 @@ func TestCleanRemovesVolumes(t *testing.T) {
 	lost, spent, alive := "ralph-"+label.ID("lost")+"-disk-", "ralph-"+label.ID("spent")+"-disk-", "ralph-"+label.ID("alive")+"-disk-"
 	for _, c := range []struct {
 		args []string
-		says string // of the disk of spent
+		says string // about the disk of run spent
 	}{{[]string{"clean", "--dry-run"}, "would go"}, {[]string{"clean"}, "removed"}} {
 		got := m.run(t, path, c.args...)
 		if got.status != exit.OK || strings.Contains(got.stdout, alive) {
@@ -105,7 +105,7 @@ func TestCleanRemovesVolumes(t *testing.T) {
 	}
 }
 
-// The volumes of an earlier run are found, too, where the latest of its issue ran in another sandbox.
+// Volumes of an earlier run are found even if the latest run of its issue used another sandbox.
 func TestCleanFindsVolumesOfEarlierRuns(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

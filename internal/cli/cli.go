@@ -1,9 +1,9 @@
-// Package cli is the ralph command: its flags, its configuration, its output and its exit status. It and the
-// packages below it are the one place that composes the parts of ralph (package compose) and the only one that knows about
-// signals, terminals and the process.
+// Package cli is the ralph program: command line, configuration, output and exit status. This package and those below it are
+// the only ones that know about signals, terminals and the process.
 //
-// One command is one package, or one file of one. A command gets everything it touches of the machine through [compose.Host], so that a test runs the
-// whole program in its own process.
+// Each command is a package below this one, or a file of such a package; constructors in root.go lists them. A command reaches
+// the machine through [compose.Host] only, so a test can run the whole program in its own process. Package compose builds the
+// parts of ralph from the configuration.
 package cli
 
 import (
@@ -18,9 +18,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// Main runs the command in this process and returns its exit status; in a process that ralph has started for a sandbox it
-// does that work instead, and exits. Each change may adapt the Host first; programs that
-// are not ralph itself, such as its tests, need that.
+// Main runs the command line of this process and returns its exit status. A process that ralph started to set up a sandbox does
+// that work instead, and never returns. Each change may adapt the Host first, for programs that embed ralph, such as its tests.
 func Main(changes ...func(*compose.Host)) int {
 	reexec.Main()
 	surviveClosedPipes()
@@ -42,8 +41,8 @@ func Main(changes ...func(*compose.Host)) int {
 	return Run(ctx, os.Args[1:], host)
 }
 
-// Run runs one command line and returns its exit status. When ctx ends it stops at once; see [compose.Host.Interrupt] for the
-// gentle way. It prints its own errors. Any number of Runs may go on at a time.
+// Run runs one command line, prints its errors and returns its exit status. The end of ctx stops it at once;
+// [compose.Host.Interrupt] stops it gently. It is safe for concurrent use.
 func Run(ctx context.Context, args []string, h compose.Host) int {
 	a := compose.New(h)
 	a.Version, a.Commit = version, commit
@@ -51,7 +50,7 @@ func Run(ctx context.Context, args []string, h compose.Host) int {
 	defer cancel()
 	root := newRoot(a, args...)
 	root.SetArgs(args)
-	err := exit.Usagef("unknown command \"\"; `ralph help` lists the commands") // cobra drops an empty one
+	err := exit.Usagef("unknown command \"\"; `ralph help` lists the commands") // cobra drops an empty argument
 	if len(args) == 0 || args[0] != "" {
 		err = root.ExecuteContext(ctx)
 	}
@@ -61,7 +60,7 @@ func Run(ctx context.Context, args []string, h compose.Host) int {
 	return exit.Tell(a.UI, exit.ProblemOf(ctx, root, err), slices.Contains(beforeDashes(args), "--json"))
 }
 
-// beforeDashes are the arguments that can be flags.
+// beforeDashes returns the arguments before "--", which may be flags.
 func beforeDashes(args []string) []string {
 	if i := slices.Index(args, "--"); i >= 0 {
 		return args[:i]

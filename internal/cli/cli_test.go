@@ -107,14 +107,14 @@ func TestWarnings(t *testing.T) {
 	if got != want {
 		t.Errorf("got %+v", got)
 	}
-	// What all variables begin with makes none the nearer.
+	// The common prefix of all variables does not make a name similar to others.
 	got = newMachine(t).run(t, func(h *compose.Host) { h.Env = append(h.Env, "RALPH_BOGUS=3") }, "config", "parallel")
 	if want := "ralph: warning: unknown variable RALPH_BOGUS\n"; got.stderr != want {
 		t.Errorf("got %q", got.stderr)
 	}
 }
 
-// TestEveryHelp: each command has an example and a group, and its help goes to standard output.
+// TestEveryHelp checks that each command has an example and a group, and prints its help on standard output.
 func TestEveryHelp(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -142,7 +142,7 @@ func TestEveryHelp(t *testing.T) {
 	}
 }
 
-// TestExamplesNameTheirCommand: what the help of a command shows is that command, and not another one that does the same.
+// TestExamplesNameTheirCommand checks that the examples in a command's help use that command, and no other name for it.
 func TestExamplesNameTheirCommand(t *testing.T) {
 	t.Parallel()
 	var look func(c *cobra.Command)
@@ -210,7 +210,7 @@ func TestCompleteKeys(t *testing.T) {
 	}
 }
 
-// fullDisk is an output that takes nothing.
+// fullDisk is an output that fails as on a full disk.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
@@ -223,7 +223,7 @@ func TestUnwritableOutputIsAFailure(t *testing.T) {
 	}
 }
 
-// TestSignals sends this process the two requests to stop.
+// TestSignals sends both requests to stop to this process.
 func TestSignals(t *testing.T) { //nolint:paralleltest // signals are the whole process's
 	ctx, interrupt, _, stop := watchSignals(t.Context())
 	defer stop()
@@ -244,9 +244,9 @@ func TestSignals(t *testing.T) { //nolint:paralleltest // signals are the whole 
 	}
 }
 
-// Ctrl-\ ends everything at once.
+// Ctrl-\ stops everything at once.
 func TestQuit(t *testing.T) { //nolint:paralleltest // signals are the whole process's
-	signal.Ignore(syscall.SIGQUIT) // otherwise, uncaught, it would end the tests
+	signal.Ignore(syscall.SIGQUIT) // otherwise the default action would end the tests
 	defer signal.Reset(syscall.SIGQUIT)
 	ctx, interrupt, _, stop := watchSignals(t.Context())
 	defer stop()
@@ -263,7 +263,7 @@ func TestQuit(t *testing.T) { //nolint:paralleltest // signals are the whole pro
 	}
 }
 
-// What nohup starts goes on when its terminal ends; a service reads its configuration again all the same.
+// A process under nohup ignores the end of its terminal; a service still reloads its configuration at SIGHUP.
 func TestNohup(t *testing.T) { //nolint:paralleltest // signals are the whole process's
 	signal.Ignore(syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGHUP)

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// The documentation lists every command, and none that does not exist.
+// The documentation lists exactly the commands that exist.
 func TestCommandsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/commands.md")

@@ -136,7 +136,7 @@ succeeded,2,2,2000,500,0,0,,0,2500
 			t.Errorf("%v lacks %q:\n%s", args, want, got)
 		}
 	}
-	// What a merge by a person took and cost is not what the issue did.
+	// Time and cost of a merge by a person do not count for the issue.
 	merge := clitest.CostRun("one", 4, agents.Usage{})
 	merge.Settings.Attended, merge.Ended = true, merge.Started.Add(time.Second)
 	save(merge)

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/ptytest"
 )
 
-// TestDiffOnATerminal: what an agent has committed tells no terminal what to do, whichever pager the user has.
+// TestDiffOnATerminal checks that committed control sequences do not reach the terminal, whichever pager the user has.
 func TestDiffOnATerminal(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -31,7 +31,7 @@ func TestDiffOnATerminal(t *testing.T) {
 		if err := tty.Close(); err != nil {
 			t.Fatal(err)
 		}
-		seen, _ := io.ReadAll(person) // ends with an error when the other side is closed
+		seen, _ := io.ReadAll(person) // fails when the other side is closed
 		want := "+a^[]0;title^Gb"
 		if strings.Contains(env, "sed") {
 			want = "+a^[]0;caption^Gb"

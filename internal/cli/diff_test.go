@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestDiffOfARunThatIsOn: ralph diff says that the issue is being worked, and shows what has been imported so far.
+// TestDiffOfARunThatIsOn checks that `ralph diff` notes that the issue is being worked, and shows what was imported so far.
 func TestDiffOfARunThatIsOn(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDoctorLooksForWhatIsCopied: without it no run can begin, and doctor says so before one does.
+// TestDoctorLooksForWhatIsCopied checks that doctor reports missing files of the setting copy, without which no run can begin.
 func TestDoctorLooksForWhatIsCopied(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A damaged journal is found, with the command that moves it away; what follows is still checked.
+// A damaged journal is reported with the command that moves it away, and the other checks still run.
 func TestDoctorFindsADamagedJournal(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

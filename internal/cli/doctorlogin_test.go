@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A login that is there and was refused when it was last used is no good one, and an account without money is another matter.
+// A login that was refused at its last use is a warning, and so, with another hint, is an account without credit.
 func TestDoctorNamesARefusedLogin(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -54,7 +54,7 @@ func TestDoctorNamesARefusedLogin(t *testing.T) {
 	login("ok    login ")
 }
 
-// A forge's token that is missing is one finding, whatever asks for it.
+// A missing token of the forge is one finding, however many checks need it.
 func TestDoctorNamesAMissingTokenOnce(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -66,7 +66,8 @@ func TestDoctorNamesAMissingTokenOnce(t *testing.T) {
 	}
 }
 
-// An agent's version is what it prints, without the warnings beside it. A program that prints nothing else may say it there.
+// An agent's version is its standard output, without warnings on standard error. Only if the output is empty, standard error
+// counts.
 func TestDoctorTellsTheVersion(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
 
-// TestDoctorSeesSubmodules: whose folders are empty in a worktree, unless a command brings them.
+// TestDoctorSeesSubmodules checks the warning about submodules, whose folders are empty unless a command fetches them.
 func TestDoctorSeesSubmodules(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -31,7 +31,7 @@ func TestDoctorSeesSubmodules(t *testing.T) {
 	}
 }
 
-// TestWorkNamesSubmodules once in doctor's words where the gate fails on the base or cannot run there.
+// TestWorkNamesSubmodules checks that a gate that fails or cannot run on the base gives one warning in doctor's words.
 func TestWorkNamesSubmodules(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []string{"cat sub/check", "./sub/check"} {
@@ -47,8 +47,8 @@ func TestWorkNamesSubmodules(t *testing.T) {
 	}
 }
 
-// TestDoctorSeesTools: programs of setup and gate that are missing, or in folders that the sandbox does not show, and
-// hosts that their tools need.
+// TestDoctorSeesTools checks for programs of setup and gate that are missing or in folders that the sandbox does not show,
+// and for hosts that they need.
 func TestDoctorSeesTools(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -88,7 +88,7 @@ func TestDoctorSeesTools(t *testing.T) {
 	}
 }
 
-// TestDoctorSeesFilesOfTheAgentCommand that the sandbox does not show.
+// TestDoctorSeesFilesOfTheAgentCommand checks the warning about files that the sandbox does not show.
 func TestDoctorSeesFilesOfTheAgentCommand(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -117,7 +117,7 @@ func TestDoctorSeesFilesOfTheAgentCommand(t *testing.T) {
 	}
 }
 
-// TestDoctorTrustsTheImage to have an agent that this host lacks, as `ralph work` does.
+// TestDoctorTrustsTheImage checks that doctor, like `ralph work`, accepts an agent that may be in the image only.
 func TestDoctorTrustsTheImage(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -131,7 +131,7 @@ func TestDoctorTrustsTheImage(t *testing.T) {
 	}
 }
 
-// TestServiceNamesSubmodules of each project.
+// TestServiceNamesSubmodules checks that a service warns for each project.
 func TestServiceNamesSubmodules(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -156,7 +156,7 @@ func TestServiceNamesSubmodules(t *testing.T) {
 	}
 }
 
-// TestDoctorSeesMissingLocks that runs would make, unless git ignores them.
+// TestDoctorSeesMissingLocks checks the warning about lock files that runs would create, unless git ignores them.
 func TestDoctorSeesMissingLocks(t *testing.T) {
 	t.Parallel()
 	const want = "no api/composer.lock: what setup or gate runs makes one each time, and the agent may commit it with its work"

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDoctorReadsThePrompt: a template that no run could use fails, one that leaves the agent in the dark draws a warning.
+// TestDoctorReadsThePrompt checks that an unusable template is a failure, and one that lacks information for the agent a warning.
 func TestDoctorReadsThePrompt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

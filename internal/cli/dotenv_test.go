@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// TestDotEnv: keys that ralph looks for by name are read; others are not, and a file that the repository brings is refused.
+// TestDotEnv checks that only keys that ralph looks for by name are read, and that a file of the repository is refused.
 func TestDotEnv(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// smallDisk mounts a new file system of this size in the machine's folder.
+// smallDisk mounts a file system of this size in the machine's folder.
 func (m machine) smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -35,7 +35,7 @@ func (m machine) smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// TestFullDiskIsNamed: one line says which disk is full and what frees space, however often writing fails.
+// TestFullDiskIsNamed checks that one line names the full disk and what frees space, however many writes fail.
 func TestFullDiskIsNamed(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -57,7 +57,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 	}
 }
 
-// TestPlaceOfTheSandbox: where a sandbox has its own files nothing of the host is shown, and what to do about that is said.
+// TestPlaceOfTheSandbox checks the hint for a path that a sandbox replaces by its own files.
 func TestPlaceOfTheSandbox(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -79,7 +79,7 @@ func TestPlaceOfTheSandbox(t *testing.T) {
 	}
 }
 
-// TestNewOnAFullDisk leaves no issue without its text.
+// TestNewOnAFullDisk checks that no issue without its text is left.
 func TestNewOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -97,7 +97,7 @@ func TestNewOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestDiskWithoutInodes: a disk that has bytes left, and takes no file, is not called full.
+// TestDiskWithoutInodes checks that a disk without free inodes is not called full.
 func TestDiskWithoutInodes(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -107,7 +107,7 @@ func TestDiskWithoutInodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 16 {
-		_ = os.WriteFile(filepath.Join(filepath.Dir(backlog), strconv.Itoa(n)), nil, 0o600) // until none can be made
+		_ = os.WriteFile(filepath.Join(filepath.Dir(backlog), strconv.Itoa(n)), nil, 0o600) // until no file can be created
 	}
 	const want = "the disk of ROOT/small takes no more files (df -i)"
 	if got := m.run(t, nil, "new", "One", "--body=x", "--local-dir="+backlog); got.status != exit.Failed || !strings.Contains(got.stderr, want) {
@@ -115,7 +115,7 @@ func TestDiskWithoutInodes(t *testing.T) {
 	}
 }
 
-// TestUnwritableState: whatever the command, one line says what to do about a state folder that cannot be made.
+// TestUnwritableState checks that every command prints the same hint for a state folder that cannot be created.
 func TestUnwritableState(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -130,7 +130,7 @@ func TestUnwritableState(t *testing.T) {
 	}
 }
 
-// TestRepositoryOnASmallDisk: its disk is looked at as that of the state folder is.
+// TestRepositoryOnASmallDisk checks that the repository's disk is checked like that of the state folder.
 func TestRepositoryOnASmallDisk(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

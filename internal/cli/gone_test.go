@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestBranchThatIsGone: status does not name it, and what diff and tree show of it is told to be the run's.
+// TestBranchThatIsGone checks that status does not name a removed branch, and that diff and tree call its commits the run's.
 func TestBranchThatIsGone(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -40,7 +40,7 @@ func TestBranchThatIsGone(t *testing.T) {
 	said("after", true)
 }
 
-// TestMergedWhateverIsCheckedOut: a run is compared with the base that it began at.
+// TestMergedWhateverIsCheckedOut checks that a run is compared with the base at which it began.
 func TestMergedWhateverIsCheckedOut(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -64,7 +64,7 @@ func TestMergedWhateverIsCheckedOut(t *testing.T) {
 	}
 }
 
-// TestDiffOfARunWithoutCommits names no commit of somebody else's, as if the run had made it.
+// TestDiffOfARunWithoutCommits checks that diff does not present other commits as the run's.
 func TestDiffOfARunWithoutCommits(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -15,10 +15,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
-// fewKeys is how many flags that are keys of the configuration a command's help shows; more stand in --help-all.
+// fewKeys is how many configuration flags a command's help shows; --help-all shows all.
 const fewKeys = 8
 
-// mostUsed orders keys of the configuration by how often they are typed as flags.
+// mostUsed lists configuration keys by how often people type them as flags, most often first.
 func mostUsed() []string {
 	return []string{
 		"poll", "label", "parallel", "limit", "agent", "model", "sandbox", "gate", "publish", "prompt-file", "max-iterations", "base",
@@ -26,10 +26,10 @@ func mostUsed() []string {
 	}
 }
 
-// allHelp is the value of --help-all.
+// allHelp is the flag value of --help-all.
 type allHelp struct{ app *compose.App }
 
-// Set implements pflag.Value. The error ends the parsing of the command line: nothing but the help is wanted.
+// Set implements pflag.Value. Its error stops the parsing of the command line, because only the help is wanted.
 func (h allHelp) Set(string) error { h.app.HelpAll = true; return pflag.ErrHelp }
 
 // String implements pflag.Value.
@@ -38,7 +38,7 @@ func (allHelp) String() string { return "" }
 // Type implements pflag.Value.
 func (allHelp) Type() string { return "bool" }
 
-// help is the text of a command's help, wrapped between words.
+// help returns a command's help, wrapped at the terminal's width.
 func help(a *compose.App, cmd *cobra.Command) string {
 	var b strings.Builder
 	width := a.UI.HelpWidth()
@@ -66,7 +66,7 @@ func help(a *compose.App, cmd *cobra.Command) string {
 	return b.String()
 }
 
-// helped is the command that a command line asks about: behind help it is named.
+// helped returns the command to explain: cmd, or the one named after help.
 func helped(cmd *cobra.Command, args []string) *cobra.Command {
 	if cmd.Name() != "help" {
 		return cmd
@@ -78,7 +78,7 @@ func helped(cmd *cobra.Command, args []string) *cobra.Command {
 	return cmd
 }
 
-// helpCommands lists the commands below a command by their groups.
+// helpCommands lists the subcommands of a command by group.
 func helpCommands(b *strings.Builder, cmd *cobra.Command, width int) {
 	groups := append([]*cobra.Group{{Title: "Commands:"}}, cmd.Groups()...)
 	for _, g := range groups {
@@ -92,7 +92,7 @@ func helpCommands(b *strings.Builder, cmd *cobra.Command, width int) {
 	}
 }
 
-// helpFlags lists a command's flags: its own and the most used keys, or all of them by what they are about.
+// helpFlags lists a command's flags: its own and the most used keys, or with --help-all all of them by group.
 func helpFlags(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int) {
 	var own []*pflag.Flag
 	group := map[string][]*pflag.Flag{}
@@ -111,7 +111,7 @@ func helpFlags(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int
 		group[key.Group] = append(group[key.Group], f)
 	}
 	cmd.LocalFlags().VisitAll(visit)
-	cmd.InheritedFlags().VisitAll(visit) // those of the command that it is below
+	cmd.InheritedFlags().VisitAll(visit) // flags of the parent command
 	few := len(own)-len(group[""]) <= fewKeys+2
 	switch {
 	case few:
@@ -125,7 +125,7 @@ func helpFlags(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int
 		common, most := slices.Clone(group[""]), len(group[""])+fewKeys
 		for _, name := range mostUsed() {
 			i := slices.IndexFunc(own, func(f *pflag.Flag) bool { return f.Name == name })
-			if i >= 0 && len(common) < most && !slices.Contains(common, own[i]) { // a command's own flag may be named like a key
+			if i >= 0 && len(common) < most && !slices.Contains(common, own[i]) { // a command's own flag may have the name of a key
 				common = append(common, own[i])
 			}
 		}
@@ -134,14 +134,14 @@ func helpFlags(a *compose.App, b *strings.Builder, cmd *cobra.Command, width int
 	}
 	var global []*pflag.Flag
 	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help-all" || !few || !cmd.HasParent() { // which adds nothing to few
+		if f.Name != "help-all" || !few || !cmd.HasParent() { // it would show nothing more
 			global = append(global, f)
 		}
 	})
 	section(b, "Global flags:", flagRows(global), width)
 }
 
-// flagRows are flags with their help.
+// flagRows returns a row of two columns for each flag.
 func flagRows(flags []*pflag.Flag) (rows [][2]string) {
 	for _, f := range flags {
 		name, usage := pflag.UnquoteUsage(f)
@@ -160,7 +160,7 @@ func flagRows(flags []*pflag.Flag) (rows [][2]string) {
 	return rows
 }
 
-// section prints a heading and two columns below it; a first cell that is too long has the second one below it.
+// section prints a heading and rows of two columns. If the first cell is too wide, the second goes onto the next line.
 func section(b *strings.Builder, title string, rows [][2]string, width int) {
 	if len(rows) == 0 {
 		return

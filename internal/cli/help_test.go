@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// eachCommand calls f for every command, with the words that start it.
+// eachCommand calls f for every command, with the words of its command line.
 func eachCommand(root *cobra.Command, f func(words []string, c *cobra.Command)) {
 	f(strings.Fields(root.CommandPath())[1:], root)
 	for _, c := range root.Commands() {
@@ -21,7 +21,7 @@ func eachCommand(root *cobra.Command, f func(words []string, c *cobra.Command)) 
 	}
 }
 
-// TestHelpFitsTheTerminal: no line of any help is longer than the terminal, or breaks a word.
+// TestHelpFitsTheTerminal checks that no line of any help is wider than the terminal, and no word is broken.
 func TestHelpFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -67,7 +67,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// --help-all also works behind help, and is named where it shows more.
+// --help-all also works after help, and help mentions it where it shows more.
 func TestHelpAll(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -82,7 +82,7 @@ func TestHelpAll(t *testing.T) {
 	}
 }
 
-// TestHelpShowsFewFlags: what is typed most stands first, and the help says how to see the rest.
+// TestHelpShowsFewFlags checks that the most used flags come first, and that the help says how to list the others.
 func TestHelpShowsFewFlags(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -118,7 +118,7 @@ func TestHelpShowsFewFlags(t *testing.T) {
 	}
 }
 
-// Commands have no flag that changes nothing of what they do.
+// No command has a flag without effect.
 func TestFlagsHaveAMeaning(t *testing.T) {
 	t.Parallel()
 	root := newRoot(compose.New(compose.Host{}))
@@ -144,7 +144,7 @@ func TestFlagsHaveAMeaning(t *testing.T) {
 	}
 }
 
-// A command that is made alone, because the command line begins with it, is the same as among all others.
+// A command that is made alone, because the command line begins with it, equals the one made among all others.
 func TestCommandsAlone(t *testing.T) {
 	t.Parallel()
 	a := compose.New(compose.Host{})
@@ -159,7 +159,7 @@ func TestCommandsAlone(t *testing.T) {
 		if err != nil || help(a, alone) != help(a, among) {
 			t.Errorf("the help of %s differs: %v", name, err)
 		}
-		if n := len(newRoot(a, name).Commands()); n > 2 { // it and help
+		if n := len(newRoot(a, name).Commands()); n > 2 { // the command and help
 			t.Errorf("%d commands are made for %s", n, name)
 		}
 	}
@@ -170,7 +170,7 @@ func TestCommandsAlone(t *testing.T) {
 	}
 }
 
-// A line that ends in a colon ends its paragraph, so a sentence does not go on behind it.
+// A line that ends in a colon ends its paragraph, so no sentence may continue after it.
 func TestHelpParagraphs(t *testing.T) {
 	t.Parallel()
 	eachCommand(newRoot(compose.New(compose.Host{})), func(words []string, c *cobra.Command) {

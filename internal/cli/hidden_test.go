@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// A sparse checkout that leaves the configuration out is told: without it the gate would not run, and init would write another.
+// A sparse checkout without the configuration is refused: the gate would not run, and init would write a second configuration.
 func TestConfigurationThatASparseCheckoutLeavesOut(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// A command that the sandbox cannot start, because it does not show its files, takes no issue.
+// No issue is claimed for a command that the sandbox cannot start because it does not show its files.
 func TestAgentThatTheSandboxDoesNotShow(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -34,7 +34,7 @@ func TestAgentThatTheSandboxDoesNotShow(t *testing.T) {
 	}
 }
 
-// A link is shown by its folder, as that of a virtual environment of Python. Landlock follows it wherever it is.
+// A link is shown with its folder, such as the interpreter of a Python virtual environment. Landlock follows links anyway.
 func TestInterpreterThatIsALink(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

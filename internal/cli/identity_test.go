@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestMissingIdentity: doctor and work say in one line that git knows no name, with the command that fixes it, and work
-// starts no agent.
+// TestMissingIdentity checks that doctor and work report a missing git identity with the command that fixes it, and that no agent
+// is started.
 func TestMissingIdentity(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestImageEngine: images are built and removed where the configured sandbox looks for them.
+// TestImageEngine checks that images are built and removed with the engine that the configured sandbox uses.
 func TestImageEngine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -43,7 +43,7 @@ func TestImageEngine(t *testing.T) {
 	}
 }
 
-// TestImageThatRunsDoNotTake: an image that no run takes by itself is named with what takes it.
+// TestImageThatRunsDoNotTake checks the hint for an image that runs do not use by default.
 func TestImageThatRunsDoNotTake(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
@@ -61,7 +61,7 @@ func TestImageThatRunsDoNotTake(t *testing.T) {
 	}
 }
 
-// TestImageRemovedTwice: an image that is not there is one line, and none of the engine's.
+// TestImageRemovedTwice checks that a missing image is reported in one line, without the engine's own output.
 func TestImageRemovedTwice(t *testing.T) {
 	t.Parallel()
 	for engine, says := range map[string]string{
@@ -79,7 +79,7 @@ func TestImageRemovedTwice(t *testing.T) {
 	}
 }
 
-// TestImageWithoutADaemon: that nobody answers is one line with what helps, and none of docker's.
+// TestImageWithoutADaemon checks that a missing daemon is reported in one line with a hint, without docker's own output.
 func TestImageWithoutADaemon(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -97,7 +97,7 @@ func TestImageWithoutADaemon(t *testing.T) {
 	}
 }
 
-// TestImageHints: what is missing for a build comes with the command that helps.
+// TestImageHints checks the hints for what a build lacks.
 func TestImageHints(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, want string }{
@@ -113,7 +113,7 @@ func TestImageHints(t *testing.T) {
 	}
 }
 
-// TestImageContext: what the build can copy is the build file's folder, without what git ignores.
+// TestImageContext checks that the build context is the build file's folder, without ignored files.
 func TestImageContext(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -154,12 +154,12 @@ func TestImageContext(t *testing.T) {
 	}
 }
 
-// TestInitBuildsTheImage at the end, when that is wanted; else it says how.
+// TestInitBuildsTheImage checks that init ends with the build if the user agrees, and with the command for it otherwise.
 func TestInitBuildsTheImage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args   []string
-		answer string // on a terminal; empty: there is none
+		answer string // typed on a terminal; empty: there is none
 		built  bool
 	}{
 		"yes":      {[]string{"--yes"}, "", true},
@@ -182,7 +182,7 @@ func TestInitBuildsTheImage(t *testing.T) {
 			if got.status != 0 || strings.Contains(got.stdout, "\nBuilt ralph:") != c.built || strings.Contains(got.stdout, "ralph image build") == c.built {
 				t.Errorf("got %+v", got)
 			}
-			if strings.Index(got.stdout, "\nNext:\n") < strings.Index(got.stdout, "\nBuilt ralph:") { // it may have scrolled away
+			if strings.Index(got.stdout, "\nNext:\n") < strings.Index(got.stdout, "\nBuilt ralph:") { // the steps may have scrolled away
 				t.Errorf("the next steps stand above the build: %s", got.stdout)
 			}
 		})

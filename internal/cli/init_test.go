@@ -57,7 +57,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// Root is told first what `ralph work` would refuse in a container, and no image is built before that is decided.
+// Root is first told that containers will be refused, and no image is built before that is settled.
 func TestInitAsRoot(t *testing.T) {
 	t.Parallel()
 	root := os.Getuid() == 0
@@ -86,7 +86,7 @@ func TestInitQuiet(t *testing.T) {
 	}
 }
 
-// TestInitAfterNew: an issue that is there before the configuration does not keep init from writing one.
+// TestInitAfterNew checks that issues written before init do not prevent it from writing a configuration.
 func TestInitAfterNew(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -110,7 +110,7 @@ func TestInitAfterNew(t *testing.T) {
 	}
 }
 
-// TestInitImage: the image is for the agent, and keeps what sandboxes rely on.
+// TestInitImage checks that the image has the agent, and keeps what sandboxes rely on.
 func TestInitImage(t *testing.T) {
 	t.Parallel()
 	for agent, want := range map[string]string{
@@ -143,7 +143,7 @@ func TestInitImage(t *testing.T) {
 	}
 }
 
-// The image has what the proposed checks run.
+// The image has the tools of the proposed checks.
 func TestInitImageOfAProject(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
@@ -164,7 +164,7 @@ func TestInitImageOfAProject(t *testing.T) {
 	}
 }
 
-// What ralph cannot install is said where a person has to write it, and no image is built that cannot run the gate.
+// Tools that ralph cannot install are named where a person has to add them, and no image that cannot run the gate is built.
 func TestInitImageLacks(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -183,7 +183,7 @@ func TestInitImageLacks(t *testing.T) {
 	}
 }
 
-// The image has the program of every agent that works or reviews, and the configuration names them.
+// The image has the programs of all agents and of the reviewer, and the configuration names them.
 func TestInitImageOfAChain(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -219,7 +219,7 @@ func TestInitImageOfAChain(t *testing.T) {
 	}
 }
 
-// TestInitWizard answers the questions, wrongly at first.
+// TestInitWizard answers the questions, some of them wrongly at first.
 func TestInitWizard(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -241,7 +241,7 @@ func TestInitWizard(t *testing.T) {
 	}
 }
 
-// The agent that is proposed is one that is installed, best with a login.
+// The proposed agent is installed, and has a login if one does.
 func TestInitProposesAnAgentThatCanWork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -273,7 +273,7 @@ func TestInitProposesAnAgentThatCanWork(t *testing.T) {
 	}
 }
 
-// TestInitWizardAsksForTheProgram also when the agent was a flag.
+// TestInitWizardAsksForTheProgram checks that the question is asked even if a flag chose the agent.
 func TestInitWizardAsksForTheProgram(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -290,7 +290,7 @@ func TestInitWizardAsksForTheProgram(t *testing.T) {
 	}
 }
 
-// TestInitInterrupted: Ctrl-C at a question, and the end of the input, write nothing.
+// TestInitInterrupted checks that Ctrl-C at a question, or the end of the input, writes nothing.
 func TestInitInterrupted(t *testing.T) {
 	t.Parallel()
 	want := func(t *testing.T, m machine, got ran) {
@@ -313,7 +313,7 @@ func TestInitInterrupted(t *testing.T) {
 		interrupt := make(chan struct{})
 		in, keyboard := io.Pipe()
 		go func() {
-			_, _ = keyboard.Write([]byte("1\n")) // taken when the second question is asked
+			_, _ = keyboard.Write([]byte("1\n")) // read at the second question
 			close(interrupt)
 		}()
 		want(t, m, m.run(t, func(h *compose.Host) { h.Interactive, h.Stdin, h.Interrupt = true, in, interrupt }, "init"))
@@ -329,7 +329,7 @@ func TestInitInterrupted(t *testing.T) {
 	})
 }
 
-// TestExampleIssueIsNotPickedUp: what init writes is no work.
+// TestExampleIssueIsNotPickedUp checks that the sample issue is not worked.
 func TestExampleIssueIsNotPickedUp(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -349,7 +349,7 @@ func TestExampleIssueIsNotPickedUp(t *testing.T) {
 	}
 }
 
-// TestInitProposes what the project's tools need: their programs stand in a folder that the sandbox does not show.
+// TestInitProposes checks the proposals for the project's tools, whose programs are in a folder that the sandbox does not show.
 func TestInitProposes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -409,7 +409,7 @@ func TestInitProposes(t *testing.T) {
 	}
 }
 
-// TestInitShowsHostsOfTheProject, which nothing allows: not even --yes takes what only the repository names.
+// TestInitShowsHostsOfTheProject checks that hosts that only the repository names are shown and never allowed, even with --yes.
 func TestInitShowsHostsOfTheProject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

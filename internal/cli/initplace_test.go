@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// TestInitInACloneOfAProject: a folder of issues would hide the project's own, so that it is only made when it is wanted.
+// TestInitInACloneOfAProject checks that init makes a folder of issues only on request: it would hide the project's own issues.
 func TestInitInACloneOfAProject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -56,8 +56,8 @@ func TestInitInACloneOfAProject(t *testing.T) {
 	}
 }
 
-// TestAutoSaysWhatItPassesOver: where there are a folder and a forge, the folder, which came with the repository, is not
-// taken, and doctor and work say so.
+// TestAutoSaysWhatItPassesOver checks that tracker auto prefers the forge to a folder from the repository, and that doctor
+// and work report it.
 func TestAutoSaysWhatItPassesOver(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

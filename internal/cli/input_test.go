@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// reads calls begun when somebody begins to read.
+// reads calls begun at each Read.
 type reads struct {
 	io.Reader
 	begun func()
@@ -20,7 +20,7 @@ func (r reads) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// TestInputEndsAtInterrupt: what waits for standard input ends when the user asks for it.
+// TestInputEndsAtInterrupt checks that commands that wait for standard input end when the user interrupts them.
 func TestInputEndsAtInterrupt(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{

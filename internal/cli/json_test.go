@@ -23,7 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// jsonDoc is docs/json.md: by object its keys, and by key the object that it holds.
+// jsonDoc parses docs/json.md: the keys of each object, and for each key the object that is its value.
 func jsonDoc(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/json.md")
@@ -54,7 +54,7 @@ func jsonDoc(t *testing.T) map[string]map[string]string {
 	return objects
 }
 
-// jsonKeys are the keys of a type, and the types of what they hold.
+// jsonKeys adds the keys of a type to into, with the types of their values.
 func jsonKeys(t *testing.T, of reflect.Type, into map[string]reflect.Type) {
 	t.Helper()
 	for f := range of.Fields() {
@@ -75,11 +75,11 @@ func jsonKeys(t *testing.T, of reflect.Type, into map[string]reflect.Type) {
 	}
 }
 
-// TestJSONIsDocumented: docs/json.md has exactly the keys that the program can print, all in snake case.
+// TestJSONIsDocumented checks that docs/json.md has exactly the keys that the program can print, all in snake case.
 func TestJSONIsDocumented(t *testing.T) {
 	t.Parallel()
 	doc := jsonDoc(t)
-	checked := map[string]bool{"sandboxes": true} // made of a map
+	checked := map[string]bool{"sandboxes": true} // built from a map
 	var check func(object string, types ...reflect.Type)
 	check = func(object string, types ...reflect.Type) {
 		if checked[object] {
@@ -107,7 +107,7 @@ func TestJSONIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	check("shown-run", reflect.TypeFor[look.ShownRunData]()) // before what holds such a run without its work
+	check("shown-run", reflect.TypeFor[look.ShownRunData]()) // before objects with such a run that lacks its work
 	for object, value := range map[string]any{
 		"status": look.StatusData{}, "issue-status": look.IssueStatusData{}, "cost": look.CostData{}, "verification-of-proof": finish.VerifyData{},
 		"sweep": work.SummaryData{}, "plan": work.PlanData{}, "event": journal.Event{}, "job": work.RunData{}, "cleaned": clean.CleanedData{}, "repaired": clean.RepairedData{},
@@ -122,7 +122,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 }
 
-// TestJSONOutputs: what the commands really print has no other keys than docs/json.md.
+// TestJSONOutputs checks that the commands print no keys that docs/json.md lacks.
 func TestJSONOutputs(t *testing.T) {
 	t.Parallel()
 	doc := jsonDoc(t)

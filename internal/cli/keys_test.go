@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// The agent's key has no well-known shape, and is in everything that the agent and the gate say. It is in nothing that
-// ralph prints or stores.
+// The agent's key has no well-known shape, and agent and gate print it everywhere. Nothing that ralph prints or stores
+// contains it.
 func TestKeysAreNeitherPrintedNorStored(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-no-shape-7391"
@@ -65,7 +65,7 @@ func TestKeysAreNeitherPrintedNorStored(t *testing.T) {
 			for _, dir := range []string{m.home, m.repo} {
 				err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 					if d != nil && d.Name() == ".git" {
-						return fs.SkipDir // the agent's commits are its own
+						return fs.SkipDir // the agent's commits may contain anything
 					}
 					if err != nil || !d.Type().IsRegular() {
 						return err

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestRepositoryReadsNoFilesOfTheUsers: a template that the repository names is a file of the repository. The file of keys is
-// none, whoever names it.
+// TestRepositoryReadsNoFilesOfTheUsers checks that a repository's setting can only name files of the repository as templates, and
+// that nobody can name the file of keys.
 func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 	t.Parallel()
 	const secret, usual, changed = "hunter2-of-the-user", "Do {{issue}} {{signal}}\n", "Do {{issue}} {{signal}} quickly\n"
@@ -75,7 +75,7 @@ func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 	if got.status == 0 || got.stderr != keys("--request-template", ".ralph/.env") {
 		t.Errorf("the template of requests: %+v", got)
 	}
-	// Ralph's own place needs no commit, but a link there is the repository's.
+	// The default place needs no commit, but a link there counts as the repository's.
 	m.write(t, ".ralph/prompt.md", changed)
 	if got := m.run(t, nil, prompt...); got.status != 0 || !strings.Contains(got.stdout, "quickly") {
 		t.Errorf("the prompt at its place: %+v", got)
@@ -108,7 +108,8 @@ func TestRepositoryReadsNoFilesOfTheUsers(t *testing.T) {
 	}
 }
 
-// Whether git has a template says no filter of the git configuration: its program may be a file of the repository.
+// The check whether git has a template runs no filter of git's configuration, because its program may be a file of the
+// repository.
 func TestTemplatesGoThroughNoFilter(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Files that were put aside are named until a person has looked.
+// Doctor reports files that were put aside until a person deletes them.
 func TestDoctorNamesWhatWasPutAside(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

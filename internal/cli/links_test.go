@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestLinksOutOfTheRepository: what a checkout holds at .ralph leads ralph nowhere else.
+// TestLinksOutOfTheRepository checks that links at or below .ralph do not lead ralph out of the repository.
 func TestLinksOutOfTheRepository(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -51,7 +51,7 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	// What is accepted is a path of the repository, and not what a link there leads to later.
+	// Trust covers a path in the repository, but not a later link at that path.
 	m.write(t, ".ralph/config.yaml", "mounts: ['host=data,inside=/data']\n")
 	m.trust(t)
 	link("../elsewhere", "data")

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/redact"
 )
 
-// TestCutOutputIsTold: the log says which file lacks the end of what a check has printed.
+// TestCutOutputIsTold checks that the log names the file of a check's output that was cut off.
 func TestCutOutputIsTold(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -27,7 +27,7 @@ func TestCutOutputIsTold(t *testing.T) {
 	}
 }
 
-// The output of a check is there while it runs, and only once.
+// The output of a check is printed while the check runs, and only once.
 func TestFollowedCheckIsPrintedAsItRuns(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// machine is a folder that stands for a user's machine: a home and an empty repository.
+// machine is a folder that stands for a user's machine. It has a home and an empty repository.
 type machine struct {
 	root, home, repo string
 }
@@ -61,7 +61,7 @@ func (m machine) write(t *testing.T, name, text string) {
 	}
 }
 
-// trust accepts what the repository's file sets.
+// trust accepts the configuration of the repository.
 func (m machine) trust(t *testing.T) {
 	t.Helper()
 	if got := m.run(t, nil, "trust", "--yes"); got.status != 0 {
@@ -73,11 +73,11 @@ func (m machine) host(stdout, stderr *bytes.Buffer) compose.Host {
 	return compose.Host{
 		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Dir: m.repo,
 		Env:     []string{"HOME=" + m.home, "PATH=" + os.Getenv("PATH")},
-		Service: "unix:" + filepath.Join(m.root, "none.sock"), // whatever listens on the tests' machine
+		Service: "unix:" + filepath.Join(m.root, "none.sock"), // not the service of the machine that runs the tests
 	}
 }
 
-// ran is what a command line did; the machine's folder is written as ROOT.
+// ran is the result of a command line. ROOT stands for the machine's folder.
 type ran struct {
 	status         int
 	stdout, stderr string
@@ -96,14 +96,14 @@ func (m machine) run(t *testing.T, change func(*compose.Host), args ...string) r
 	return ran{status: status, stdout: cut(stdout), stderr: cut(stderr)}
 }
 
-// flagIn is a flag in a line for people, with what stands before it up to a colon, a semicolon or a backquote.
+// flagIn matches a flag in a line for people, with the text before it back to a colon, a semicolon or a backquote.
 var (
 	flagIn   = regexp.MustCompile("([^:;`\n]*?)--([a-z][a-z0-9-]+)")
 	programs = regexp.MustCompile(`\b(git|docker|podman|codex|claude|npm|sbx|gh)\b`) // programs with flags of their own
 )
 
-// checkHints fails the test when ralph tells people to give a flag that the command does not have: the one that was run, or
-// the one that the line names.
+// checkHints fails the test if ralph's output proposes a flag that the command lacks: the command that ran, or the one that
+// the line names.
 func checkHints(t *testing.T, args []string, said string) {
 	t.Helper()
 	root := newRoot(compose.New(compose.Host{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}))
@@ -140,7 +140,7 @@ func checkHints(t *testing.T, args []string, said string) {
 	}
 }
 
-// canceled is a context that has ended.
+// canceled returns a context that has ended.
 func canceled(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -148,7 +148,7 @@ func canceled(t *testing.T) context.Context {
 	return ctx
 }
 
-// journalIn opens the only journal below a folder, and says in which folder it is. The names may have wildcards.
+// journalIn opens the only journal below a folder, and returns the journal's folder. The names may have wildcards.
 func journalIn(t *testing.T, folders ...string) (store *sqlite.Store, folder string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(append(folders, "state.db")...))

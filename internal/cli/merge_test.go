@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// Several branches are merged in one go; the one that fails is named, and counts in the exit status.
+// Several branches are merged together. A failing one is named, and decides the exit status.
 func TestMergeSeveral(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -58,7 +58,7 @@ func TestMergeSeveral(t *testing.T) {
 	}
 }
 
-// --all merges nothing that ralph has left to a person; naming it does.
+// --all does not merge what ralph has left to a person; naming the issue does.
 func TestMergeAllLeavesWhatNobodyHasSeen(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -88,7 +88,7 @@ git add .; git -c user.name=a -c user.email=a@b commit -qm x; echo '<promise>COM
 	}
 }
 
-// An issue is called the same in all that merges say, whatever its key is.
+// All messages of a merge use the same name for an issue, whatever its key is.
 func TestMergeCallsAnIssueByOneName(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -118,7 +118,7 @@ func TestMergeCallsAnIssueByOneName(t *testing.T) {
 	}
 }
 
-// Commits that were made for another text are not merged in silence, nor is the issue closed.
+// Commits for an earlier text of an issue are not merged silently, and the issue stays open.
 func TestMergeOfAnEditedIssue(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -178,7 +178,7 @@ func TestMergeOfWhatIsBeingWorked(t *testing.T) {
 	}
 }
 
-// TestInterruptedMerge says that nothing was merged, and leaves the issue as the work before has left it.
+// TestInterruptedMerge checks that the message says that nothing was merged, and that the issue is unchanged.
 func TestInterruptedMerge(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -202,7 +202,7 @@ func TestInterruptedMerge(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = at.Close() })
 	waits := "printf x >" + path + "; sleep 300"
-	for _, gate := range []string{waits, "[ ! -e a.txt ] || { " + waits + "; }"} { // on the base, and on the commits
+	for _, gate := range []string{waits, "[ ! -e a.txt ] || { " + waits + "; }"} { // it blocks on the base, or on the commits
 		for _, keys := range [][]string{{"a"}, {"a"}, {"a", "b"}} {
 			interrupt := make(chan struct{})
 			go func() {
@@ -231,7 +231,7 @@ func TestInterruptedMerge(t *testing.T) {
 	}
 }
 
-// Nothing to merge is no failure where the issue is as a merge would leave it, and otherwise says what is missing.
+// Merging nothing succeeds if the issue is already as a merge would leave it; otherwise the error says what is missing.
 func TestMergeOfNothing(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

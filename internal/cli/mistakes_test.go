@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// A slip in a key is answered with the key that was meant, also of an issue that is closed.
+// For a mistyped key ralph proposes the right one, even of a closed issue.
 func TestNearestKey(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -28,7 +28,7 @@ func TestNearestKey(t *testing.T) {
 	}
 }
 
-// Outside of a repository serve names the file that has the user's projects.
+// Outside of a repository, serve names the user's file of projects.
 func TestServeOutside(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -43,8 +43,7 @@ func TestServeOutside(t *testing.T) {
 	}
 }
 
-// An address that cannot be read is refused with what names it. An argument of top that is none of a service is none of a repository
-// either.
+// An invalid address is refused with its flag. An argument of top is always an address, even if it looks like a folder.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -82,7 +81,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// What is wrong with a new issue is said by the flag, before anything is written.
+// Errors in a new issue name the flag, before anything is written.
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -105,7 +104,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// An issue that cannot be read has not succeeded, whichever command it is named to.
+// A command for an issue that cannot be read ends with the status of an issue that did not succeed.
 func TestBrokenIssueStatus(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -118,7 +117,7 @@ func TestBrokenIssueStatus(t *testing.T) {
 	}
 }
 
-// Arguments that a command does not take, or not together, are named as such, and the next step is said.
+// Unknown arguments, and arguments that exclude each other, are named in the error, with the next step.
 func TestWrongArguments(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -136,7 +135,7 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
-// Where no editor has started, nothing is left behind, and the variable that names it is said.
+// If the editor does not start, no file is left behind, and the error names the editor's variable.
 func TestEditorThatDoesNotStart(t *testing.T) { //nolint:paralleltest // it sets TMPDIR
 	m := newMachine(t)
 	t.Setenv("TMPDIR", m.home)
@@ -159,7 +158,7 @@ func TestEditorThatDoesNotStart(t *testing.T) { //nolint:paralleltest // it sets
 	}
 }
 
-// What is refused because a run is on names the command that follows or ends it.
+// A command that is refused because of a running run names the command that follows or ends that run.
 func TestRunIsOn(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -182,7 +181,7 @@ func TestRunIsOn(t *testing.T) {
 	}
 }
 
-// TestRelativeHome: a HOME that is set, and of no use, is not called unset.
+// TestRelativeHome checks that a relative HOME is not reported as unset.
 func TestRelativeHome(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -193,7 +192,7 @@ func TestRelativeHome(t *testing.T) {
 	}
 }
 
-// TestPromptOfNoIssue: the key is said as it was typed.
+// TestPromptOfNoIssue checks that the error quotes the key as typed.
 func TestPromptOfNoIssue(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -207,7 +206,7 @@ func TestPromptOfNoIssue(t *testing.T) {
 	}
 }
 
-// TestServeWithoutItsFile says how the file comes to be.
+// TestServeWithoutItsFile checks that the error says how to create the file.
 func TestServeWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// TestNewNamesALabelOnce also where it is asked for and the pick-up label.
+// TestNewNamesALabelOnce checks that a given label that is also the pick-up label appears once.
 func TestNewNamesALabelOnce(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -31,7 +31,7 @@ func TestNewNamesALabelOnce(t *testing.T) {
 	}
 }
 
-// TestNewInOtherScripts: titles whose letters cannot be in a key have keys that tell them apart, and not by their order.
+// TestNewInOtherScripts checks that titles in other scripts get distinct keys that do not depend on their order.
 func TestNewInOtherScripts(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -49,7 +49,7 @@ func TestNewInOtherScripts(t *testing.T) {
 	}
 }
 
-// TestNewWithTooLongATitle writes no issue that nothing would work.
+// TestNewWithTooLongATitle checks that no issue is written that could never be worked.
 func TestNewWithTooLongATitle(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -63,7 +63,7 @@ func TestNewWithTooLongATitle(t *testing.T) {
 	}
 }
 
-// TestDoctorOnDetachedHead says how to get on a branch.
+// TestDoctorOnDetachedHead checks that the hint says how to check out a branch.
 func TestDoctorOnDetachedHead(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -78,7 +78,7 @@ func TestDoctorOnDetachedHead(t *testing.T) {
 	}
 }
 
-// During a rebase nothing is checked out either, and git refuses to switch: the command that ends it is what helps.
+// During a rebase no branch is checked out either, and git refuses to switch: the hint is the command that ends the rebase.
 func TestNoBaseDuringRebase(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -98,7 +98,7 @@ func TestNoBaseDuringRebase(t *testing.T) {
 	}
 }
 
-// What was typed for a new issue on a forge stands in the address, and without an editor a title is another way.
+// On a forge, the address of the page for a new issue has the typed title and body; without an editor a title is the alternative.
 func TestNewKeepsTheTitle(t *testing.T) {
 	t.Parallel()
 	for remote, want := range map[string]string{
@@ -120,7 +120,7 @@ func TestNewKeepsTheTitle(t *testing.T) {
 	}
 }
 
-// Each command about an issue says what comes next, also of one that is closed or has not been worked.
+// Each command for an issue names the next step, even if the issue is closed or has not been worked.
 func TestWhatToTypeForAnIssue(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

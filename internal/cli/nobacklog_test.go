@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestNoBacklog: who has not set the repository up is told how.
+// TestNoBacklog checks that a repository without a backlog gets the hint to run init.
 func TestNoBacklog(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -23,8 +23,8 @@ func TestNoBacklog(t *testing.T) {
 	}
 }
 
-// TestOtherTrackerOfTheService: what the user's file of projects says of this repository, and the commands here do not, is told. Whether
-// a service works with that file is not known.
+// TestOtherTrackerOfTheService checks the warning if the user's file of projects names another tracker than the commands use.
+// Whether a service uses that file is unknown.
 func TestOtherTrackerOfTheService(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

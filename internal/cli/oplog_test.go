@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestFailedSweepIsLogged: the records of an ordinary sweep say to a program what was run, how it ended and why.
+// TestFailedSweepIsLogged checks that the log of a sweep has the commands that ran, how they ended and why.
 func TestFailedSweepIsLogged(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -20,7 +20,7 @@ func (m machine) git(t *testing.T, args ...string) {
 	}
 }
 
-// worked is a machine whose issue one has a commit on its branch, and how two is worked.
+// worked returns a machine whose issue "one" has a commit on its branch, and the command line that works another issue.
 func worked(t *testing.T) (m machine, work []string) {
 	t.Helper()
 	m = newMachine(t)
@@ -37,7 +37,7 @@ func worked(t *testing.T) (m machine, work []string) {
 	return m, work
 }
 
-// A branch of ralph's that is checked out to be looked at is no base: neither for the next issue, nor for a merge, nor for clean.
+// One of ralph's branches that is checked out is no base: not for the next issue, not for a merge, and not for clean.
 func TestBranchToLookAtIsNoBase(t *testing.T) {
 	t.Parallel()
 	m, work := worked(t)
@@ -57,7 +57,7 @@ func TestBranchToLookAtIsNoBase(t *testing.T) {
 	}
 }
 
-// A branch that git cannot have beside ralph's is found before any issue is taken.
+// A branch that excludes ralph's branch names in git is found before any issue is claimed.
 func TestBranchInTheWayOfAll(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -74,7 +74,7 @@ func TestBranchInTheWayOfAll(t *testing.T) {
 	}
 }
 
-// What an agent has left that was stopped is merged only when a person says so.
+// The commits of a stopped agent are only merged on explicit request.
 func TestMergeOfAStoppedAgent(t *testing.T) {
 	t.Parallel()
 	m, _ := worked(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// engineScript stands for docker's program: all is well with the engine itself, and $run is what making a container comes to.
+// engineScript is a fake docker. The engine itself works, but `run` fails.
 const engineScript = `case $1 in
 info) echo '{"MemoryLimit":true,"PidsLimit":true,"CpuCfsQuota":true}' ;;
 image) echo '[{"Id":"sha256:1","Config":{"User":"'$IMAGE_USER'"}}]' ;;
@@ -18,8 +18,8 @@ run) echo "docker: Error response from daemon: unknown or invalid runtime name: 
 esac
 `
 
-// TestSandboxThatDoesNotOpen: an engine that answers may still open no sandbox. Doctor says so, and a sweep ends with it
-// before an issue is touched.
+// TestSandboxThatDoesNotOpen checks that doctor reports an engine that answers but cannot open a sandbox, and that a sweep
+// then ends before it touches an issue.
 func TestSandboxThatDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -36,7 +36,7 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 		"network":      {[]string{"--container-network=host"}, "", `network "host" would join a network that is not the sandbox's own`},
 		"userns":       {[]string{"--container-userns=container:db"}, "", `user namespace "container:db" would join a user namespace that is not the sandbox's own`},
 		"mount":        {[]string{"--container-user=0:0", "--mount=host=/,inside=/.ralph/ralph"}, "", "/.ralph/ralph is ralph's own place inside"},
-		"whose user":   {nil, "4321:4321", "--container-user "}, // 0:0 for root, the image's for others
+		"whose user":   {nil, "4321:4321", "--container-user "}, // 0:0 for root, the image's user for others
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +57,7 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 			if work.status != exit.Usage && work.status != exit.Parked || !strings.Contains(work.stderr, "sandbox docker: ") {
 				t.Errorf("work: %+v", work)
 			}
-			for part := range strings.SplitSeq(c.want, "; ") { // the fix may have a line of its own
+			for part := range strings.SplitSeq(c.want, "; ") { // the fix may be on another line
 				if !strings.Contains(work.stderr, part) {
 					t.Errorf("work does not say %q: %+v", part, work)
 				}
@@ -72,7 +72,7 @@ func TestSandboxThatDoesNotOpen(t *testing.T) {
 	}
 }
 
-// TestContainerKeys: each key of containers gets to the engine, and those that weaken the isolation are reported.
+// TestContainerKeys checks that each container key reaches the engine, and that keys that weaken the isolation are reported.
 func TestContainerKeys(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -107,7 +107,8 @@ func TestContainerKeys(t *testing.T) {
 	}
 }
 
-// TestSetupBringsNoProgram: where the sandbox shows the host's folders, a setup adds no agent to its PATH, and a sweep ends before both.
+// TestSetupBringsNoProgram checks that in a sandbox that shows the host's folders, setup cannot add the agent to PATH, and that a
+// sweep ends before either runs.
 func TestSetupBringsNoProgram(t *testing.T) {
 	t.Parallel()
 	for sandbox, there := range map[string]bool{"native": false, "none": true} {

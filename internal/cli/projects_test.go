@@ -68,7 +68,7 @@ func TestProjects(t *testing.T) {
 	do(exit.Usage, "edit it by hand", "add", "--name=b", m.repo)
 }
 
-// A running service takes changes up, and is asked where it can be.
+// A running service applies changes of its file, and the commands ask it where they can.
 func TestProjectsOfService(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -108,7 +108,7 @@ func TestProjectsOfService(t *testing.T) {
 	if got := do("projects", "add", "--name=two", filepath.Join(m.root, "nowhere")); got.status != exit.Usage {
 		t.Errorf("%+v", got)
 	}
-	// While the file is broken, a person still sees what the service does, and can pause it.
+	// While the file is invalid, the projects of the service are still shown and can be paused.
 	if err := os.WriteFile(file, []byte("projects: nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestProjectsOfService(t *testing.T) {
 	if got := do("projects", "pause", "rep"); got.status != exit.Usage || !strings.Contains(got.stderr, "; did you mean repo?") {
 		t.Errorf("a slip: %+v", got)
 	}
-	// What is not in the file any more is shown until it has ended.
+	// A project that was removed from the file is shown until its runs have ended.
 	if err := os.WriteFile(file, []byte("projects: [{repo: "+m.home+", name: other}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestProjectsOfService(t *testing.T) {
 	}
 }
 
-// A machine of a fleet without the role web serves no API; its answer is none about the project.
+// A machine of a fleet without the role web serves no API. Its answer says nothing about the project.
 func TestPauseWhereNoAPIIs(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

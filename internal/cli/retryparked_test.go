@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Who asks for another run is told that its agent is parked, until when and why.
+// `ralph retry` tells that the issue's agent is parked, until when and why.
 func TestRetryTellsOfParkedAgent(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

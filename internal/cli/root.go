@@ -41,7 +41,7 @@ Exit status:
 Where sandbox exec runs a command, or an engine builds an image, the status of that is passed on.
 `
 
-// constructors make the commands, by name. A command added here is all there is to adding one.
+// constructors returns the constructors of all commands by name. A new command needs an entry here.
 func constructors() map[string]func(*compose.App) *cobra.Command {
 	return map[string]func(*compose.App) *cobra.Command{
 		"work":     work.NewCommand,
@@ -79,8 +79,8 @@ func constructors() map[string]func(*compose.App) *cobra.Command {
 	}
 }
 
-// newRoot builds the tree of commands for a command line. Only the command that it begins with is made, if it is one: all flags
-// of all commands take a third of the time of a short command.
+// newRoot builds the command tree. If the command line begins with the name of a command it makes only that command: all flags of
+// all commands would take a third of the time of a short command.
 func newRoot(a *compose.App, args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "ralph",
@@ -153,7 +153,7 @@ func begin(a *compose.App) error {
 	return nil
 }
 
-// refuseUnknown makes a command refuse subcommands it does not have; cobra prints the help, as a success.
+// refuseUnknown makes a command refuse unknown subcommands. Cobra alone would print the help and succeed.
 func refuseUnknown(c *cobra.Command) {
 	c.Args, c.ValidArgsFunction = cobra.ArbitraryArgs, cobra.NoFileCompletions
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -164,7 +164,7 @@ func refuseUnknown(c *cobra.Command) {
 	}
 }
 
-// newHelpCommand replaces cobra's, which takes an unknown command for a success.
+// newHelpCommand replaces cobra's help command, which succeeds for an unknown command.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
@@ -190,7 +190,7 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// refineCompletion makes cobra's own command refuse a shell it does not know; left alone it prints its help.
+// refineCompletion makes cobra's completion command refuse unknown shells. Alone it would print its help and succeed.
 func refineCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd("completion")
 	completion, _, err := root.Find([]string{"completion"})

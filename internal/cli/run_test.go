@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// readFrom tells of the first Read.
+// readFrom calls asked at each Read.
 type readFrom struct {
 	io.Reader
 	asked func()
@@ -23,7 +23,7 @@ func (r readFrom) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Ctrl-C ends the wait for a prompt that nobody types.
+// Ctrl-C ends the wait for a prompt on standard input.
 func TestInterruptWhileThePromptIsRead(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -36,12 +36,12 @@ func TestInterruptWhileThePromptIsRead(t *testing.T) {
 	if got.status != 130 {
 		t.Errorf("got %+v", got)
 	}
-	if err := keyboard.Close(); err != nil { // the reader ends here, as it would with the process
+	if err := keyboard.Close(); err != nil { // ends the reader, which otherwise lasts as long as the process
 		t.Error(err)
 	}
 }
 
-// A failed agent's standard error is shown, the last 50 lines of it, without what a terminal would obey.
+// The last 50 lines of a failed agent's standard error are shown, without control sequences.
 func TestRunShowsStandardError(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -56,7 +56,7 @@ func TestRunShowsStandardError(t *testing.T) {
 	}
 }
 
-// The agents of an issue's attempts do not take the place of the one that a prompt is for.
+// The agents of attempts do not replace the agent of a single prompt.
 func TestRunTakesItsAgentAndNotThatOfAttempts(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -68,7 +68,7 @@ func TestRunTakesItsAgentAndNotThatOfAttempts(t *testing.T) {
 	}
 }
 
-// The configured files are copied into the worktree of a prompt. The checkout itself has them.
+// The files of the setting copy are copied into a prompt's worktree, but not into the checkout, which has them.
 func TestRunCopies(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -88,7 +88,7 @@ func TestRunCopies(t *testing.T) {
 	}
 }
 
-// Each time that the gate has run says where, so that none looks like the other told again.
+// Each result of the gate says where it ran, so that no line looks like a repetition.
 func TestRunSaysWhereTheGateRan(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -107,7 +107,7 @@ func TestRunSaysWhereTheGateRan(t *testing.T) {
 	}
 }
 
-// Who gets a branch is told how to look at it, and how to merge it.
+// After commits on a branch, the output says how to look at them and how to merge them.
 func TestRunSaysWhatToTypeForItsBranch(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -129,7 +129,7 @@ func TestRunSaysWhatToTypeForItsBranch(t *testing.T) {
 	}
 }
 
-// A wrong agent is refused before somebody types a prompt.
+// An invalid agent is refused before the prompt is read from standard input.
 func TestRunRefusesAnAgentBeforeItReadsThePrompt(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -143,7 +143,7 @@ func TestRunRefusesAnAgentBeforeItReadsThePrompt(t *testing.T) {
 	}
 }
 
-// A run whose agent was not allowed to work says so, and how to allow it.
+// A run whose agent lacked a permission says which, and how to grant it.
 func TestRunSaysWhatWasDenied(t *testing.T) {
 	t.Parallel()
 	stream, err := os.ReadFile("../../agents/testdata/streams/claude/permission-denied.jsonl")
@@ -165,7 +165,7 @@ func TestRunSaysWhatWasDenied(t *testing.T) {
 	}
 }
 
-// The worktree that stays for its branch has no lock of a git that was killed in the gate: the next run's git would fail.
+// A git that was killed in the gate leaves no lock in the worktree of a branch: the next run's git would fail.
 func TestGateLeavesNoLocks(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The list of sandboxes says what to do about each that cannot be used.
+// The list of sandboxes has a hint for each one that cannot be used.
 func TestSandboxCheckNamesFixes(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// Sbx gets the secret over its standard input, and never on its command line.
+// Sbx gets the secret on standard input, never on its command line.
 func TestSandboxLogin(t *testing.T) {
 	t.Parallel()
 	const help = "give it one with: sbx secret set "
@@ -17,8 +17,8 @@ func TestSandboxLogin(t *testing.T) {
 		args   []string
 		held   string // the service whose secret sbx holds
 		stdin  string
-		want   string // the last call of sbx, and what it reads
-		stderr string // part of it; then the status is not 0
+		want   string // the last call of sbx, and its input
+		stderr string // a part of it; then the command fails
 	}{
 		"key of the agent":  {args: nil, want: "secret set anthropic: the-key"},
 		"another agent":     {args: []string{"--agent", "codex"}, stderr: "sbx holds no secret for openai: " + help + "openai"},

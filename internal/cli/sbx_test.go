@@ -21,7 +21,7 @@ func TestInitSbx(t *testing.T) {
 	}
 }
 
-// Doctor says whether sbx is there, and whether it will have the agent's credential.
+// Doctor reports whether sbx is installed, and whether it has the agent's credential.
 func TestDoctorSbx(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

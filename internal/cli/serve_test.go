@@ -20,7 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/fleet/fleettest"
 )
 
-// transcript is what a command that is still running has printed.
+// transcript is the output of a command that is still running.
 type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer  // guarded by mu
@@ -37,7 +37,7 @@ func (s *transcript) Write(b []byte) (int, error) {
 	return s.text.Write(b)
 }
 
-// until waits until the text is there, and returns everything.
+// until waits until the output contains text, and returns all of it.
 func (s *transcript) until(t *testing.T, text string) string {
 	t.Helper()
 	for {
@@ -55,7 +55,7 @@ func (s *transcript) until(t *testing.T, text string) string {
 	}
 }
 
-// A service works its projects, answers, reloads, refuses what is bad, tells systemd, and drains.
+// A service works its projects, answers requests, reloads, refuses invalid configurations, notifies systemd, and drains.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -160,7 +160,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// Machines of a fleet serve the pages of their queue where they are asked to, and have the same people logged in.
+// Machines of a fleet serve the pages of the queue if asked to, and share the logins of people.
 func TestServeInFleet(t *testing.T) {
 	t.Parallel()
 	server, end, err := fleettest.New()
@@ -236,7 +236,8 @@ type answered struct {
 	body    string
 }
 
-// serveInFleet runs a machine until the test ends, and returns how to ask it: with headers, and what has none of their form is the body.
+// serveInFleet runs a machine until the test ends, and returns a function that sends requests to it. Of the arguments with,
+// "Name: value" is a header, and anything else is the body.
 func serveInFleet(t *testing.T, m machine, args ...string) func(t *testing.T, method, path string, with ...string) answered {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")

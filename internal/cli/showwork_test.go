@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestShowFindsTheBranch: `ralph show` names the branch, whatever its prefix, and the commit where the branch is gone.
+// TestShowFindsTheBranch checks that `ralph show` names the branch, whatever its prefix, or the commit if the branch is gone.
 func TestShowFindsTheBranch(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -42,11 +42,11 @@ func TestShowFindsTheBranch(t *testing.T) {
 	}
 }
 
-// What a person has squashed is merged for every command, and each line that `ralph show` suggests can be typed.
+// A squashed branch counts as merged for every command, and every command that `ralph show` suggests works.
 func TestShowSuggestsWhatWorks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		by           string // what a person does once the issue was worked
+		by           string // what a person runs after the work
 		shown, clean string
 		next         []string
 	}{
@@ -110,7 +110,7 @@ func TestShowSuggestsWhatWorks(t *testing.T) {
 	}
 }
 
-// A branch that is removed here and still on the remote is named, with the command that deletes it there.
+// A branch that was removed here and still exists on the remote is named, with the command that deletes it there.
 func TestCleanNamesWhatIsOnTheRemote(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -142,7 +142,7 @@ git push -q origin ralph/one ralph/two; git push -q --force origin "$(git commit
 	}
 }
 
-// What has no commits is not called merged, nor contained in its base.
+// A branch without commits of its own is neither called merged nor contained in its base.
 func TestNoCommitsOfItsOwn(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -164,7 +164,7 @@ func TestNoCommitsOfItsOwn(t *testing.T) {
 	}
 }
 
-// Branches with another prefix are not ralph's to delete, and are not called removed.
+// Branches with another prefix are not ralph's to delete, and are not reported as removed.
 func TestDiscardedWorkStaysOnAnotherBranch(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

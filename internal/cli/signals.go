@@ -11,9 +11,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// watchSignals turns SIGINT, SIGTERM and SIGHUP into the two requests to stop: the first closes interrupt, the second
-// ends ctx. SIGQUIT, which Ctrl-\ sends, is both at once. What comes after them is left to the system, which ends ralph where it
-// stands. For SIGHUP see Hangup of compose.Host; where nohup has it ignored, it stays so, so that the sweep outlasts the terminal.
+// watchSignals turns SIGINT, SIGTERM and SIGHUP into two requests to stop: the first signal closes interrupt, the second cancels ctx.
+// SIGQUIT, which Ctrl-\ sends, does both at once. Later signals get the system's default action, which kills ralph.
+// An ignored SIGHUP, as under nohup, stays ignored, so that a sweep outlasts its terminal; see also [compose.Host.Hangup].
 func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan struct{}, hangup func() <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
@@ -24,7 +24,7 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 	asked, done := make(chan struct{}), make(chan struct{})
 	reload := make(chan struct{}, 1)
 	var reloads atomic.Bool
-	next := func() os.Signal { // waits for a request to stop; nil: there is none any more
+	next := func() os.Signal { // waits for a request to stop; nil: watching has ended
 		for {
 			select {
 			case s := <-signals:
@@ -33,7 +33,7 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 				}
 				select {
 				case reload <- struct{}{}:
-				default: // one is waiting
+				default: // a reload is pending
 				}
 			case <-done:
 				return nil
@@ -54,7 +54,7 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 	})
 	hangup = func() <-chan struct{} {
 		reloads.Store(true)
-		signal.Notify(signals, syscall.SIGHUP) // nohup is no reason to read nothing again
+		signal.Notify(signals, syscall.SIGHUP) // also under nohup: here SIGHUP means reload
 		return reload
 	}
 	return ctx, asked, hangup, func() {
@@ -64,6 +64,6 @@ func watchSignals(parent context.Context) (ctx context.Context, interrupt <-chan
 	}
 }
 
-// surviveClosedPipes keeps a program alive whose output nobody reads any more, so that it comes to its end in order; its
-// writes fail instead. The signal is caught rather than ignored: what is ignored stays so in what ralph starts.
+// surviveClosedPipes makes writes to a closed pipe fail instead of killing ralph, so that it ends in order. It catches SIGPIPE
+// and does not ignore it, because child processes would inherit an ignored signal.
 func surviveClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -15,8 +15,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
-// The status says how many issues a process works at once while a model service refuses requests, and marks what it sums up: an
-// estimate, and what has no price.
+// The status tells how many issues run at a time while a model service refuses requests, and marks sums with estimates or
+// without a price.
 func TestStatusOfLimits(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

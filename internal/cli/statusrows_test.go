@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Of many issues the status shows what is on, what a person has to look at and what failed, and sums the rest up.
+// With many issues the status lists open runs, runs for a person to look at, and failures, and counts the rest.
 func TestStatusOfManyIssues(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// receiver is a collector that keeps what it gets.
+// receiver is a collector that stores what it gets.
 type receiver struct {
 	mu     sync.Mutex
 	bodies [][]byte // guarded by mu
@@ -32,7 +32,7 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 	r.bodies, r.token = append(r.bodies, body), req.Header.Get("Authorization")
 }
 
-// spans counts what has come by name.
+// spans counts the received spans by name.
 func (r *receiver) spans(t *testing.T) map[string]int {
 	t.Helper()
 	r.mu.Lock()
@@ -97,7 +97,7 @@ func TestTracesRefused(t *testing.T) {
 	}
 }
 
-// A collector that does not answer costs a sweep nothing but a line.
+// An unreachable collector only costs a sweep one line of output.
 func TestWorkWithoutCollector(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(nil)

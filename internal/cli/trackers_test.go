@@ -25,7 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// hangUp ends a tracker's connections.
+// hangUp closes a tracker's connections.
 func hangUp(t *testing.T, forge tracker.Tracker) {
 	t.Helper()
 	switch c := forge.(type) {
@@ -38,7 +38,7 @@ func hangUp(t *testing.T, forge tracker.Tracker) {
 	}
 }
 
-// TestPriorityLabels: the configured labels take the place of those that many projects use, on both forges.
+// TestPriorityLabels checks that configured labels replace the default ones, on both forges.
 func TestPriorityLabels(t *testing.T) {
 	t.Parallel()
 	labels := []string{"Urgent", "P1", "severity=high", "other"}
@@ -99,14 +99,14 @@ func TestPriorityLabels(t *testing.T) {
 	}
 }
 
-// fakeTracker is a read-only backlog on a server that does not exist.
+// fakeTracker is a read-only backlog on a fictional server.
 type fakeTracker struct {
 	tracker.ReadOnly
 	settings tracker.Settings
 	open     *atomic.Int32
 }
 
-// Close is called once the command has ended.
+// Close counts the closed trackers.
 func (f fakeTracker) Close() error {
 	f.open.Add(-1)
 	return nil
@@ -132,8 +132,8 @@ func (fakeTracker) Inspect(context.Context, tracker.Expectation) []tracker.Findi
 
 func (fakeTracker) CreateLabels(context.Context, []string) error { return tracker.ErrReadOnly }
 
-// TestNewTracker: a tracker's descriptor is all that init, doctor, work, help, completion, the tracker "auto" and the
-// denied variables need to know.
+// TestNewTracker checks that init, doctor, work, help, completion, tracker auto and the denied variables support a new
+// tracker by its descriptor alone.
 func TestNewTracker(t *testing.T) {
 	t.Parallel()
 	var opened, open atomic.Int32
@@ -181,7 +181,7 @@ func TestNewTracker(t *testing.T) {
 	if got := m.run(t, with, "__complete", "work", "--tracker", ""); !slices.Contains(strings.Split(got.stdout, "\n"), "acmetrack") {
 		t.Errorf("completion: %+v", got)
 	}
-	// What runs on this host without a sandbox does not see its token.
+	// A command on this host without a sandbox does not see the tracker's token.
 	ran := m.run(t, with, "sandbox", "exec", "--sandbox=none", "--", "printenv")
 	if ran.status != 0 || !strings.Contains(ran.stdout, "HOME=") || strings.Contains(ran.stdout, "secret-of-acme") {
 		t.Errorf("sandbox exec: %+v", ran)
@@ -189,7 +189,7 @@ func TestNewTracker(t *testing.T) {
 	if opened.Load() == 0 || open.Load() != 0 {
 		t.Errorf("of %d trackers %d are not closed", opened.Load(), open.Load())
 	}
-	// The remote's host decides where nothing is configured.
+	// Without a configuration, the remote's host decides.
 	if err := os.RemoveAll(filepath.Join(m.repo, ".ralph")); err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +200,8 @@ func TestNewTracker(t *testing.T) {
 	}
 }
 
-// TestFiltersAreNotIgnored: filters narrow the local backlog, and one that a tracker cannot apply is an error that
-// says so, before anything starts.
+// TestFiltersAreNotIgnored checks that filters apply to the local backlog, and that a filter that a tracker does not support
+// is an error before anything starts.
 func TestFiltersAreNotIgnored(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -226,7 +226,7 @@ func TestFiltersAreNotIgnored(t *testing.T) {
 	}
 }
 
-// TestCyclesAreNamed: issues that wait for each other are named by what a sweep would do, and at its end.
+// TestCyclesAreNamed checks that a dry run, and the end of a sweep, name issues that block each other.
 func TestCyclesAreNamed(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -246,7 +246,7 @@ func TestCyclesAreNamed(t *testing.T) {
 	}
 }
 
-// Sandbox none hides the forges' tokens from the commands of a program that composes no registry, too.
+// Sandbox none hides the forges' tokens even in a program without a registry of trackers.
 func TestTokensWithoutRegistry(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -271,7 +271,7 @@ func TestTokensWithoutRegistry(t *testing.T) {
 	}
 }
 
-// Only a forge merges requests by itself.
+// Only forges support auto-merge.
 func TestAutoMergeNeedsAForge(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

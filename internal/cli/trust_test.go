@@ -18,15 +18,15 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestUntrustedConfiguration attacks a user by way of a repository's file: nothing runs, nothing is read and nothing is sent
-// before the user has accepted it.
+// TestUntrustedConfiguration attacks a user through a repository's file: nothing may run, be read or be sent before the user has
+// accepted it.
 func TestUntrustedConfiguration(t *testing.T) {
 	t.Parallel()
 	const key = "PRIVATE KEY OF THE USER"
 	look := [][]string{{"work", "--dry-run"}, {"config"}, {"doctor"}, {"show", "one"}, {"logs", "one"}, {"status"}, {"clean"}}
 	run := [][]string{{"work"}, {"run", "--prompt=x"}}
 	for name, c := range map[string]struct {
-		file     string // ROOT, MARK and URL are replaced
+		file     string // with the placeholders ROOT, MARK and URL
 		commands [][]string
 	}{
 		"token-command":  {"tracker: gitlab\nproject: URL/a/b\ntoken-command: [touch, MARK]\n", append(look, run...)},
@@ -87,14 +87,14 @@ func TestUntrustedConfiguration(t *testing.T) {
 	}
 }
 
-// saysWithout reports that a command has gone on without the values that are not accepted, and has said so.
+// saysWithout reports that a command has left out the values that are not accepted, and has said so.
 func saysWithout(r ran) bool {
 	const what = "ROOT/repo/.ralph/config.yaml sets "
 	warned := strings.HasPrefix(r.stderr, "ralph: warning: "+what) && strings.Contains(r.stderr, "; this command goes on without; read and accept it with: ralph trust\n")
 	return warned || strings.Contains(strings.Join(strings.Fields(r.stdout), " "), "fail trust "+what) && strings.Contains(r.stdout, "fix: ralph trust\n")
 }
 
-// TestLooksWithoutTrust: what people need while a run is on works, as if the file set no guarded value.
+// TestLooksWithoutTrust checks that commands that only look work as if the file set no guarded value.
 func TestLooksWithoutTrust(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -130,7 +130,7 @@ func TestLooksWithoutTrust(t *testing.T) {
 	}
 }
 
-// endsOnceItSpeaks interrupts a command at its first words on standard error: top would watch for ever.
+// endsOnceItSpeaks interrupts a command at its first output on standard error; top would run forever.
 func endsOnceItSpeaks(h *compose.Host) {
 	interrupt := make(chan struct{})
 	to, end := h.Stderr, sync.OnceFunc(func() { close(interrupt) })
@@ -144,13 +144,14 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(data []byte) (int, error) { return f(data) }
 
-// TestEveryCommandAsksForTrust: those that act refuse, those that look warn, and only those that use no configuration do neither.
+// TestEveryCommandAsksForTrust checks that commands that act refuse, and that commands that look warn. Only commands without a
+// configuration do neither.
 func TestEveryCommandAsksForTrust(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.write(t, ".ralph/config.yaml", "sandbox: none\n")
 	m.commit(t)
-	free := []string{"help", "version", "completion", "init", "trust", "fleet"} // a fleet is no repository
+	free := []string{"help", "version", "completion", "init", "trust", "fleet"} // fleet needs no repository
 	looks := []string{"stop", "clean", "status", "top", "show", "cost", "diff", "tree", "open", "verify", "logs", "prompt", "config", "doctor"}
 	args := map[string][]string{
 		"top": {"--plain"}, "run": {"--prompt=x"}, "exec": {"--", "true"}, "build-image": {"--image=x"}, "remove-image": {"--image=x"}, "verify": {"x"},
@@ -159,7 +160,7 @@ func TestEveryCommandAsksForTrust(t *testing.T) {
 	walk = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
 			if slices.Contains(free, sub.Name()) && c.Name() == "ralph" || c.Name() == "docker" || c.Name() == "podman" || c.Name() == "projects" {
-				continue // the engine by its name, and the user's list of projects, ask no configuration
+				continue // docker, podman and projects read no configuration
 			}
 			if sub.HasSubCommands() {
 				walk(sub)
@@ -213,7 +214,7 @@ func TestTrust(t *testing.T) {
 	step(ran{stdout: "You have accepted this of ROOT/repo/.ralph/config.yaml:\n  " + list + hash + "\n"}, "trust")
 	step(ran{stdout: "a\n"}, "config", "labels")
 
-	// Other keys change freely; a guarded one is shown against what was accepted.
+	// Other keys may change freely. A changed guarded key is shown with the accepted value.
 	m.write(t, path, "labels: [b]\nbefore: [\"make\\tdeps\"]\nagent-env: [KEY=one]\n")
 	step(ran{stdout: "b\n"}, "config", "labels")
 	m.write(t, path, "labels: [b]\nbefore: [\"make\\tpwn\"]\nagent-env: [KEY=two]\nsandbox: none\n")
@@ -234,7 +235,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 
-	// What was accepted for one checkout is not for another, and can be taken back.
+	// Consent is for one checkout only, and can be revoked.
 	other := newMachine(t)
 	other.home = m.home
 	other.write(t, path, "before: [\"make\\tdeps\"]\nagent-env: [KEY=one]\n")
@@ -257,8 +258,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestOwnTrackerStays: a repository does not put its files in the place of the tracker that the user has named, and every
-// command says what it would have set, and what the user has said.
+// TestOwnTrackerStays checks that a repository cannot replace the tracker that the user has configured, and that every
+// command names both values.
 func TestOwnTrackerStays(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -288,7 +289,7 @@ func TestOwnTrackerStays(t *testing.T) {
 	}
 }
 
-// TestTrustAsks a person, and takes nothing but yes for an answer.
+// TestTrustAsks checks that only the answer yes gives consent.
 func TestTrustAsks(t *testing.T) {
 	t.Parallel()
 	for answer, status := range map[string]int{"\n": 1, "no\n": 1, "": 130, "yes\n": 0} {

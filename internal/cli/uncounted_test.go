@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// Nobody counts what a command uses. Under a budget an estimate counts, which everything that shows usage says.
+// Nobody counts the usage of agent command. Under a budget an estimate counts instead, and all output about usage says so.
 func TestEstimateEndsARun(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -58,8 +58,8 @@ func TestEstimateEndsARun(t *testing.T) {
 	}
 }
 
-// Codex states tokens and no cost. The price of its model ends a run whose budget is in US dollars; without one the estimate does,
-// which is said before the start.
+// Codex reports tokens and no cost. A budget in US dollars uses the model's price, or without one the estimate, which is
+// announced before the start.
 func TestTokensWithoutCost(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

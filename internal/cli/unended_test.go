@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestUnendedOperation: a merge or the like that is half done in the checkout would end up in commits of ralph's. It is
-// refused with the command that ends it, before an agent is started.
+// TestUnendedOperation checks that an unfinished merge or the like in the checkout is refused before an agent is started,
+// with the command that ends it: otherwise ralph's commits would contain it.
 func TestUnendedOperation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ script, end string }{

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// A success that no gate has checked is told, at the end of a sweep and of a merge.
+// A success without a gate is reported at the end of a sweep and of a merge.
 func TestSuccessWithoutAGate(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -30,7 +30,7 @@ func TestSuccessWithoutAGate(t *testing.T) {
 	}
 }
 
-// An issue in review is not one that lacks a label, and the hint works.
+// For an issue in review the reason is not a missing label, and the hint works.
 func TestNamedIssueInReview(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -50,7 +50,7 @@ func TestNamedIssueInReview(t *testing.T) {
 	}
 }
 
-// Front matter that does not begin the file is told, for its labels are none.
+// Front matter that does not begin the file is reported, because its labels do not count.
 func TestFrontMatterBelowEmptyLines(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -62,7 +62,7 @@ func TestFrontMatterBelowEmptyLines(t *testing.T) {
 	}
 }
 
-// An agent that is a path to nothing takes no issue.
+// No issue is claimed for an agent whose path does not exist.
 func TestAgentThatIsAPathToNothing(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -74,7 +74,7 @@ func TestAgentThatIsAPathToNothing(t *testing.T) {
 	}
 }
 
-// A field that is nearly one of ralph's is told, and the issue is worked.
+// A field with almost the name of a known one is reported, and the issue is still worked.
 func TestSlipInAnIssuesFields(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -91,7 +91,7 @@ func TestSlipInAnIssuesFields(t *testing.T) {
 	}
 }
 
-// What `work` would refuse, its dry run says, too.
+// A dry run also reports what `ralph work` would refuse.
 func TestDryRunSaysWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -104,7 +104,7 @@ func TestDryRunSaysWhatIsRefused(t *testing.T) {
 	}
 }
 
-// Where the journal is lost, a branch that has commits is named.
+// If the journal is lost, a branch with commits is still named.
 func TestBranchWithoutRuns(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

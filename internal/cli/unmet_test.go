@@ -10,12 +10,12 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// TestRequestsThatASandboxCannotMeet fail, wherever they come from.
+// TestRequestsThatASandboxCannotMeet checks that such settings are errors, whatever their source.
 func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 	t.Parallel()
 	const none, rest = "sandbox none holds no limits", "; leave it out, or choose another with --sandbox\n"
 	for _, c := range []struct {
-		sandbox, flag, want string // empty: it is met
+		sandbox, flag, want string // empty: the sandbox can
 	}{
 		{"none", "--memory-mb=512", none},
 		{"none", "--cpus=1", none},
@@ -32,7 +32,7 @@ func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 		{"sbx", "--scratch-mb=99", "sandbox sbx holds no limit of scratch space"},
 		{"docker", "--sandbox-show=/etc", "sandbox docker shows folders of this host by --mount alone"},
 		{"none", "--memory-mb=0", ""},
-		{"none", "--sandbox-show=/etc", ""}, // it shows all
+		{"none", "--sandbox-show=/etc", ""}, // none shows everything
 		{"none", "--allow=", ""},
 		{"none", "--container-network=none", ""},
 	} {
@@ -72,7 +72,7 @@ func TestRequestsThatASandboxCannotMeet(t *testing.T) {
 	}
 }
 
-// TestDoctorSaysOnceWhatDoesNotCount, however many of its checks need the sandbox.
+// TestDoctorSaysOnceWhatDoesNotCount checks that the warning appears once, however many checks need the sandbox.
 func TestDoctorSaysOnceWhatDoesNotCount(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

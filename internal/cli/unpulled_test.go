@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// What others have pushed and nobody has pulled is not shown as the work.
+// Commits that others have pushed and nobody has pulled are not shown as the work.
 func TestWorkOnABaseThatNobodyHasPulled(t *testing.T) {
 	t.Parallel()
 	m, work := worked(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// commit makes the repository's first commit, of all that is there.
+// commit makes the repository's first commit, with all files.
 func (m machine) commit(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{{"add", "--all"}, {"commit", "--quiet", "--allow-empty", "--message=first"}} {
@@ -23,7 +23,7 @@ func (m machine) commit(t *testing.T) {
 	}
 }
 
-// program puts a shell script into the machine's own folder of programs, and returns the folder.
+// program writes a shell script into the machine's folder of programs, and returns that folder.
 func (m machine) program(t *testing.T, name, script string) string {
 	t.Helper()
 	bin := filepath.Join(m.root, "bin")
@@ -36,7 +36,7 @@ func (m machine) program(t *testing.T, name, script string) string {
 	return bin
 }
 
-// TestUpstreamWithoutASandbox: the address is also used without isolation, with the user's own credential.
+// TestUpstreamWithoutASandbox checks that agent-upstream also works without isolation, with the user's own credential.
 func TestUpstreamWithoutASandbox(t *testing.T) {
 	t.Parallel()
 	const upstream = "http://127.0.0.1:9/gateway"
@@ -74,7 +74,7 @@ func TestUpstreamWithoutASandbox(t *testing.T) {
 	}
 }
 
-// TestUpstreamThatCannotBe: an address that nobody would use is refused before anything runs.
+// TestUpstreamThatCannotBe checks that an address without effect is refused before anything runs.
 func TestUpstreamThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// What this clone began before another did the work does not hide what stands on the remote.
+// A local branch that this clone began, before another clone did the work, does not hide the remote's branch.
 func TestVerifyLooksAtTheRemoteFirst(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -37,7 +37,7 @@ func TestVerifyLooksAtTheRemoteFirst(t *testing.T) {
 	}
 	tip := command("git", "rev-parse", "ralph/a")
 	command("git", "update-ref", "refs/heads/ralph/a", tip+"^")
-	for range 8 { // it was either by chance
+	for range 8 { // the result used to be random
 		got := m.run(t, nil, "verify", "a")
 		if got.status != exit.Failed || !strings.Contains(got.stdout, tip) || !strings.Contains(got.stdout, "the branch here is at") {
 			t.Fatalf("%+v", got)

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// Set by the linker (see Makefile). A build without it falls back to what Go recorded.
+// version and commit are set by the linker (see Makefile). Without it, Go's build information is used.
 var version, commit string //nolint:gochecknoglobals // the linker can set nothing else
 
 func newVersionCommand(a *compose.App) *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A dry run, a sweep and a status say what issues wait for.
+// A dry run, a sweep and the status say what issues wait for.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

@@ -1,4 +1,4 @@
-// Package channels puts together the ways by which people are told what becomes of issues: a program, a webhook, Slack, mail.
+// Package channels builds the notifier of a project from the configuration. Its channels are a program, a webhook, Slack and mail.
 package channels
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/notify"
 )
 
-// New tells people what becomes of the issues of a project; name may be empty. Messages that wait are kept in the folder outbox,
-// if one is named, and sent.
+// New returns the notifier of a project; name may be empty. If outbox names a folder, unsent messages are stored there and sent
+// later.
 func New(a *compose.App, p *compose.Parts, name, outbox string) (*notify.Notifier, error) {
 	var list []notify.Channel
 	if len(p.NotifyCommand) > 0 {
@@ -65,10 +65,10 @@ func New(a *compose.App, p *compose.Parts, name, outbox string) (*notify.Notifie
 	}), nil
 }
 
-// Outbox is where notifications of a project wait to be sent.
+// Outbox returns the folder of a project's unsent notifications.
 func Outbox(p *compose.Parts) string { return filepath.Join(p.State, "outbox") }
 
-// signingKey is what notifications to notify-url are signed with; nil: they are not.
+// signingKey returns the key that signs notifications to notify-url, or nil if there is none.
 func signingKey(a *compose.App, p *compose.Parts) ([]byte, error) {
 	if p.NotifySecretFile == "" {
 		return nil, nil
@@ -88,7 +88,7 @@ func signingKey(a *compose.App, p *compose.Parts) ([]byte, error) {
 	return key, nil
 }
 
-// secretFile reads a secret of one line.
+// secretFile reads a secret of at least MinToken characters.
 func secretFile(a *compose.App, p *compose.Parts, key, path string) (string, error) {
 	secret, err := a.ReadSecretFile(key, path)
 	if err != nil {

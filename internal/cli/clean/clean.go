@@ -1,4 +1,4 @@
-// Package clean removes what ended runs have left, and repairs what they have left broken: `ralph clean`.
+// Package clean is the command `ralph clean`: it removes the remains of ended runs, and repairs damage.
 package clean
 
 import (
@@ -48,7 +48,7 @@ const cleanExample = `  ralph clean --dry-run
   ralph clean --discard 'run-shell-*'
   ralph clean --repair`
 
-// NewCommand makes `ralph clean`.
+// NewCommand returns `ralph clean`.
 func NewCommand(a *compose.App) *cobra.Command {
 	var dry, discard, caches, repair bool
 	cmd := &cobra.Command{
@@ -83,17 +83,17 @@ func NewCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// CleanedData is what became of one thing that could be removed.
+// CleanedData is the result for one thing that could be removed.
 type CleanedData struct {
 	Issue   string `json:"issue"`
 	Branch  string `json:"branch"`
 	Removed bool   `json:"removed"`
 	Why     string `json:"why"`
-	// Container has its name, where it is one.
+	// Container is the name of the container, if it is one.
 	Container string `json:"container"`
-	// Volumes is a pattern for the names of volumes, where it is what is left of a sandbox's own disk.
+	// Volumes is a pattern for volume names, if it is the rest of a sandbox's disk.
 	Volumes string `json:"volumes"`
-	drop    bool   // --discard removes what is kept
+	drop    bool   // --discard removes it, if it was kept
 }
 
 func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string, dry, discard, caches bool) (err error) {
@@ -118,7 +118,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 			"so what was merged there does not count yet; on that branch: git pull --rebase --autostash %s %s",
 			c.base.Name, p.Repo.Remote(), git.Quote(p.Repo.Remote()), git.Quote(strings.TrimPrefix(c.base.Name, p.Repo.Remote()+"/")))))
 	}
-	// What is there comes first: whoever has made it since then holds its claim by now.
+	// List the remains before the claims: a run that adds something in between holds its claim already.
 	left, err := c.find(ctx)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func clean(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	return err
 }
 
-// closeMerged closes the issues whose branches a person has merged: the branches are about to go.
+// closeMerged closes the issues whose branches a person has merged, before the branches are removed.
 func closeMerged(ctx context.Context, a *compose.App, p *compose.Parts, base worktree.Base, args []string, dry bool) error {
 	b := review.Backlog{Repo: p.Repo, Tracker: p.Backlog, Store: p.Journal, Labels: p.StateLabels(), Claims: p.Repo.Claims}
 	if len(p.Labels) > 0 {
@@ -196,7 +196,7 @@ func closeMerged(ctx context.Context, a *compose.App, p *compose.Parts, base wor
 	return nil
 }
 
-// named keeps what the arguments name: by key, by the name of its issue or branch, or by a pattern.
+// named selects the entries that match an argument: a key, an issue's or branch's name, or a pattern.
 func named(ctx context.Context, p *compose.Parts, left []remains, args []string) ([]remains, error) {
 	if len(args) == 0 {
 		return left, nil
@@ -208,7 +208,7 @@ func named(ctx context.Context, p *compose.Parts, left []remains, args []string)
 		}
 		found := false
 		for _, l := range left {
-			matches, _ := path.Match(arg, l.key) // checked above
+			matches, _ := path.Match(arg, l.key) // the pattern was checked above
 			if !matches && l.key != p.Key(ctx, arg) && l.key != tracker.Key(compose.KeyOfFile(arg)) {
 				continue
 			}
@@ -243,7 +243,7 @@ func printCleaned(a *compose.App, results []CleanedData, name func(key string) s
 	return nil
 }
 
-// removal is the state of what can be removed.
+// removal returns the text of the column STATE.
 func removal(removed, would bool) string {
 	switch {
 	case removed:
@@ -254,7 +254,7 @@ func removal(removed, would bool) string {
 	return "kept"
 }
 
-// printRemoved prints what became of what can be removed: as JSON, or as a table.
+// printRemoved prints the results as JSON or as a table; none replaces an empty table.
 func printRemoved(a *compose.App, results any, rows [][]string, none string) error {
 	switch {
 	case a.JSON:

@@ -28,11 +28,11 @@ import (
 type remains struct {
 	key    string
 	trees  []*worktree.Tree
-	branch worktree.Branch // the zero Branch: no ref
+	branch worktree.Branch // zero: no ref
 	disks  []leftDisk
 }
 
-// name is the branch that people know it by.
+// name returns the branch as people know it.
 func (l remains) name() string {
 	if len(l.trees) > 0 {
 		return l.trees[0].Spec().Branch
@@ -40,24 +40,24 @@ func (l remains) name() string {
 	return cmp.Or(l.branch.Name, l.branch.On)
 }
 
-// cleaner removes what is left. Whatever a dry one says, the other does.
+// cleaner removes what is left. A dry run reports the same results.
 type cleaner struct {
 	p            *compose.Parts
 	sandboxes    sandboxes.Registry
-	local        *worktree.Repo // for the claims of jobs, which are on this machine only
+	local        *worktree.Repo // for the claims of jobs, which exist on this machine only
 	base         worktree.Base
 	dry, discard bool
 	held         map[string]worktree.ClaimState
-	jobs         map[string]worktree.ClaimState // of held, those on this machine only
-	open         map[string]journal.Record      // runs that have not come to their end, by id
-	keys         map[string]string              // of runs, by id
-	engines      map[string]bool                // sandboxes of runs
-	empty        map[string]bool                // keys whose latest run has made no commits
-	gone         map[string]string              // where branches were that the base has and that are removed, by name
-	broken       error                          // worktree records that cannot be read
+	jobs         map[string]worktree.ClaimState // the local ones among held
+	open         map[string]journal.Record      // unfinished runs, by ID
+	keys         map[string]string              // of runs, by ID
+	engines      map[string]bool                // names of the sandboxes that runs used
+	empty        map[string]bool                // whether a key's latest run made no commits
+	gone         map[string]string              // tips of removed branches whose commits are in the base, by name
+	broken       error                          // the error of worktree records that cannot be read
 }
 
-// unreadable notes records that cannot be read: they keep their own worktrees, and no others. Other errors are returned.
+// unreadable stores the error of unreadable worktree records, which only affects those worktrees. It returns any other error.
 func (c *cleaner) unreadable(err error) error {
 	if _, ok := errors.AsType[*record.Errors](err); !ok {
 		return err
@@ -66,7 +66,7 @@ func (c *cleaner) unreadable(err error) error {
 	return nil
 }
 
-// layers removes what runs share and none uses now. The next run makes it anew.
+// layers removes caches shared by runs that no run uses now. The next run makes them again.
 func (c *cleaner) layers(ctx context.Context, ui *screen.Printer) error {
 	kept := homes.Store{Dir: filepath.Join(c.p.State, "homes"), Log: c.p.Log}
 	size := func() int64 {
@@ -88,7 +88,7 @@ func (c *cleaner) layers(ctx context.Context, ui *screen.Printer) error {
 	return nil
 }
 
-// claims removes claims in this repository that nobody holds, where a remote has the claims: they are of the time before it.
+// claims removes unheld claims from this repository if the claims are on a remote: they date from before the remote was added.
 func (c *cleaner) claims(ctx context.Context, ui *screen.Printer) error {
 	if c.p.Repo.Remote() == "" {
 		return nil
@@ -120,7 +120,7 @@ func (c *cleaner) claims(ctx context.Context, ui *screen.Printer) error {
 	return nil
 }
 
-// find lists what there is, by key.
+// find lists all remains by key.
 func (c *cleaner) find(ctx context.Context) ([]remains, error) {
 	byKey := map[string]*remains{}
 	of := func(key string) *remains {
@@ -153,10 +153,10 @@ func (c *cleaner) find(ctx context.Context) ([]remains, error) {
 	return all, nil
 }
 
-// lookBack is how many runs tell which engines may have something of theirs.
+// lookBack is the number of runs that are searched for the engines they used.
 const lookBack = 1000
 
-// look finds out what is being worked.
+// look loads the state of claims and runs.
 func (c *cleaner) look(ctx context.Context) error {
 	var err error
 	if c.held, err = c.p.Repo.Claims(ctx); err != nil {
@@ -185,7 +185,7 @@ func (c *cleaner) look(ctx context.Context) error {
 	for _, r := range last {
 		c.empty[r.Key] = r.Commits == 0
 	}
-	recent, err := c.p.Journal.Find(ctx, journal.Query{Limit: lookBack}) // the latest of a key may have had another sandbox
+	recent, err := c.p.Journal.Find(ctx, journal.Query{Limit: lookBack}) // an earlier run of a key may have used another sandbox
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (c *cleaner) look(ctx context.Context) error {
 	return nil
 }
 
-// clean removes what is left for one key, as far as it may go.
+// clean removes what is left for one key, as far as no work is lost.
 func (c *cleaner) clean(ctx context.Context, l remains) []CleanedData {
 	keep := func(why string, drop bool) []CleanedData {
 		return []CleanedData{{Issue: l.key, Branch: l.name(), Why: why, drop: drop}}
@@ -225,13 +225,13 @@ func (c *cleaner) clean(ctx context.Context, l remains) []CleanedData {
 		return results
 	}
 	b := c.branch(ctx, l)
-	if b.Removed { // one line for all of it
+	if b.Removed { // one row covers worktree and branch
 		return []CleanedData{b}
 	}
 	return append(results, b)
 }
 
-// tree removes a worktree, and says why it has not.
+// tree removes a worktree, or returns the reason why it stays.
 func (c *cleaner) tree(ctx context.Context, t *worktree.Tree) (why string) {
 	s := t.Spec()
 	if t.Unsaved() && !c.discard {
@@ -258,7 +258,7 @@ func (c *cleaner) tree(ctx context.Context, t *worktree.Tree) (why string) {
 	if err != nil {
 		return err.Error()
 	}
-	if err = c.endSandboxes(ctx, t); err == nil { // its agent may still be at work
+	if err = c.endSandboxes(ctx, t); err == nil { // its agent may still run
 		err = errors.Join(t.Discard(ctx), tempdir.RemoveRun(s.Run))
 	}
 	if err == nil {
@@ -268,17 +268,17 @@ func (c *cleaner) tree(ctx context.Context, t *worktree.Tree) (why string) {
 	return reasonText(errors.Join(err, claim.Release(context.WithoutCancel(ctx))))
 }
 
-// engineLimit is how long an engine may take to end what runs over one worktree.
+// engineLimit is how long an engine may take to stop what uses one worktree.
 const engineLimit = 30 * time.Second
 
-// endSandboxes ends what may still run over a worktree that is about to go: afterwards nobody would find it.
+// endSandboxes stops the sandboxes that may still use a worktree: once the worktree is gone, nothing would find them.
 func (c *cleaner) endSandboxes(ctx context.Context, t *worktree.Tree) error {
 	s := t.Spec()
 	runs, err := c.p.Journal.Find(ctx, journal.Query{Key: s.Key})
 	if err != nil {
 		return err
 	}
-	in := map[string]string{s.Run: c.p.SandboxName()} // by run
+	in := map[string]string{s.Run: c.p.SandboxName()} // sandbox names by run
 	for _, r := range runs {
 		switch of := r.ID == s.Run || r.ID == s.Of; {
 		case of && !s.Detached && !r.Ended.IsZero() && !r.Unclosed && !t.Unsaved():
@@ -298,7 +298,7 @@ func (c *cleaner) endSandboxes(ctx context.Context, t *worktree.Tree) error {
 		}
 		switch missing := errors.Is(err, exec.ErrNotFound); {
 		case err == nil, missing && c.discard:
-		case missing: // the PATH of cron is short
+		case missing: // cron has a short PATH
 			return fmt.Errorf("%s is not in PATH; `ralph clean` removes it with a PATH that has %s, `ralph clean --discard %s` without",
 				name, name, s.Key)
 		default:
@@ -364,8 +364,8 @@ func (c *cleaner) branch(ctx context.Context, l remains) CleanedData {
 	return CleanedData{Issue: l.key, Branch: l.name(), Removed: true, Why: why}
 }
 
-// onRemote are the commands that delete on the remote, too, what was removed here and is there as it was. A request may need it,
-// or the base may not be there yet: that is for a person to see.
+// onRemote returns commands that delete the removed branches on the remote, too, where they have not moved. It only proposes them:
+// a request may need the branch, or the remote's base may lack the commits.
 func (c *cleaner) onRemote(ctx context.Context) []string {
 	remote := c.p.Repo.Remote()
 	if remote == "" || len(c.gone) == 0 {

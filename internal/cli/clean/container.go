@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
-// onEngines calls f for every container engine that has had runs. An engine that is not installed has nothing.
+// onEngines calls f for every container engine that runs have used. It skips engines that are not installed.
 func (c *cleaner) onEngines(ctx context.Context, ui *screen.Printer, f func(context.Context, string, *container.Provider) error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, engineLimit, fmt.Errorf("no answer within %s", engineLimit))
 	defer cancel()
@@ -30,7 +30,7 @@ func (c *cleaner) onEngines(ctx context.Context, ui *screen.Printer, f func(cont
 	}
 }
 
-// containers removes those of this state folder whose ralph has ended: it was killed, or its settings kept them.
+// containers removes containers of this state folder whose ralph process has exited. A killed process or container-keep left them.
 func (c *cleaner) containers(ctx context.Context, ui *screen.Printer) (results []CleanedData) {
 	c.onEngines(ctx, ui, func(ctx context.Context, name string, engine *container.Provider) error {
 		left, err := engine.Abandoned(ctx)
@@ -51,15 +51,15 @@ func (c *cleaner) containers(ctx context.Context, ui *screen.Printer) (results [
 	return results
 }
 
-// leftDisk is what is left of the disk of a run's sandbox.
+// leftDisk is the left disk of a run's sandbox.
 type leftDisk struct {
 	container.LeftDisk
 	run, name string
 	engine    *container.Provider
 }
 
-// disks adds to what is left the disks of this state folder whose run and ralph have ended. What a run that died has on its disk is
-// imported by the next sweep, and a worktree's goes with it.
+// disks adds to left the disks of this state folder whose run and ralph process have ended. It skips a run that died, because the
+// next sweep imports its disk, and a run with a worktree, because the disk goes with it.
 func (c *cleaner) disks(ctx context.Context, ui *screen.Printer, left []remains) []remains {
 	treed := map[string]bool{}
 	for _, l := range left {
@@ -88,7 +88,7 @@ func (c *cleaner) disks(ctx context.Context, ui *screen.Printer, left []remains)
 	return left
 }
 
-// disk removes a disk. What was not imported is nowhere else.
+// disk removes a disk. It keeps work that is not imported, because that is nowhere else.
 func (c *cleaner) disk(ctx context.Context, key string, d leftDisk) CleanedData {
 	r := CleanedData{Issue: key, Volumes: d.Volumes, Why: fmt.Sprintf("%s volumes %s of run %s, ", d.name, d.Volumes, d.run)}
 	if d.Unsaved && !c.discard {

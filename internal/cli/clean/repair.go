@@ -12,8 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Leftovers lists what killed processes, lost folders and damage have left. What belongs to an issue that is being worked
-// is not in the list.
+// Leftovers lists what killed processes, lost folders and damage have left, except for issues that are being worked.
 func Leftovers(ctx context.Context, p *compose.Parts) ([]worktree.Leftover, error) {
 	found, err := p.Repo.Leftovers(ctx, true)
 	if err != nil {
@@ -66,7 +65,7 @@ func Leftovers(ctx context.Context, p *compose.Parts) ([]worktree.Leftover, erro
 	return all, nil
 }
 
-// runs tells the keys that a living ralph of this host works, and the runs whose ralph is dead, each with its key.
+// runs returns the keys that live ralph processes of this host work, and the keys of runs whose process is dead, by run.
 func (c *cleaner) runs() (alive map[string]bool, dead map[string]string, err error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -88,7 +87,7 @@ func (c *cleaner) runs() (alive map[string]bool, dead map[string]string, err err
 	return alive, dead, nil
 }
 
-// RepairedData is what became of one leftover.
+// RepairedData is the result for one leftover.
 type RepairedData struct {
 	What    string `json:"what"`
 	Where   string `json:"where"`
@@ -96,7 +95,7 @@ type RepairedData struct {
 	Why     string `json:"why"`
 }
 
-// repairAll removes what Leftovers lists.
+// repairAll removes all Leftovers.
 func repairAll(ctx context.Context, a *compose.App, p *compose.Parts, dry bool) error {
 	found, err := Leftovers(ctx, p)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package clitest has records of runs and a terminal for the tests of commands.
+// Package clitest provides records of runs and a pseudo terminal to the tests of commands.
 package clitest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// CostRun is a run of the agent a that began at noon of a day in March 2026.
+// CostRun returns the record of a run of agent "a" that began at noon of the given day of March 2026, took a minute and succeeded.
 func CostRun(key string, day int, used agents.Usage) journal.Record {
 	r := journal.Record{Run: journal.Run{
 		ID: fmt.Sprint(key, day), Kind: journal.KindIssue, Key: key, Agent: "a", Started: time.Date(2026, 3, day, 12, 0, 0, 0, time.Local),

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/ptytest"
 )
 
-// Shown is what a terminal shows up to a text, with the line ends of a program.
+// Shown reads from a terminal's screen until end appears, and returns all of it, with "\n" for "\r\n".
 func Shown(t *testing.T, screen *os.File, end string) string {
 	t.Helper()
 	var got string
@@ -22,7 +22,7 @@ func Shown(t *testing.T, screen *os.File, end string) string {
 	return got
 }
 
-// Terminal is one of so many columns, and what reads from it.
+// Terminal returns both ends of a pseudo terminal of 24 lines: tty for the program, screen to read what it shows.
 func Terminal(t *testing.T, columns uint16) (tty, screen *os.File) {
 	t.Helper()
 	return ptytest.New(t, 24, columns)

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Agents are the agents to choose from.
+// Agents returns the registry of agents: those of the Host, else the built-in ones.
 func (a *App) Agents() agents.Registry {
 	if a.Host.Agents != nil {
 		return agents.NewRegistry(a.Host.Agents...)
@@ -24,7 +24,7 @@ func (a *App) Agents() agents.Registry {
 	return agents.NewRegistry(agents.Builtin()...)
 }
 
-// About is the description of the agent of that name; zero for a name that there is not.
+// About returns the description of the named agent, or the zero value for an unknown name.
 func (a *App) About(name string) agents.Description {
 	agent, err := a.Agents().Lookup(name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (a *App) About(name string) agents.Description {
 	return agent.Describe()
 }
 
-// Commanded are the agents whose program the user names with agent-command.
+// Commanded lists the agents whose program comes from agent-command.
 func (a *App) Commanded() (names []string) {
 	for _, agent := range a.Agents().All() {
 		if agent.Describe().Program == "" {
@@ -43,12 +43,12 @@ func (a *App) Commanded() (names []string) {
 	return names
 }
 
-// User is whose logins the agents use.
+// User returns the user whose logins the agents use.
 func (a *App) User() agents.User {
 	return agents.User{Env: a.Host.Env, Home: a.Host.Getenv("HOME")}
 }
 
-// Union is the list with those of more that it does not have.
+// Union appends to list the items of more that it lacks. It may write to list's array.
 func Union(list, more []string) []string {
 	for _, item := range more {
 		if !slices.Contains(list, item) {
@@ -58,14 +58,14 @@ func Union(list, more []string) []string {
 	return list
 }
 
-// agentsOf are the agent that the configuration names, those that go on when it is unavailable, and those of attempts.
+// agentsOf is the configured agent, the fallback agents, and the agents of later attempts.
 type agentsOf struct {
 	agents.Link
 	next, attempts agents.Chain
 	shares         ledger.Shares
 }
 
-// chain is the agents that the configuration names, and the environment for the sandbox.
+// chain builds the configured agents, and returns the environment for the sandbox.
 func (a *App) chain(c config.Config, provider sandboxes.Provider) (all agentsOf, env []string, err error) {
 	if all.Agent, all.Options, env, err = a.Agent(c, provider); err != nil {
 		return all, nil, err
@@ -79,7 +79,7 @@ func (a *App) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 			if _, err := a.Agents().Lookup(choice.Agent); err != nil {
 				return nil, exit.Usagef("%s: %w", key, err)
 			}
-			if c.AgentUpstream != "" && choice.Agent != c.Agent { // which would get the other's key
+			if c.AgentUpstream != "" && choice.Agent != c.Agent { // it would get a key of c.Agent's service
 				return nil, exit.Usagef("agent-upstream: it is for the service of %s, and %s names %s; leave one out",
 					c.Agent, key, choice.Agent)
 			}
@@ -106,7 +106,7 @@ func (a *App) chain(c config.Config, provider sandboxes.Provider) (all agentsOf,
 	return all, env, err
 }
 
-// shares are what agents may use by themselves. A budget of an agent that never works is a mistake.
+// shares parses budget-agents. It refuses a budget for an agent that is not in list: that is a mistake.
 func shares(c config.Config, list []agents.Choice) (ledger.Shares, error) {
 	of, err := ledger.ParseShares(c.BudgetAgents)
 	if err != nil {
@@ -124,13 +124,13 @@ func shares(c config.Config, list []agents.Choice) (ledger.Shares, error) {
 	return of, nil
 }
 
-// Agent is the agent that the configuration names, its options, and the environment for the sandbox.
+// Agent returns the configured agent, its options, and the environment for the sandbox.
 func (a *App) Agent(c config.Config, provider sandboxes.Provider) (agents.Agent, agents.Options, []string, error) {
 	agent, err := a.Agents().Lookup(c.Agent)
 	if err != nil {
 		return nil, agents.Options{}, nil, &exit.Error{Status: exit.Usage, Err: err}
 	}
-	if agent.Describe().Program != "" { // the program is of another of the agents
+	if agent.Describe().Program != "" { // agent-command is for an agent without a program of its own
 		c.AgentCommand = nil
 	}
 	if err := a.checkUpstream(c, agent, provider); err != nil {
@@ -152,8 +152,7 @@ func (a *App) Agent(c config.Config, provider sandboxes.Provider) (agents.Agent,
 	return agent, options, sandboxEnv, err
 }
 
-// checkUpstream refuses an agent-upstream that would not be used: prompts and a key would go to another host than the one
-// that was named.
+// checkUpstream refuses an agent-upstream that would have no effect: prompts and a key would go to a host that the user did not name.
 func (a *App) checkUpstream(c config.Config, agent agents.Agent, provider sandboxes.Provider) error {
 	if c.AgentUpstream == "" {
 		return nil
@@ -176,11 +175,11 @@ func (a *App) checkUpstream(c config.Config, agent agents.Agent, provider sandbo
 	return nil
 }
 
-// asReviewer is the configuration with the reviewer in the agent's place; false: there is none. What is set for the agent
-// does not hold for the reviewer: without isolation it may only do what its program allows unasked.
+// asReviewer returns the configuration with the reviewer in place of the agent, or false when there is no reviewer. Settings of
+// the agent do not apply to the reviewer: without isolation it may only do what its program allows without asking.
 func asReviewer(c config.Config) (config.Config, bool) {
 	choice, err := agents.ParseChoice(c.Review)
-	if err != nil { // nobody, or it was refused when the configuration was read
+	if err != nil { // no reviewer; an invalid one was refused when the configuration was read
 		return c, false
 	}
 	c.Agent, c.Model, c.AgentCommand, c.Effort, c.AgentArgs = choice.Agent, choice.Model, c.ReviewCommand, "", nil
@@ -188,7 +187,7 @@ func asReviewer(c config.Config) (config.Config, bool) {
 	return c, true
 }
 
-// Reviewer is the second agent that the configuration names.
+// Reviewer returns the configured reviewer, or the zero value when there is none.
 func (a *App) Reviewer(c config.Config, provider sandboxes.Provider) (run.Reviewer, error) {
 	first := c.Agent
 	c, there := asReviewer(c)
@@ -209,8 +208,7 @@ func (a *App) Reviewer(c config.Config, provider sandboxes.Provider) (run.Review
 	return run.Reviewer{Agent: agent, Options: options, Rounds: cmp.Or(c.ReviewRounds, -1)}, nil
 }
 
-// AgentLogin is where an agent's credential is found, or why there is none, in the words of a run; both are empty for an agent
-// that needs none that ralph knows of.
+// AgentLogin returns where an agent's credential is, or why there is none. Both are empty for an agent without a known credential.
 func (a *App) AgentLogin(agent agents.Agent) (found, trouble string) {
 	login := agent.Describe().Login
 	for _, key := range login.Keys {

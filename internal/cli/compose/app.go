@@ -1,5 +1,6 @@
-// Package compose puts the parts of ralph together. [App] is what the commands of one command line share, and [Parts] what one of
-// them needs of a repository: its configuration, git, journal and backlog, and the sandbox, agent and tracker that are configured.
+// Package compose builds the parts of ralph from the configuration. [App] holds what all commands of one command line share: the
+// host, the output and the global flags. [Parts] holds what a command needs for one repository: its configuration, git, journal
+// and backlog, from which it makes sandbox, agents and tracker.
 package compose
 
 import (
@@ -20,32 +21,32 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// App is what the commands of one command line share.
+// App holds what the commands of one command line share.
 type App struct {
 	Host     Host             // the process; .ralph/.env adds to its environment
-	UI       *screen.Printer  // all output
-	Trackers tracker.Registry // the kinds to choose from
-	// Hard ends only when everything has to stop at once; a command's own context ends at the first Ctrl-C.
+	UI       *screen.Printer  // for all output
+	Trackers tracker.Registry // the known kinds of trackers
+	// Hard is canceled when everything must stop at once. A command's own context ends earlier, at the first Ctrl-C.
 	Hard context.Context //nolint:containedctx // it spans the command line, like App itself
 
 	// Set by the global flags.
 	Repo    string
 	Color   string
 	HelpAll bool
-	// Set by --json of the commands that have it.
+	// Set by --json, in commands that have it.
 	JSON bool
 
-	// What the linker stated of this program; empty: nothing.
+	// Set by the linker; empty when it set nothing.
 	Version, Commit string
 
-	Project   *config.Project        // of a service; nil: there is none
-	Clock     func() time.Time       // by which claims expire; nil: this machine's
-	Untrusted *config.UntrustedError // what the configuration has been loaded without; nil: nothing
+	Project   *config.Project        // the project, in a service; else nil
+	Clock     func() time.Time       // the clock by which claims expire; nil: this machine's
+	Untrusted *config.UntrustedError // values that were left out because the repository is not trusted; nil: none
 
-	choices map[string][]string // of Choices, made once
+	choices map[string][]string // caches the result of Choices
 }
 
-// New is a command line in a process.
+// New returns the App of one command line.
 func New(h Host) *App {
 	return &App{
 		Host:     h,
@@ -55,13 +56,13 @@ func New(h Host) *App {
 	}
 }
 
-// Softly returns the context commands run under by default.
+// Softly returns the context under which commands run: it also ends when the user asks ralph to stop.
 func (a *App) Softly(hard context.Context) (context.Context, context.CancelFunc) {
 	a.Hard = hard
 	return endedBy(hard, a.Host.Interrupt, exit.ErrInterrupted)
 }
 
-// endedBy returns a context that also ends when the channel is closed, with that cause. The function frees what it takes.
+// endedBy returns a context that closing the channel also cancels, with the cause. The function releases its resources.
 func endedBy(ctx context.Context, closed <-chan struct{}, cause error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -80,8 +81,8 @@ func endedBy(ctx context.Context, closed <-chan struct{}, cause error) (context.
 	}
 }
 
-// NoteStopping tells people who ask ralph to stop that it does, while agents come to their end, and what ends them at
-// once. The function it returns is for when there is nothing to wait for any more.
+// NoteStopping prints a note when the user's request to stop ends ctx: how long agents may still take, and how to kill them at
+// once. Call done when there is nothing left to wait for.
 func (a *App) NoteStopping(ctx context.Context, grace time.Duration) (done func()) {
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -97,15 +98,15 @@ func (a *App) NoteStopping(ctx context.Context, grace time.Duration) (done func(
 	}
 }
 
-// WhileRead returns a context that also ends when nobody reads standard output any more, for what may print for ever.
+// WhileRead returns a context that also ends when standard output has no reader any more. It is for output without an end.
 func (a *App) WhileRead(ctx context.Context) (context.Context, context.CancelFunc) {
 	return endedBy(ctx, a.UI.Out.Unread, nil)
 }
 
-// Dir is where the command is to look for the repository.
+// Dir is the folder from which the command looks for the repository.
 func (a *App) Dir() string { return a.Path(a.Repo) }
 
-// Path is a file named on the command line.
+// Path makes a path from the command line absolute.
 func (a *App) Path(name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -113,7 +114,7 @@ func (a *App) Path(name string) string {
 	return filepath.Join(a.Host.Dir, name)
 }
 
-// CheckRepo refuses a --repo that is no folder.
+// CheckRepo refuses a --repo that is not a folder.
 func (a *App) CheckRepo() error {
 	info, err := os.Stat(a.Dir())
 	switch {
@@ -129,7 +130,7 @@ func (a *App) CheckRepo() error {
 	return nil
 }
 
-// Config loads the configuration for the command's flags. Outside a repository there is no repository file.
+// Config loads the configuration for the command's flags. Outside of a repository it skips the repository's file.
 func (a *App) Config(cmd *cobra.Command) (*config.Loaded, error) {
 	if err := a.CheckRepo(); err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (a *App) load(cmd *cobra.Command, top string) (*config.Loaded, error) {
 	return loaded, nil
 }
 
-// Sources are the places that the configuration of the checkout at top is read from.
+// Sources returns the sources of the configuration for the checkout at top.
 func (a *App) Sources(flags *pflag.FlagSet, top string) config.Sources {
 	return config.Sources{
 		Flags: flags, Environ: a.Host.Env, Dir: a.Host.Dir, Repo: top, Project: a.Project, Choices: a.Choices(), Commanded: a.Commanded(),
@@ -176,7 +177,7 @@ func (a *App) Sources(flags *pflag.FlagSet, top string) config.Sources {
 	}
 }
 
-// StateDir is the folder that holds the state of all repositories.
+// StateDir returns the folder with the state of all repositories.
 func (a *App) StateDir(c config.Config) (string, error) {
 	if c.StateDir != "" {
 		return c.StateDir, nil
@@ -187,7 +188,7 @@ func (a *App) StateDir(c config.Config) (string, error) {
 	return "", fmt.Errorf("no place for ralph's state: HOME is no absolute path; set it or XDG_STATE_HOME, or give --state-dir")
 }
 
-// stateHome is the usual place of ralph's state, whatever the configuration says; empty when there is no home.
+// stateHome returns the default folder of ralph's state, or "" without a home. It ignores the configuration.
 func (a *App) stateHome() string {
 	if dir := a.Host.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "ralph")
@@ -198,8 +199,7 @@ func (a *App) stateHome() string {
 	return ""
 }
 
-// TrustStore is where the user's consents are. It is no folder that a configuration names: a repository could name one of
-// its own.
+// TrustStore returns the store of what the user has accepted. No configuration can move it: a repository could name its own.
 func (a *App) TrustStore() (trust.Store, error) {
 	state := a.stateHome()
 	if state == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
-// Build is what a program was built from.
+// Build describes how the program was built.
 type Build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -16,11 +16,11 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-// Build says what this program was built from. What the linker has not stated is what Go recorded.
+// Build returns how the program was built. Go's build information replaces values that the linker did not set.
 func (a *App) Build() Build {
 	b := Build{Version: a.Version, Commit: a.Commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if b.Version != "" && b.Commit != "" {
-		return b // reading what Go recorded takes longer than the rest
+		return b // reading Go's build information takes longer than the rest
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -40,7 +40,7 @@ func (a *App) Build() Build {
 	return b
 }
 
-// Line is the build for people.
+// Line formats the build for people.
 func (b Build) Line() string {
 	of := ""
 	if b.Commit != "" {

@@ -13,32 +13,32 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// AddJSON gives a command the flag --json.
+// AddJSON adds the flag --json to a command.
 func (a *App) AddJSON(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.JSON, "json", false, "print JSON")
 }
 
-// The groups of the help.
+// IDs of the groups of commands in the help.
 const (
 	GroupWork  = "work"
 	GroupLook  = "look"
 	GroupSetUp = "set-up"
 )
 
-// What commands say of themselves, in their annotations.
+// Annotations of commands.
 const (
 	// Sweeps marks a command whose help lists the exit statuses of runs.
 	Sweeps = "sweeps"
-	// Looks marks one that starts no agent, check or setup, and no program that a configuration names: it goes on without the
-	// guarded values of a repository's file that are not accepted. All others refuse such a file.
+	// Looks marks a command that starts no agent, check or setup, and no program that a configuration names. It runs without those
+	// guarded values of the repository's file that the user has not accepted; all other commands refuse such a file.
 	Looks = "looks"
-	// SaysUntrusted marks one that looks and itself says what it goes on without.
+	// SaysUntrusted marks a command with Looks that itself reports the values that it leaves out.
 	SaysUntrusted = "says-untrusted"
-	// Serves marks a service: without a terminal, programs read its log.
+	// Serves marks a service, whose log is read by programs unless it has a terminal.
 	Serves = "serves"
 )
 
-// Marks are the annotations of a command.
+// Marks returns the annotations of a command with these marks.
 func Marks(names ...string) map[string]string {
 	marks := map[string]string{}
 	for _, name := range names {
@@ -49,13 +49,13 @@ func Marks(names ...string) map[string]string {
 
 func marked(cmd *cobra.Command, name string) bool { return cmd.Annotations[name] != "" }
 
-// Bind registers the flags of keys, as config.Bind does, with completion of their values.
+// Bind registers the flags of keys with config.Bind, and the completion of their values.
 func (a *App) Bind(cmd *cobra.Command, uses keys.Use, names ...string) {
 	for _, k := range config.Bind(cmd.Flags(), uses, names...) {
 		complete := cobra.NoFileCompletions
 		switch {
 		case k.Kind == keys.Path:
-			continue // the shell's own
+			continue // the shell completes paths
 		case k.Registered:
 			choices := a.Choices()[k.Name]
 			complete = cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
@@ -67,7 +67,7 @@ func (a *App) Bind(cmd *cobra.Command, uses keys.Use, names ...string) {
 	}
 }
 
-// InBacklog is what a command does that works on a repository and its backlog, which are open meanwhile.
+// InBacklog returns a RunE for a command that works on a repository and its backlog. Both are open while run runs.
 func (a *App) InBacklog(run func(ctx context.Context, p *Parts, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		p, err := a.Open(cmd)
@@ -79,7 +79,7 @@ func (a *App) InBacklog(run func(ctx context.Context, p *Parts, args []string) e
 	}
 }
 
-// OnIssue makes cmd a command about one issue of the backlog.
+// OnIssue makes cmd a command that takes one issue of the backlog.
 func (a *App) OnIssue(cmd *cobra.Command, run func(ctx context.Context, p *Parts, issue tracker.Issue) error) {
 	cmd.Args, cmd.ValidArgsFunction = exit.OneIssue, a.CompleteKeys
 	cmd.RunE = a.InBacklog(func(ctx context.Context, p *Parts, args []string) error {

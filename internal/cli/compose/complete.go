@@ -24,21 +24,21 @@ func (a *App) CompleteKeys(cmd *cobra.Command, typed []string, prefix string) ([
 	return a.complete(cmd, typed, prefix, openIssues, false)
 }
 
-// CompleteClosed offers the keys of the issues that are not open.
+// CompleteClosed offers the keys of closed issues.
 func (a *App) CompleteClosed(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return a.complete(cmd, typed, prefix, closedIssues, false)
 }
 
-// CompleteWorked offers the keys of open issues, and those that have runs, as `ralph status` lists them.
+// CompleteWorked offers the keys of open issues, and of issues with runs, as `ralph status` lists them.
 func (a *App) CompleteWorked(cmd *cobra.Command, typed []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return a.complete(cmd, typed, prefix, openIssues, true)
 }
 
-// lister lists issues of a backlog of files, which are in dir.
+// lister lists issues of a backlog of files. dir is its folder.
 type lister func(ctx context.Context, backlog tracker.Tracker, dir string) []tracker.Issue
 
-// complete offers the keys of the issues of a backlog of files, as completion asks no server, and on request of those that have runs.
-// It fails silently: completion has no place to say anything.
+// complete offers the keys of issues, and with worked also of issues that have runs. It only lists a backlog of files, because
+// completion asks no server. It drops errors: completion has no place to print them.
 func (a *App) complete(
 	cmd *cobra.Command, typed []string, prefix string, issues lister, worked bool,
 ) (keys []string, _ cobra.ShellCompDirective) {
@@ -64,7 +64,7 @@ func (a *App) complete(
 			for _, issue := range issues(cmd.Context(), backlog, loaded.Config.LocalDir) {
 				key := issue.Key
 				if name := strings.TrimSuffix(issue.ID, ".md"); strings.HasPrefix(name, prefix) && plainWord(name) {
-					key = name // both find it
+					key = name // a command accepts name and key
 				}
 				delete(runs, issue.Key)
 				offer(key, issue.Title)
@@ -85,7 +85,7 @@ func openIssues(ctx context.Context, backlog tracker.Tracker, _ string) []tracke
 	return list.Issues
 }
 
-// closedIssues reads them one by one: a tracker lists open ones only.
+// closedIssues reads the files one by one, because a tracker lists open issues only.
 func closedIssues(ctx context.Context, backlog tracker.Tracker, dir string) (list []tracker.Issue) {
 	files, _ := os.ReadDir(dir)
 	for _, file := range files {
@@ -100,7 +100,7 @@ func closedIssues(ctx context.Context, backlog tracker.Tracker, dir string) (lis
 	return list
 }
 
-// latestRuns are the latest run of each issue, and those that are on.
+// latestRuns returns the latest run of each issue, and the open runs.
 func (a *App) latestRuns(ctx context.Context, c config.Config) []journal.Record {
 	place, err := a.locate(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *App) latestRuns(ctx context.Context, c config.Config) []journal.Record 
 	}
 	file := journalFile(state)
 	if err == nil {
-		_, err = os.Stat(file) // opening would make it
+		_, err = os.Stat(file) // sqlite.Open would create it
 	}
 	if err != nil {
 		return nil
@@ -127,7 +127,7 @@ func (a *App) latestRuns(ctx context.Context, c config.Config) []journal.Record 
 	return append(last, open...)
 }
 
-// plainWord reports whether shells take a name as it is.
+// plainWord reports whether a name needs no quotes in a shell.
 func plainWord(name string) bool {
 	return !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
 		plain := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-", r)

@@ -20,11 +20,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// DotEnvFile holds the user's keys. No sandbox, worktree, prompt or request gets it.
+// DotEnvFile is the file of the user's keys. Sandboxes, worktrees, prompts and requests never get it.
 const DotEnvFile = scaffold.Dir + "/.env"
 
-// dotEnv takes from .ralph/.env of the checkout what ralph looks for by name and the environment does not have: keys of
-// agents, tokens of forges, and what agent-env passes on. A file that the repository has is another person's, and refused.
+// dotEnv reads .ralph/.env of the checkout and adds variables to the environment that it lacks: only keys of agents, tokens of
+// forges, and names in agent-env. It refuses a file that git tracks, because another person may have written it.
 func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c config.Config) error {
 	dir := filepath.Join(top, scaffold.Dir)
 	name := filepath.Join(top, DotEnvFile)
@@ -41,7 +41,7 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 			Err:    fmt.Errorf("%s is not a small file of its own in a folder of its own; ralph follows no link to keys", name),
 		}
 	}
-	// The repository may spell it in another way, and have the folder as a repository of its own.
+	// The repository may spell the path in another case, and .ralph may be a submodule.
 	tracked := false
 	err = repo.Git().In(top).With("GIT_LITERAL_PATHSPECS=0").Lines(ctx, func(line []byte) {
 		tracked = tracked || strings.EqualFold(string(line), DotEnvFile) || strings.EqualFold(string(line), scaffold.Dir)
@@ -60,7 +60,7 @@ func (a *App) dotEnv(ctx context.Context, top string, repo *worktree.Repo, c con
 		return &exit.Error{Status: exit.Usage, Err: err}
 	}
 	values, err := gotenv.StrictParse(bytes.NewReader(text))
-	if err != nil { // its text would show a secret
+	if err != nil { // the error's text would show a secret
 		return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: not every line is NAME=VALUE, empty or a comment", name)}
 	}
 	named := append(a.Trackers.SecretVars(), c.TokenEnv...)

@@ -17,34 +17,33 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Host is what the command sees of the process it runs in.
+// Host is the process and the machine as a command sees them.
 type Host struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Env            []string // "K=V"
 	Dir            string   // working directory, absolute
-	Interactive    bool     // a person at a terminal can answer on Stdin what is asked on Stderr
-	// Interrupt is closed when the user asks ralph to stop. The command then ends as soon as nothing is lost.
+	Interactive    bool     // a person at a terminal can answer on Stdin questions on Stderr
+	// Interrupt is closed when the user asks ralph to stop. The command then ends as soon as no work is lost.
 	Interrupt <-chan struct{}
-	// Hangup, once it is called, has SIGHUP no longer ask ralph to stop, but send to the channel. nil: there is no such signal.
+	// Hangup turns SIGHUP from a request to stop into a send on the returned channel. nil: there is no such signal.
 	Hangup func() <-chan struct{}
-	// Agents are the agents to choose from; nil means those that ralph knows.
+	// Agents are the known agents; nil means the built-in ones.
 	Agents []agents.Agent
-	// Observe, when set, gets every event of a run at the very moment it happens. It must not block.
+	// Observe, if set, gets every event of a run at once. It must not block.
 	Observe func(journal.Event)
-	// FleetLife is how long a machine of a fleet counts as alive without a word from it; 0: the default.
+	// FleetLife is how long a machine of a fleet counts as alive without a heartbeat; 0: the default.
 	FleetLife time.Duration
-	// Service is where the service of this machine listens; empty: where it usually does.
+	// Service is the address of this machine's service; empty: the default.
 	Service string
-	// Trackers are kinds of trackers besides the built-in ones.
+	// Trackers are additional kinds of trackers.
 	Trackers []tracker.Descriptor
 }
 
-// Getenv looks a variable up in the host's environment; the last of several wins.
+// Getenv looks up a variable of the host's environment. Of several with the same name the last one counts.
 func (h Host) Getenv(name string) string { return config.Getenv(h.Env, name) }
 
-// ReadInput reads standard input to its end, at most so many bytes (0: any number), or until ctx ends: a read from a terminal cannot
-// be called off, so it ends with the process then.
+// ReadInput reads standard input, at most so many bytes (0: no limit). The end of ctx makes it return, but not the read itself.
 func (a *App) ReadInput(ctx context.Context, most int64) ([]byte, error) {
 	in := a.Host.Stdin
 	if most > 0 {
@@ -65,19 +64,19 @@ func (a *App) ReadInput(ctx context.Context, most int64) ([]byte, error) {
 	}
 }
 
-// Foreground runs a program that talks to the person at the terminal.
+// Foreground runs a program that uses the terminal.
 func (a *App) Foreground(env []string, argv ...string) error {
 	ended, err := proc.Foreground(a.Hard, proc.Spec{
 		Argv: argv, Dir: a.Host.Dir, Env: env, Stdin: a.Host.Stdin, Stdout: a.Host.Stdout, Stderr: a.Host.Stderr,
 	})
-	if err == nil && ended.Code != 0 && ended.Signal != syscall.SIGPIPE { // who leaves a pager has seen enough
+	if err == nil && ended.Code != 0 && ended.Signal != syscall.SIGPIPE { // a user who quits a pager closes its pipe
 		err = fmt.Errorf("%s ended with status %d", argv[0], ended.Code)
 	}
 	return err
 }
 
-// Browse prints an address, and opens it where a person has a browser for it. It is printed all the same: whether a browser
-// shows anything cannot be told.
+// Browse prints an address, and opens it in a browser if standard output is a terminal. It always prints, because it cannot tell
+// whether a browser shows anything.
 func (a *App) Browse(address string) {
 	a.UI.Printf("%s\n", screen.CleanLine(address))
 	if !screen.IsTerminal(a.Host.Stdout) || !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {

@@ -5,11 +5,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
-// Identity is in whose name the configuration has commits made.
+// Identity returns the configured author, committer, co-authors and signing of commits.
 func (p *Parts) Identity() worktree.Identity {
 	ident := func(text string) (i identity.Ident) {
 		if text != "" {
-			i, _ = identity.Parse(text) // the configuration has checked it
+			i, _ = identity.Parse(text) // the configuration was checked
 		}
 		return i
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Issue reads the issue that a person typed.
+// Issue reads the issue that a person typed: a key, or a name that the tracker resolves.
 func (p *Parts) Issue(ctx context.Context, typed string) (tracker.Issue, error) {
 	issue, err := p.Backlog.Get(ctx, p.Key(ctx, typed))
 	if !errors.Is(err, tracker.ErrNotFound) {
@@ -27,8 +27,8 @@ func (p *Parts) Issue(ctx context.Context, typed string) (tracker.Issue, error) 
 	return issue, exit.Classified(p.Nearest(ctx, &backlog.UnknownKeyError{Key: typed}))
 }
 
-// Nearest completes the error of a key that is no issue by the key that is meant, which may be of a closed issue. One that has runs
-// on record is of an issue that is gone.
+// Nearest completes a [backlog.UnknownKeyError] with a similar key, which may be that of a closed issue. If the key itself has
+// runs, the issue did exist and is gone.
 func (p *Parts) Nearest(ctx context.Context, err error) error {
 	unknown, ok := errors.AsType[*backlog.UnknownKeyError](err)
 	if !ok {
@@ -38,7 +38,7 @@ func (p *Parts) Nearest(ctx context.Context, err error) error {
 	if runs, _ := p.Journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue, Latest: true}); len(runs) > 0 {
 		unknown.Nearest = unknown.Key
 	} else if unknown.Nearest == "" {
-		list, _ := p.Backlog.List(ctx, tracker.Query{}) // only for a hint
+		list, _ := p.Backlog.List(ctx, tracker.Query{}) // an error only costs the hint
 		unknown.Nearest = p.withClosed(ctx, list).Nearest(unknown.Key)
 	}
 	return err
@@ -46,7 +46,7 @@ func (p *Parts) Nearest(ctx context.Context, err error) error {
 
 // withClosed adds to the open issues those that have runs, and the closed ones of a backlog of files.
 func (p *Parts) withClosed(ctx context.Context, list tracker.Listing) tracker.Listing {
-	runs, _ := p.Journal.Find(ctx, journal.Query{Latest: true, Kind: journal.KindIssue}) // only for a hint
+	runs, _ := p.Journal.Find(ctx, journal.Query{Latest: true, Kind: journal.KindIssue}) // an error only costs the hint
 	for _, r := range runs {
 		list.Issues = append(list.Issues, tracker.Issue{Key: r.Key})
 	}
@@ -56,10 +56,10 @@ func (p *Parts) withClosed(ctx context.Context, list tracker.Listing) tracker.Li
 	return list
 }
 
-// KeyOfFile resolves what a person typed for an issue; the local tracker's files may be named with their ending.
+// KeyOfFile returns the key in what a person typed: the name of a local issue's file may come with folder and ending.
 func KeyOfFile(key string) string { return strings.TrimSuffix(filepath.Base(key), ".md") }
 
-// Key is the key of the issue that a person typed, where there is such an issue.
+// Key returns the key of the issue that a person typed, or typed as a key if there is no such issue.
 func (p *Parts) Key(ctx context.Context, typed string) string {
 	if n, ok := tracker.As[tracker.Namer](p.Backlog); ok {
 		if key, ok := n.KeyOf(ctx, typed); ok {
@@ -69,7 +69,7 @@ func (p *Parts) Key(ctx context.Context, typed string) string {
 	return KeyOfFile(typed)
 }
 
-// Names gives what people call an issue; typed, it finds it. The backlog is looked at once.
+// Names returns a function from keys to the names that people use and may type. It reads the backlog once, at its first call.
 func (p *Parts) Names(ctx context.Context) func(key string) string {
 	known := sync.OnceValue(func() map[string]string {
 		n, ok := tracker.As[tracker.Namer](p.Backlog)
@@ -81,7 +81,7 @@ func (p *Parts) Names(ctx context.Context) func(key string) string {
 	return func(key string) string { return distinct(cmp.Or(known()[key], key), key) }
 }
 
-// InCommand is what to type for an issue: its name, unless a shell would read that otherwise.
+// InCommand returns the word for an issue in a command line: its name, or its key if a shell would need quotes for the name.
 func InCommand(name, key string) string {
 	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
 		return key
@@ -89,7 +89,7 @@ func InCommand(name, key string) string {
 	return name
 }
 
-// distinct is a name as people are shown it, with the key where another name looks the same.
+// distinct returns a name for display. If cleaning changes it, the key follows: another name may look the same.
 func distinct(name, key string) string {
 	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
 	if shown := screen.CleanLine(name); shown != name || strings.TrimSpace(name) != name || strings.ContainsFunc(name, odd) {
@@ -98,13 +98,13 @@ func distinct(name, key string) string {
 	return name
 }
 
-// ErrNoRuns is the error of an issue whose runs are asked for and that has none.
+// ErrNoRuns reports that an issue has no runs in the journal.
 var ErrNoRuns = errors.New("no runs on record")
 
-// RunsOf are the runs of an issue, oldest first; never none.
+// RunsOf returns the runs of an issue, oldest first. An issue without runs is an error, ErrNoRuns.
 func (p *Parts) RunsOf(ctx context.Context, key string) ([]journal.Record, error) {
 	runs, err := p.Journal.Find(ctx, journal.Query{Key: p.Key(ctx, key)})
-	if err == nil && len(runs) == 0 { // the issue may be gone
+	if err == nil && len(runs) == 0 { // the issue may be gone from the backlog
 		runs, err = p.Journal.Find(ctx, journal.Query{Key: tracker.Key(KeyOfFile(key))})
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *Parts) RunsOf(ctx context.Context, key string) ([]journal.Record, error
 	return runs, nil
 }
 
-// branchOf says where the work of an issue is whose runs are not on record: the journal was lost, or is on another machine.
+// branchOf names the branch of an issue without records, as the end of an error: the journal was lost, or is on another machine.
 func (p *Parts) branchOf(ctx context.Context, key string) string {
 	base, err := p.FindBase(ctx)
 	if err != nil {

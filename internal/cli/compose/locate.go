@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// locate finds the repository that the command works on.
+// locate finds the repository of the command.
 func (a *App) locate(ctx context.Context) (worktree.Location, error) {
 	place, err := worktree.Locate(ctx, a.Dir())
 	if err == nil {
@@ -31,13 +31,13 @@ func (a *App) locate(ctx context.Context) (worktree.Location, error) {
 
 var errLeftOut = errors.New("this sparse checkout leaves it out")
 
-// hidden is the error of a checkout that leaves ralph's files out: without them the gate would not run.
+// hidden refuses a sparse checkout that leaves out ralph's files: without them the gate would not run.
 func hidden(ctx context.Context, at worktree.Location) error {
 	if _, err := os.Lstat(filepath.Join(at.Top, config.File)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if _, err := os.Lstat(filepath.Join(at.GitDir, "info", "sparse-checkout")); errors.Is(err, fs.ErrNotExist) {
-		return nil // it leaves nothing out
+		return nil // not a sparse checkout
 	}
 	var file string
 	err := git.New(at.Top).Lines(ctx, func(line []byte) {
@@ -52,7 +52,7 @@ func hidden(ctx context.Context, at worktree.Location) error {
 		screen.CleanLine(file), errLeftOut, scaffold.Dir)
 }
 
-// Top is the top of the checkout the command works on.
+// Top returns the top folder of the command's checkout.
 func (a *App) Top(ctx context.Context) (string, error) {
 	place, err := a.locate(ctx)
 	return place.Top, err

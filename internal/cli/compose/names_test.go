@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// A name that is shown otherwise than it is has its key beside it.
+// A name that cleaning changes is shown with its key.
 func TestDistinctNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// Network is what isolated runs may reach.
+// Network returns the network policy of isolated runs: the hosts they may reach, and the upstream and prices of models.
 func (a *App) Network(c config.Config) (gateway.Network, error) {
 	prices, err := ledger.ParseOwn(c.Prices)
 	if err != nil {

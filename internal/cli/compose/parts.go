@@ -28,21 +28,21 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Parts is what a command that works on a repository needs. It belongs to one command; Close ends it.
+// Parts holds what a command needs for one repository. It belongs to one command, which must call Close.
 type Parts struct {
-	config.Config                // what is configured
-	Loaded        *config.Loaded // and where each value comes from
+	config.Config                // the values
+	Loaded        *config.Loaded // their origins
 	place         worktree.Location
-	Top, State    string // folders: the checkout's, and that of what ralph keeps of the repository
+	Top, State    string // folders: of the checkout, and of ralph's state of the repository
 	Repo          *worktree.Repo
 	Journal       *sqlite.Store
-	Backlog       tracker.Tracker // nil for a command that asked for the repository alone
-	Log           *slog.Logger    // without secrets
-	Secrets       *redact.Secrets // of this host: what is obtained on the way is added
-	passedOver    string          // the tracker "local" where "auto" has taken a forge beside its folder; else empty
-	taken         string          // the tracker that it took instead
-	looks         bool            // nothing is run in the sandbox
-	warned        bool            // it was said what the sandbox has no means for
+	Backlog       tracker.Tracker // nil after OpenRepo
+	Log           *slog.Logger    // redacts secrets
+	Secrets       *redact.Secrets // of this host; those found later are added
+	passedOver    string          // "local", if "auto" chose a forge although its folder exists; else empty
+	taken         string          // the forge that "auto" chose then
+	looks         bool            // the command runs nothing in the sandbox
+	warned        bool            // the warnings of Unmet were printed
 	clock         func() time.Time
 }
 
@@ -64,7 +64,7 @@ func (a *App) Open(cmd *cobra.Command) (*Parts, error) {
 	return p, nil
 }
 
-// OpenRepo loads the configuration and opens the repository and its journal. Claims are this machine's own.
+// OpenRepo loads the configuration and opens the repository and its journal, without remote and backlog. Claims stay local.
 func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 	if err := a.CheckRepo(); err != nil {
 		return nil, err
@@ -100,15 +100,15 @@ func (a *App) OpenRepo(cmd *cobra.Command) (*Parts, error) {
 	return p, nil
 }
 
-// JournalFile is the file of the journal.
+// JournalFile is the path of the journal.
 func (p *Parts) JournalFile() string { return journalFile(p.State) }
 
 func journalFile(state string) string { return filepath.Join(state, "state.db") }
 
-// hostDir is shared by all clones of this user.
+// hostDir is a folder that all clones of this user share.
 func (p *Parts) hostDir() string { return filepath.Join(filepath.Dir(p.State), "left") }
 
-// Repository is how the repository is opened for this machine alone.
+// Repository returns the options to open the repository without a remote.
 func (p *Parts) Repository() worktree.Options {
 	return worktree.Options{
 		StateDir: p.State, Location: p.place, Private: []string{DotEnvFile}, Now: p.clock, Log: p.Log,
@@ -116,7 +116,7 @@ func (p *Parts) Repository() worktree.Options {
 	}
 }
 
-// UseRemote opens the repository again with the remote that holds claims, where there is one.
+// UseRemote opens the repository again with the remote that holds the claims, if there is one.
 func (p *Parts) UseRemote(ctx context.Context) error {
 	options := p.Repository()
 	options.HostDir, options.Remote = p.hostDir(), p.Remote
@@ -138,12 +138,12 @@ func (p *Parts) UseRemote(ctx context.Context) error {
 	return nil
 }
 
-// Wrong is the error of a setting that only the machine can tell to be wrong. It says where the value comes from.
+// Wrong returns the usage error of a setting that does not fit this machine. It names the setting's origin.
 func (p *Parts) Wrong(key string, err error) error {
 	return &exit.Error{Status: exit.Usage, Err: fmt.Errorf("%s: %w", p.Loaded.Origin(key).Name(key), err)}
 }
 
-// FindBase is the branch, tag or commit that runs begin at.
+// FindBase returns the branch, tag or commit at which runs begin.
 func (p *Parts) FindBase(ctx context.Context) (worktree.Base, error) {
 	at, err := p.Repo.Base(ctx, p.Base)
 	switch {
@@ -155,7 +155,8 @@ func (p *Parts) FindBase(ctx context.Context) (worktree.Base, error) {
 	return at, p.Wrong("base", err)
 }
 
-// ForeignBase is the base, for a command that gives it commits or judges by it what may be removed.
+// ForeignBase returns the base for commands that merge into it, or that decide by it what may be removed. It refuses a base that
+// is one of ralph's own branches, unless the user named it.
 func (p *Parts) ForeignBase(ctx context.Context) (worktree.Base, error) {
 	b, err := p.FindBase(ctx)
 	if err != nil {
@@ -167,7 +168,7 @@ func (p *Parts) ForeignBase(ctx context.Context) (worktree.Base, error) {
 	return b, nil
 }
 
-// NeedsBranch refuses a base that is no local branch, for what gives it commits.
+// NeedsBranch refuses a base that is not a local branch, for operations that add commits to it.
 func NeedsBranch(b worktree.Base, what string) error {
 	if strings.HasPrefix(b.Ref, git.Heads) {
 		return nil
@@ -175,19 +176,19 @@ func NeedsBranch(b worktree.Base, what string) error {
 	return exit.Usagef("%s needs a local branch as base, but %s is not one; set --base BRANCH", what, b.Name)
 }
 
-// Startable refuses a repository without a commit, which a job could not start from.
+// Startable refuses a repository without commits, from which a job cannot start.
 func (p *Parts) Startable(ctx context.Context) error {
 	_, err := p.Repo.Base(ctx, "")
 	if err == nil {
 		return nil
 	}
-	if _, herr := p.Repo.Base(ctx, "HEAD"); herr == nil { // a detached head will do
+	if _, herr := p.Repo.Base(ctx, "HEAD"); herr == nil { // a detached HEAD is enough
 		return nil
 	}
 	return &exit.Error{Status: exit.Usage, Err: err}
 }
 
-// Close ends what was opened.
+// Close closes backlog and journal.
 func (p *Parts) Close() (err error) {
 	if t, ok := tracker.As[io.Closer](p.Backlog); ok {
 		err = t.Close()
@@ -198,9 +199,8 @@ func (p *Parts) Close() (err error) {
 	return err
 }
 
-// Secrets are the values of the environment whose names say that they are none of anybody's business, and the logins of
-// all agents that the user has: whichever works may find those of the others. A word that somebody has taken as a password stands in
-// ordinary text, too, and the path of a file with a secret is none.
+// Secrets returns the values of variables with secret names, and the user's logins for all agents, because any agent may find
+// those of the others. It omits paths of files, and simple words such as a password "postgres", which occur in ordinary text.
 func (a *App) Secrets(passed []string, user agents.User) []string {
 	var values []string
 	for _, kv := range append(slices.Clone(a.Host.Env), passed...) {
@@ -217,7 +217,7 @@ func isFile(path string) bool {
 	return filepath.IsAbs(path) && err == nil
 }
 
-// AgentEnv resolves agent-env: a bare NAME passes the host's variable on.
+// AgentEnv resolves agent-env: a bare NAME takes the host's value.
 func (a *App) AgentEnv(list []string) ([]string, error) {
 	var env []string
 	for _, item := range list {
@@ -233,18 +233,18 @@ func (a *App) AgentEnv(list []string) ([]string, error) {
 	return env, nil
 }
 
-// AssumeNone chooses a sandbox for a command that only looks.
+// AssumeNone selects sandbox none, for a command that runs nothing in it.
 func (p *Parts) AssumeNone() { p.Sandbox, p.looks = "none", true }
 
-// PreferNone does the same where nobody has named a sandbox.
+// PreferNone calls AssumeNone unless the user has named a sandbox.
 func (p *Parts) PreferNone() {
 	if p.Sandbox == "auto" {
 		p.AssumeNone()
 	}
 }
 
-// Logger writes for operators. A service without a terminal has programs that read its log; what stands among the lines of other
-// commands, people read.
+// Logger returns the logger for operators. It writes JSON for a service without a terminal, whose log is read by programs, and
+// lines for people otherwise.
 func (a *App) Logger(c config.Config, service bool, to io.Writer) zerolog.Logger {
 	level, err := zerolog.ParseLevel(c.LogLevel)
 	if err != nil {
@@ -256,12 +256,12 @@ func (a *App) Logger(c config.Config, service bool, to io.Writer) zerolog.Logger
 	return zerolog.New(to).Level(level)
 }
 
-// LogsJSON reports that programs read the log.
+// LogsJSON reports whether the log is JSON.
 func (a *App) LogsJSON(c config.Config, service bool) bool {
 	return c.LogFormat == "json" || c.LogFormat == "auto" && service && !screen.IsTerminal(a.Host.Stderr)
 }
 
-// Choices are the names that the registries know, by configuration key.
+// Choices returns the registered names by configuration key.
 func (a *App) Choices() map[string][]string {
 	if a.choices != nil {
 		return a.choices

@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
-// HiddenTools are the folders that programs need with which shell lines begin, and that a native sandbox does not show. Below the
-// home they are written as ~/PATH: other people's homes have other names.
+// HiddenTools returns the folders of programs in these shell lines that a native sandbox does not show. A folder below the home
+// is written as ~/PATH, because the home has another name for other people.
 func (a *App) HiddenTools(c config.Config, lines []string) (out []string) {
 	if c.Sandbox != "auto" && c.Sandbox != "native" && c.Sandbox != "landlock" {
 		return nil
@@ -39,7 +39,7 @@ func (a *App) HiddenTools(c config.Config, lines []string) (out []string) {
 			places = a.Places(found)
 		}
 		for _, dir := range places {
-			// The programs of version managers lead to what stands beside their folder.
+			// The shims of version managers need files beside their own folder.
 			parent, name := filepath.Dir(dir), filepath.Base(dir)
 			if name == "shims" || name == "bin" && strings.Contains(parent, "/versions/") {
 				dir = parent
@@ -73,12 +73,13 @@ func (a *App) programPlaces(agent string, c config.Config) []string {
 	return a.Places(found)
 }
 
-// Places are the folders that a program needs. One that holds your work, your home or ralph's state is not among them.
+// Places returns the folders that a program needs. A folder with the home, a checkout or ralph's state is replaced by the
+// file alone.
 func (a *App) Places(found string) []string {
 	return toolchain.Places(found, a.Host.Getenv("HOME"), a.Host.Dir, a.Dir(), a.Host.Getenv("XDG_STATE_HOME"))
 }
 
-// LookPath is where a program is that agents may run; empty: nowhere.
+// LookPath returns the path of a program that agents may run, or "".
 func (a *App) LookPath(program string) (found string) {
 	if filepath.IsAbs(program) {
 		found, _ = exec.LookPath(program)
@@ -88,8 +89,8 @@ func (a *App) LookPath(program string) (found string) {
 	return found
 }
 
-// SandboxEnv is the environment inside a native sandbox that programs of the host need: the PATH, and where version managers find
-// what they have installed.
+// SandboxEnv returns the variables that the host's programs need inside a native sandbox: PATH, and the folders of version
+// managers.
 func (a *App) SandboxEnv(c config.Config) []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(a.Host.Getenv("PATH")) {
@@ -106,7 +107,7 @@ func (a *App) SandboxEnv(c config.Config) []string {
 	return env
 }
 
-// Shown reports whether a native sandbox shows the path.
+// Shown reports whether a native sandbox shows path.
 func (a *App) Shown(c config.Config, path string) bool {
 	shown := append([]string{"/usr", "/bin", "/sbin", "/opt"}, append(a.agentPlaces(c), c.SandboxShow...)...)
 	return slices.ContainsFunc(shown, func(s string) bool { return path == s || strings.HasPrefix(path, s+"/") })

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config"
 )
 
-// TestPlaces: a program in a folder that is below a link needs the folders by both names.
+// TestPlaces checks that a program below a linked folder needs the folders under both names.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestHiddenTools: a program that a version manager has installed needs the manager's folder, and a variable that names it.
+// TestHiddenTools checks that a program of a version manager needs the manager's folder, and the variable with its path.
 func TestHiddenTools(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// prover makes proofs with the user's key; nil where there is none. No sandbox gets the key.
+// prover returns a Prover with the user's key, or nil without one. It refuses a key that a sandbox would show.
 func (a *App) prover(p *Parts, provider sandboxes.Provider, mounts []sandboxes.Mount) (*proof.Prover, error) {
 	if p.ProofKey == "" || p.looks {
 		return nil, nil
@@ -29,19 +29,19 @@ func (a *App) prover(p *Parts, provider sandboxes.Provider, mounts []sandboxes.M
 	}
 	if !provider.Capabilities().Isolated() {
 		a.UI.Note("proof-key: in sandbox %s an agent can use the key, and sign anything with it",
-			provider.Name()) // cron would mail a warning of each sweep
+			provider.Name()) // a warning would make cron send mail after each sweep
 	}
 	return &proof.Prover{Repo: p.Repo, Key: key, Version: a.Build().Version}, nil
 }
 
-// within reports whether a file is in the folder, wherever links lead.
+// within reports whether folder contains path, links followed. It errs on the side of true.
 func within(path, folder string) bool {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return true
 	}
 	if folder, err = filepath.EvalSymlinks(folder); err != nil {
-		return false // there is nothing in it
+		return false // a missing folder contains nothing
 	}
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)

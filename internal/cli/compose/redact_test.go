@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// TestTokensAreRedacted: the log does not show the forge's token, whatever its source.
+// TestTokensAreRedacted checks that the log does not contain the forge's token, whatever its source.
 func TestTokensAreRedacted(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-that-has-no-shape"
@@ -47,7 +47,7 @@ func TestTokensAreRedacted(t *testing.T) {
 	}
 }
 
-// TestOpenSecretFilesAreNamed: a secret in a file that every user of the host may read is named in a warning.
+// TestOpenSecretFilesAreNamed checks the warning about a secret in a file that every user of the host may read.
 func TestOpenSecretFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[os.FileMode]string{
@@ -63,7 +63,7 @@ func TestOpenSecretFilesAreNamed(t *testing.T) {
 		}
 		var errs bytes.Buffer
 		a := New(Host{Stdout: &bytes.Buffer{}, Stderr: &errs})
-		for range 2 { // a service opens a project again and again
+		for range 2 { // a service opens a project many times
 			if _, _, err := a.login(&Parts{Config: config.Config{TokenFile: file}, Secrets: redact.New(), Loaded: &config.Loaded{}}, tracker.Descriptor{}); err != nil {
 				t.Error(err)
 			}
@@ -74,7 +74,7 @@ func TestOpenSecretFilesAreNamed(t *testing.T) {
 	}
 }
 
-// TestLoginsAreRedacted: the logins of every agent are redacted, because the one that works may find those of the others.
+// TestLoginsAreRedacted checks that the logins of all agents are redacted: any agent may find the logins of the others.
 func TestLoginsAreRedacted(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/commits"
 )
 
-// RunConfig is how runs are done, without an agent.
+// RunConfig returns the configuration of runs, without an agent.
 func (a *App) RunConfig(ctx context.Context, p *Parts) (c run.Config, err error) {
 	c = run.Config{
 		Repo: p.Repo, Store: p.Journal, Limits: Limits(p.Config), Homes: layerBytes(p.Config), Secrets: p.Secrets,
@@ -35,7 +35,7 @@ func (a *App) RunConfig(ctx context.Context, p *Parts) (c run.Config, err error)
 	return c, err
 }
 
-// WithAgent completes how runs are done by what an agent needs, and what checks its work.
+// WithAgent adds to a run's configuration the agents, their checks and their budgets.
 func (a *App) WithAgent(p *Parts, c *run.Config) error {
 	all, env, err := a.chain(p.Config, c.Sandboxes)
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *App) WithAgent(p *Parts, c *run.Config) error {
 	return nil
 }
 
-// PoolConfig is the pool that the configuration describes.
+// PoolConfig returns the pool's configuration.
 func (a *App) PoolConfig(ctx context.Context, p *Parts) (c pool.Config, err error) {
 	r, err := a.RunConfig(ctx, p)
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *App) PoolConfig(ctx context.Context, p *Parts) (c pool.Config, err erro
 	}, nil
 }
 
-// Worker works single issues as the configuration says.
+// Worker returns a worker for single issues.
 func (a *App) Worker(ctx context.Context, p *Parts) (*pool.Worker, error) {
 	c, err := a.PoolConfig(ctx, p)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *App) Worker(ctx context.Context, p *Parts) (*pool.Worker, error) {
 	return worker, nil
 }
 
-// Caps are what all runs may spend together.
+// Caps returns the budgets that all runs share.
 func Caps(c config.Config) ledger.Caps {
 	return ledger.Caps{
 		Day:   loop.Budget{Tokens: c.BudgetTokensDay, CostUSD: c.BudgetUSDDay},
@@ -112,14 +112,14 @@ func Caps(c config.Config) ledger.Caps {
 	}
 }
 
-// StateLabels are those that show an issue's state.
+// StateLabels returns the labels that show an issue's state.
 func (p *Parts) StateLabels() run.Labels {
 	return run.Labels{
 		NeedsHuman: p.NeedsHumanLabel, NeedsInfo: p.NeedsInfoLabel, InReview: p.ReviewLabel, Claimed: p.ClaimedLabel, Failed: p.FailedLabel,
 	}
 }
 
-// count counts what commits change.
+// count counts the changes between two commits. It lists at most 50 files.
 func (p *Parts) count(ctx context.Context, base, tip string) (journal.Changed, error) {
 	r, err := commits.Open(p.Top)
 	if err != nil {
@@ -133,13 +133,13 @@ func (p *Parts) count(ctx context.Context, base, tip string) (journal.Changed, e
 	return c, err
 }
 
-// layerBytes is the most that warm homes may take, and as much again checkouts of the base.
+// layerBytes is the limit in bytes of warm homes, and again of checkouts of the base.
 func layerBytes(c config.Config) int64 { return mebibytes(c.LayerMaxMB) }
 
-// MinFree is the floor of free disk space.
+// MinFree is the minimum of free disk space in bytes.
 func MinFree(c config.Config) int64 { return mebibytes(c.MinFreeMB) }
 
-// mebibytes are bytes in the words of the library, where less than 0 means none.
+// mebibytes converts MiB to bytes. 0 becomes -1, which means "none" to the library.
 func mebibytes(n int) int64 {
 	if n == 0 {
 		return -1

@@ -24,19 +24,19 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// sandboxNames are the providers in the order in which people see them. A new one is one line here and one below.
+// sandboxNames lists the providers in the order of display. A new provider needs one line here and one in SandboxRegistry.
 func sandboxNames() []string {
 	return []string{"native", "docker", "podman", "sbx", "landlock", "none"}
 }
 
-// StrongerThan lists, for people, the sandboxes that isolate most, without the one that is chosen.
+// StrongerThan lists, as text for people, the sandboxes with full isolation, without the chosen one.
 func StrongerThan(chosen string) string {
 	names := slices.DeleteFunc([]string{"native", "docker", "podman", "sbx"}, func(name string) bool { return name == chosen })
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// SandboxRegistry makes the providers as the configuration wants them.
+// SandboxRegistry returns all providers, configured.
 func (a *App) SandboxRegistry(p *Parts) sandboxes.Registry {
 	c := p.Config
 	in := func(e container.Engine) sandboxes.Provider {
@@ -71,7 +71,7 @@ func (a *App) SandboxRegistry(p *Parts) sandboxes.Registry {
 	)
 }
 
-// SandboxName is the provider that the configuration names; auto is native.
+// SandboxName returns the configured provider's name; auto means native.
 func (p *Parts) SandboxName() string {
 	if p.Sandbox == "auto" {
 		return "native"
@@ -79,7 +79,8 @@ func (p *Parts) SandboxName() string {
 	return p.Sandbox
 }
 
-// Sandbox is the provider that the configuration names; auto is native, where it works. Nothing falls back to less.
+// Sandbox returns the configured provider. auto means native, and fails where native does not work: nothing falls back to a
+// weaker sandbox.
 func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error) {
 	registry := a.SandboxRegistry(p)
 	provider, err := registry.Lookup(p.SandboxName())
@@ -89,7 +90,7 @@ func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error)
 	var gone []string
 	if from := p.Loaded.Origin("sandbox-show"); ShowsHost(provider) {
 		for _, path := range p.SandboxShow {
-			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !byHand(from) { // a repository's file is for all machines
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !byHand(from) { // a repository's file is written for all machines
 				gone = append(gone, fmt.Sprintf("%s: %s is not on this machine", from.Name("sandbox-show"), path))
 			} else if err != nil {
 				return nil, p.Wrong("sandbox-show", fmt.Errorf("%q: %w", path, err))
@@ -119,7 +120,7 @@ func (a *App) Sandbox(ctx context.Context, p *Parts) (sandboxes.Provider, error)
 	return provider, nil
 }
 
-// Mounts reads "host=PATH,inside=PATH,readonly"; without inside the place is the same.
+// Mounts parses the configured "host=PATH,inside=PATH,readonly". Without inside the sandbox shows the path of the host.
 func (a *App) Mounts(p *Parts) ([]sandboxes.Mount, error) {
 	var out []sandboxes.Mount
 	for _, s := range p.Mounts {
@@ -152,22 +153,22 @@ func (a *App) Mounts(p *Parts) ([]sandboxes.Mount, error) {
 	return out, nil
 }
 
-// Expand makes a path of the configuration absolute: ~/ is the home, and others are below base.
+// Expand makes a path of the configuration absolute: ~/ is the home, other relative paths are below base.
 func (a *App) Expand(base, path string) string {
 	return keys.Resolve(path, base, a.Host.Getenv("HOME"))
 }
 
-// Limits are what a sandbox may use.
+// Limits returns the resource limits of a sandbox.
 func Limits(c config.Config) sandboxes.Limits {
 	return sandboxes.Limits{
 		Memory: int64(c.MemoryMB) << 20, CPUs: c.CPUs, PIDs: c.PIDs, Disk: int64(c.ScratchMB) << 20,
 	}
 }
 
-// ShowsHost reports whether a sandbox shows programs of this host, and so has its PATH.
+// ShowsHost reports whether the sandbox shows programs of the host, and so uses the host's PATH.
 func ShowsHost(p sandboxes.Provider) bool { return p.Name() == "native" || p.Name() == "landlock" }
 
-// agentPlaces are the folders that the programs of agents and reviewer need and that a native sandbox does not show by itself.
+// agentPlaces returns the folders that the programs of agents and reviewer need; a native sandbox must show them explicitly.
 func (a *App) agentPlaces(c config.Config) (places []string) {
 	for _, text := range append([]string{c.Agent}, slices.Concat(c.Fallback, c.Attempts)...) {
 		choice, _ := agents.ParseChoice(text) // the configuration has been checked
@@ -180,9 +181,8 @@ func (a *App) agentPlaces(c config.Config) (places []string) {
 	return slices.Compact(places)
 }
 
-// Unmet refuses a request that the sandbox has no means for. Left out in silence, a limit or an allow-list would be believed
-// to hold. What a file says for its own sandbox is no request where somebody has chosen another one by hand: a warning names
-// it.
+// Unmet refuses settings that the sandbox cannot enforce: a limit or an allow-list that is silently dropped would be believed to
+// hold. If a flag or variable chose the sandbox, settings that a file wrote for another one only give a warning.
 func (p *Parts) Unmet(provider sandboxes.Provider) (warnings []string, err error) {
 	if p.looks {
 		return nil, nil
@@ -204,7 +204,7 @@ func (p *Parts) Unmet(provider sandboxes.Provider) (warnings []string, err error
 				missing = "shows all of this host"
 			}
 		case "allow", "allow-private":
-			if !can.Egress && !can.OwnEgress { // also containers with a network of their own
+			if !can.Egress && !can.OwnEgress { // true for containers with a network of their own, too
 				missing = "lets every connection through"
 			}
 		case "sandbox-show":
@@ -235,10 +235,10 @@ func byHand(o config.Origin) bool {
 	return o.Source == config.FromFlag || o.Source == config.FromEnvironment
 }
 
-// Engines are the programs that build images and run containers.
+// Engines lists the container engines.
 func Engines() []string { return []string{"docker", "podman"} }
 
-// imageOf is the image that the configuration means for an engine: the one named, or the one that `ralph image build` makes.
+// imageOf returns the image for an engine: the configured one, or the one that `ralph image build` makes.
 func imageOf(c config.Config, top, engine string) string {
 	if c.Image != "" || top == "" {
 		return c.Image
@@ -246,5 +246,5 @@ func imageOf(c config.Config, top, engine string) string {
 	return image.Usual(top, engine)
 }
 
-// Isolates reports whether the sandbox of that name protects the host.
+// Isolates reports whether the named sandbox protects the host.
 func Isolates(sandbox string) bool { return sandbox != "none" }

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// sbxConfig is the configuration in sbx's terms. The agent's own service is let through, as in every sandbox.
+// sbxConfig translates the configuration for sbx. The agent's own service is always allowed, as in every sandbox.
 func sbxConfig(c config.Config, agent agents.Description, env []string) sbx.Config {
 	out := sbx.Config{HostEnv: env, Template: c.Image}
 	hosts := slices.Concat(c.Allow, c.AllowPrivate)
@@ -30,10 +30,10 @@ func sbxConfig(c config.Config, agent agents.Description, env []string) sbx.Conf
 	return out
 }
 
-// sbxRules are the words of sbx for one of ralph's rules: a port each, and two stars for all names below a domain.
+// sbxRules translates one of ralph's rules for sbx: one rule per port, and "**." for all names below a domain.
 func sbxRules(text string) (rules []string) {
 	r, err := egress.ParseRule(text)
-	if err != nil { // reported elsewhere
+	if err != nil { // Network reports it
 		return nil
 	}
 	ports := r.Ports
@@ -50,7 +50,7 @@ func sbxRules(text string) (rules []string) {
 	return rules
 }
 
-// sbxPlaceholders make the agent believe that it has a key; sbx's proxy puts the true one in its place.
+// sbxPlaceholders returns variables with placeholder keys for the agent; sbx's proxy replaces them by the real key.
 func sbxPlaceholders(agent agents.Agent) (env []string) {
 	for _, name := range agent.Describe().Sbx.Keys {
 		env = append(env, name+"=proxy-managed")

@@ -31,7 +31,7 @@ func TestSbxConfig(t *testing.T) {
 	}
 }
 
-// The microVM gets placeholders, even where agent-env names the key itself.
+// The microVM only gets placeholders, even if agent-env names the key itself.
 func TestSbxAgentHoldsPlaceholders(t *testing.T) {
 	t.Parallel()
 	a := &App{Host: Host{Env: []string{"ANTHROPIC_API_KEY=true-key"}}}

@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Prompt is the template of prompt-file, of .ralph/prompt.md, or the built-in one.
+// Prompt returns the template: prompt-file, else .ralph/prompt.md, else the zero value for the built-in one.
 func (p *Parts) Prompt(ctx context.Context) (prompt.Prompt, error) {
 	path := p.PromptFile
 	if path == "" {
@@ -31,13 +31,13 @@ func (p *Parts) Prompt(ctx context.Context) (prompt.Prompt, error) {
 	return prompt.Prompt{Template: string(text), Name: path}, err
 }
 
-// readText reads the file of a setting whose text leaves this host: to a model or a forge. Unless the user names it, it has to
-// be as git has it in the index: whatever else lies in a checkout, such as keys, is the user's own.
+// readText reads the file of a setting whose text is sent to a model or a forge. Unless the user named the file, its text
+// must be in git's index: other files of a checkout may be private, such as keys.
 func (p *Parts) readText(ctx context.Context, key, path string) ([]byte, error) {
 	if err := p.Loaded.Inside(key, path); err != nil {
 		return nil, err
 	}
-	read := git.ReadLinked // does not wait at a pipe
+	read := git.ReadLinked // does not block on a pipe
 	if p.Loaded.Users(key, path) {
 		read = os.ReadFile
 	}
@@ -60,12 +60,12 @@ func (p *Parts) readText(ctx context.Context, key, path string) ([]byte, error) 
 		path, k.Flag()))
 }
 
-// NoTemplate refuses a file that holds keys of the user.
+// NoTemplate returns the error of a template that holds keys of the user.
 func NoTemplate(path string) error {
 	return fmt.Errorf("%s holds keys of yours, and is no template", path)
 }
 
-// ownPrompt reports the prompt at its usual place, and not by way of a link.
+// ownPrompt reports whether path is the prompt at its default place, without links.
 func (p *Parts) ownPrompt(path string) bool {
 	dir := filepath.Join(p.Top, scaffold.Dir)
 	folder, err := os.Lstat(dir)
@@ -99,12 +99,12 @@ func (p *Parts) inIndex(ctx context.Context, path string, text []byte) (bool, er
 	if err != nil {
 		return false, err
 	}
-	// A filter would run here, where its program may be a file of the repository's.
+	// hash-object must run no filter: it would run on the host, and its program may be a file of the repository.
 	is, err := g.With(programs.WithoutPrograms()...).Run(ctx, string(text), "hash-object", "--stdin", "--path="+rel)
 	return strings.TrimSpace(is) == strings.TrimSpace(has), err
 }
 
-// ShowsKeys reports a path that is, or holds, the file of the user's keys.
+// ShowsKeys reports whether path is, or contains, the file of the user's keys.
 func (p *Parts) ShowsKeys(path string) bool {
 	keys, err := filepath.EvalSymlinks(filepath.Join(p.Top, DotEnvFile))
 	if err != nil {
@@ -123,10 +123,10 @@ func (p *Parts) ShowsKeys(path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// autoMerge is the mode of publishing in which the forge merges a request by itself.
+// autoMerge is the value of publish with which the forge itself merges a request.
 const autoMerge = "auto-merge"
 
-// publishMode says auto in the words of the library, where an empty value lets the tracker decide.
+// publishMode converts a value of publish: for auto it returns "", with which the tracker decides.
 func publishMode(s string) journal.Publish {
 	switch s {
 	case "auto":

@@ -24,12 +24,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// trackerKinds lists the trackers. A new one is one line here.
+// trackerKinds lists the kinds of trackers. A new one is one line here.
 func trackerKinds() []tracker.Descriptor {
 	return []tracker.Descriptor{local.Descriptor(), github.Descriptor(), gitlab.Descriptor()}
 }
 
-// Tracker opens the backlog that the configuration names.
+// Tracker opens the configured backlog.
 func (a *App) Tracker(ctx context.Context, p *Parts) (tracker.Tracker, error) {
 	kind, err := a.TrackerKind(ctx, p)
 	if err != nil {
@@ -47,7 +47,7 @@ func (a *App) Tracker(ctx context.Context, p *Parts) (tracker.Tracker, error) {
 		Priorities: priorities, WriteSpacing: max(p.WriteSpacing, time.Nanosecond), OnSecret: p.redactToken, Log: p.Log,
 	}
 	for _, id := range p.TrustedBots {
-		n, _ := strconv.ParseInt(id, 10, 64) // the configuration has checked it
+		n, _ := strconv.ParseInt(id, 10, 64) // the configuration was checked
 		settings.TrustedBots = append(settings.TrustedBots, n)
 	}
 	if kind.Takes(tracker.OptionProject) {
@@ -75,8 +75,8 @@ func (a *App) Tracker(ctx context.Context, p *Parts) (tracker.Tracker, error) {
 	return t, nil
 }
 
-// TrackerKind resolves the tracker "auto": the remote's host decides, and a folder of issues counts where that is no forge.
-// Files of the repository do not decide: they would take the place of issues that people have approved.
+// TrackerKind resolves tracker auto: a remote on a known forge decides, else it is the folder of issues. A folder in the repository
+// does not outweigh a forge: its files would replace issues that people have approved.
 func (a *App) TrackerKind(ctx context.Context, p *Parts) (tracker.Descriptor, error) {
 	if p.Tracker != "auto" {
 		return a.Trackers.Lookup(p.Tracker)
@@ -96,7 +96,7 @@ func (a *App) TrackerKind(ctx context.Context, p *Parts) (tracker.Descriptor, er
 	return hosted, nil
 }
 
-// IgnoredTracker says, where the tracker "auto" had two to choose from, which it took and why; else it is empty.
+// IgnoredTracker says which tracker auto chose, and why, if there was a second candidate; else it is empty.
 func (p *Parts) IgnoredTracker() string {
 	if p.passedOver == "" {
 		return ""
@@ -104,13 +104,13 @@ func (p *Parts) IgnoredTracker() string {
 	return fmt.Sprintf("tracker auto: %s, by the remote's host; the issues in %s are ignored", p.taken, p.LocalDir)
 }
 
-// IgnoredTrackerFix settles the choice.
+// IgnoredTrackerFix says how to choose the tracker explicitly.
 func (p *Parts) IgnoredTrackerFix() string {
 	return fmt.Sprintf("tracker: %s (or tracker: %s, if that is meant) in your own file, "+
 		"or in .ralph/config.yaml with ralph trust, or --tracker %[1]s", p.passedOver, p.taken)
 }
 
-// project is the address of the project on the forge.
+// project returns the address of the project on the forge, or "".
 func (p *Parts) project(ctx context.Context) (string, error) {
 	if p.Project != "" {
 		return p.Project, nil
@@ -125,7 +125,7 @@ func (p *Parts) project(ctx context.Context) (string, error) {
 	return p.Repo.Git().RemoteURL(ctx, name)
 }
 
-// login is the token's source, or the app, by which ralph logs in to a tracker.
+// login returns the credential for a tracker: the source of a token, or the app.
 func (a *App) login(p *Parts, kind tracker.Descriptor) (source tracker.TokenSource, app *tracker.App, err error) {
 	names := p.TokenEnv
 	if len(names) == 0 {
@@ -159,17 +159,17 @@ func (a *App) login(p *Parts, kind tracker.Descriptor) (source tracker.TokenSour
 	return token.Observed{Source: source, OnSecret: p.redactToken}, nil, nil
 }
 
-// warnOfOpen names a file with a secret that every user of this host may read.
+// warnOfOpen warns of a file with a secret that every user of this host may read.
 func (a *App) warnOfOpen(key, path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
 		a.UI.WarnOnce(fmt.Sprintf("%s: every user of this host may read %s; close it with: chmod 600 %s", key, path, path))
 	}
 }
 
-// MinToken is how long a token has to be.
+// MinToken is the minimum length of a token, in bytes.
 const MinToken = 16
 
-// ReadSecretFile reads the secret in a file that a key or a flag names, without the space around it.
+// ReadSecretFile reads the secret in the file that a key or flag names, and trims the space around it.
 func (a *App) ReadSecretFile(key, path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -179,12 +179,12 @@ func (a *App) ReadSecretFile(key, path string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// redactToken keeps a token out of what ralph prints and posts.
+// redactToken adds a token to the secrets, so that ralph neither prints nor posts it.
 func (p *Parts) redactToken(token string) { p.Secrets.AddShortLived(token) }
 
-// markerKey is a secret of this host by which ralph recognises its own reports. It is made once.
+// markerKey returns the secret of this host by which ralph recognises its own reports. The first call creates it.
 func (p *Parts) markerKey() ([]byte, error) {
-	folder := filepath.Dir(p.State) // one for all clones of this user
+	folder := filepath.Dir(p.State) // shared by all clones of this user
 	path := filepath.Join(folder, "marker.key")
 	key, err := os.ReadFile(path)
 	if err == nil && len(key) >= 32 {
@@ -213,7 +213,7 @@ func (p *Parts) markerKey() ([]byte, error) {
 	return key, err
 }
 
-// Authorize lets git use the tracker's own credentials, over HTTPS and for that host only.
+// Authorize lets git use the tracker's credentials, for the tracker's host and over HTTPS only.
 func (a *App) Authorize(ctx context.Context, p *Parts) error {
 	credentials, ok := tracker.As[tracker.Credentials](p.Backlog)
 	remote := p.Repo.Remote()
@@ -230,11 +230,10 @@ func (a *App) Authorize(ctx context.Context, p *Parts) error {
 	return err
 }
 
-// projectName is a project without its forge: OWNER/NAME, or GROUP/…/PROJECT.
+// projectName matches a project without its forge: OWNER/NAME, or GROUP/…/PROJECT.
 var projectName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+)+$`)
 
-// ProjectOn is the address of the project on a forge of that kind. A name alone is looked for at forge-url, or else at the
-// remote's host, or else at the kind's own service.
+// ProjectOn returns the project's address on a forge of that kind. The default host is forge-url's, the remote's, or the kind's own.
 func (p *Parts) ProjectOn(ctx context.Context, kind tracker.Descriptor) (string, error) {
 	project, err := p.project(ctx)
 	if err != nil {
@@ -261,7 +260,7 @@ func (p *Parts) ProjectOn(ctx context.Context, kind tracker.Descriptor) (string,
 	return project, nil
 }
 
-// forgeHost is the address of the forge for a project given by name alone; empty when it is unknown.
+// forgeHost returns the forge's address for a project without a host, or "" if it is unknown.
 func (p *Parts) forgeHost(ctx context.Context) (string, error) {
 	if u, err := url.Parse(p.ForgeURL); err == nil && u.Host != "" {
 		return u.Scheme + "://" + strings.TrimPrefix(u.Host, "api."), nil
@@ -279,7 +278,7 @@ func (p *Parts) forgeHost(ctx context.Context) (string, error) {
 	return "https://" + parsed.Host, nil
 }
 
-// localPath reports that a remote's address is a folder.
+// localPath reports whether a remote's address is a folder.
 func localPath(remote string) bool {
 	return strings.HasPrefix(remote, "file://") || strings.HasPrefix(remote, "/") || strings.HasPrefix(remote, ".") ||
 		strings.HasPrefix(remote, "~") || !strings.Contains(remote, ":")

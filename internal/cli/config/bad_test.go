@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
-// TestBadFile is the exact text of every problem of a file. "F" stands for the file.
+// TestBadFile checks the exact text of every problem in a file. "F" stands for the file.
 func TestBadFile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, file, want string }{
@@ -107,7 +107,7 @@ func TestBadFile(t *testing.T) {
 	}
 }
 
-// TestBrokenYAML names the line; the words are the parser's.
+// TestBrokenYAML checks the line of invalid YAML. The text is the parser's.
 func TestBrokenYAML(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, file, where string }{
@@ -144,7 +144,7 @@ func TestBadVariable(t *testing.T) {
 	}
 }
 
-// FuzzFile: whatever a file holds, every problem is one line with a place, and what loads is valid.
+// FuzzFile checks that every problem of any file is one line with a place, and that whatever loads is valid.
 func FuzzFile(f *testing.F) {
 	f.Add(example())
 	f.Add("parallel: 3\nlocal: {dir: x}\n")

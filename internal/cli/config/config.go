@@ -1,14 +1,14 @@
 // Package config is ralph's configuration: one table of keys (package keys), the typed [Config] it fills, and [Load], which
 // merges flags, RALPH_* variables, the repository's file, the user's file and the defaults, in that order of strength.
 //
-// The command line calls it once a process; nothing else in ralph knows where a value came from. The package keeps no
-// state, reads no process globals (the environment and the folders are handed in) and is safe for concurrent use.
+// The command line loads the configuration once; the rest of ralph does not know the origin of a value. The package keeps no
+// state, reads no globals of the process (the caller passes environment and folders) and is safe for concurrent use.
 package config
 
 import "time"
 
-// Config is every setting, effective and valid. A field is named as its key in package keys, which says what it means:
-// retry-backoff is RetryBackoff. The headings are those of the table.
+// Config holds the effective, valid value of every setting. Each field is named after its key in package keys, which documents
+// it: retry-backoff is RetryBackoff. The headings are those of the table.
 type Config struct {
 	// Which issues
 	Labels          []string

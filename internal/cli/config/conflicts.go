@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// conflicts are the rules between keys. Each names the keys and what to do.
+// conflicts checks the rules between keys. Each problem names the keys and the fix.
 func (l *Loaded) conflicts() []Problem {
 	f := &conflictFinder{Loaded: l}
 	f.labels()
@@ -28,12 +28,12 @@ type conflictFinder struct {
 	found []Problem
 }
 
-// add notes a problem with the key.
+// add records a problem at the key's origin.
 func (f *conflictFinder) add(key, format string, args ...any) {
 	f.found = append(f.found, Problem{Where: f.origins[key].Where, Message: fmt.Sprintf(format, args...)})
 }
 
-// labels: no label that ralph sets picks an issue up, stops the run that sets it, or has two meanings.
+// labels checks that a label set by ralph does not pick an issue up, does not stop its own run, and has one meaning.
 func (f *conflictFinder) labels() {
 	c := f.Config
 	if len(c.Labels) == 0 {
@@ -55,7 +55,7 @@ func (f *conflictFinder) labels() {
 			continue
 		case among(c.Labels, own.label):
 			f.add(own.key, "%s %q is one of the labels that pick an issue up; choose another", own.key, own.label)
-		case n > 2 && among(c.ExcludeLabels, own.label): // it would stop the run that sets it, or the next one
+		case n > 2 && among(c.ExcludeLabels, own.label): // the label would stop the run that sets it, or the next one
 			f.add(own.key, "%s %q is also one of exclude-labels; choose another", own.key, own.label)
 		}
 		for _, other := range states[:n] {
@@ -71,7 +71,7 @@ func (f *conflictFinder) labels() {
 	}
 }
 
-// labelNumbers: no label has two numbers.
+// labelNumbers checks that no label has two numbers.
 func (f *conflictFinder) labelNumbers() {
 	if _, label := tracker.ParsePriorities(f.Config.PriorityLabels); label != "" {
 		f.add("priority-labels", "priority-labels names the label %q twice; leave one", label)
@@ -81,13 +81,13 @@ func (f *conflictFinder) labelNumbers() {
 	}
 }
 
-// isCommand reports whether AGENT or AGENT:MODEL is an agent whose program the configuration names.
+// isCommand reports whether the agent in AGENT or AGENT:MODEL takes its program from the configuration.
 func (f *conflictFinder) isCommand(choice string) bool {
 	name, _, _ := strings.Cut(choice, ":")
 	return slices.Contains(f.commanded, name)
 }
 
-// agents: an agent that is a program of the user's has one, and no other agent does.
+// agents checks that agent-command is set if, and only if, a configured agent needs it.
 func (f *conflictFinder) agents() {
 	c := f.Config
 	if c.PermissionMode != "" && c.SkipPermissions {
@@ -102,7 +102,7 @@ func (f *conflictFinder) agents() {
 	}
 }
 
-// models: a program of the user's is passed no model.
+// models checks that no model is set for an agent whose program comes from the configuration: ralph cannot pass it on.
 func (f *conflictFinder) models() {
 	c := f.Config
 	for _, set := range []struct {
@@ -122,7 +122,7 @@ func (f *conflictFinder) models() {
 	}
 }
 
-// reviewer: the same for the reviewer's program.
+// reviewer checks that review-command is set if, and only if, the reviewer needs it.
 func (f *conflictFinder) reviewer() {
 	c := f.Config
 	switch commanded := f.isCommand(c.Review); {
@@ -133,7 +133,7 @@ func (f *conflictFinder) reviewer() {
 	}
 }
 
-// amounts: what needs another key has it, and no maximum is less than its minimum.
+// amounts checks keys that need another key, and maximums against their minimums.
 func (f *conflictFinder) amounts() {
 	c := f.Config
 	if c.GitHubAppID != 0 && c.GitHubAppKey == "" {

@@ -8,18 +8,19 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-// ListenTokenVariable has the token that a service asks clients for, WebhookSecretVariable the secret that forges sign with.
+// ListenTokenVariable holds the token for clients of the service, WebhookSecretVariable the secret with which forges sign.
 const ListenTokenVariable, WebhookSecretVariable = keys.EnvPrefix + "LISTEN_TOKEN", keys.EnvPrefix + "WEBHOOK_SECRET"
 
-// DatabaseVariable has the address of a fleet's database, with its password.
+// DatabaseVariable holds the address of a fleet's database, with its password.
 const DatabaseVariable = keys.EnvPrefix + "DATABASE"
 
-// SecretVariables are those that are for ralph alone, and for nothing that it starts.
+// SecretVariables lists the variables for ralph alone, which none of its child processes may get.
 func SecretVariables() []string {
 	return []string{ListenTokenVariable, WebhookSecretVariable, DatabaseVariable}
 }
 
-// forAgents reports the variables ralph sets for what it starts, which are no configuration: an agent may start ralph.
+// forAgents reports variables that ralph sets for its child processes. They are no configuration, but ralph may find them in its
+// environment: an agent may start ralph.
 func forAgents(name string) bool {
 	switch name {
 	case "RALPH_MARK", "RALPH_RUN", "RALPH_BRANCH", "RALPH_ITERATION":
@@ -28,8 +29,8 @@ func forAgents(name string) bool {
 	return strings.HasPrefix(name, "RALPH_ISSUE_") || strings.HasPrefix(name, "RALPH_TEST_")
 }
 
-// readEnv reads the variables. One that is empty is as one that is not set. Unknown ones are warnings: they may be
-// meant for another version.
+// readEnv reads ralph's variables. An empty variable counts as unset. An unknown one gives a warning only, because another version
+// of ralph may know it.
 func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	l = newLayer(FromEnvironment)
 	byName := map[string]keys.Key{}
@@ -38,7 +39,7 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 		byName[k.Env()] = k
 		names = append(names, strings.TrimPrefix(k.Env(), keys.EnvPrefix))
 	}
-	seen := map[string]string{} // the last of two entries wins, as everywhere
+	seen := map[string]string{} // of two entries the last one counts, as everywhere
 	for _, entry := range environ {
 		if name, v, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, keys.EnvPrefix) {
 			seen[name] = v
@@ -59,7 +60,7 @@ func readEnv(environ []string, r rules) (l *layer, warnings []string) {
 	return l, warnings
 }
 
-// setText sets a key from one text that stands outside a file.
+// setText sets a key from the text of a variable.
 func (l *layer) setText(k keys.Key, s, where string, r rules) {
 	var (
 		v   any
@@ -77,7 +78,7 @@ func (l *layer) setText(k keys.Key, s, where string, r rules) {
 	l.set(k, k.Place(v, r.dir, r.home), where, "", r.choices(k))
 }
 
-// Getenv is os.Getenv over a list of "K=V"; the last of several wins.
+// Getenv is os.Getenv for a list of "K=V". Of several entries the last one counts.
 func Getenv(environ []string, name string) string {
 	for _, entry := range slices.Backward(environ) {
 		if n, v, ok := strings.Cut(entry, "="); ok && n == name {

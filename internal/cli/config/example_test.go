@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
-// example is the text of config.example.yaml: every key, its default and its help.
+// example returns the text of config.example.yaml: every key with its default and its help.
 func example() string {
 	var b strings.Builder
 	b.WriteString(exampleHead)
@@ -54,7 +54,7 @@ const exampleHead = `# Every key of ralph's configuration, with its default. Cop
 # Of every key that your own file has, the repository needs your consent for each other value that is not stricter.
 `
 
-// note says in the example which values need trust; empty: none where the user's own file does not have the key.
+// note says in the example which values need trust, for users whose own file does not set the key. It returns "" if none do.
 func note(k keys.Key) string {
 	if k.Guard == keys.Looser && k.Bound {
 		if free := slices.Concat(k.Levels[:k.Level(k.Default)+1]...); len(free) > 1 {

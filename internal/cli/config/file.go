@@ -22,10 +22,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/yamlparse"
 )
 
-// maxFile bounds what is parsed: a configuration is not that long, and the parser is not linear.
+// maxFile is the maximum size of a file in bytes. No configuration is that long, and the parser's time is not linear.
 const maxFile = 64 << 10
 
-// readFile reads one configuration file; a file that does not exist is an empty layer.
+// readFile reads one configuration file. A missing file is an empty layer.
 func readFile(path string, s Source, r rules) *layer {
 	l := newLayer(s)
 	data, err := load(path)
@@ -43,7 +43,7 @@ func readFile(path string, s Source, r rules) *layer {
 	return l
 }
 
-// load reads a regular file; anything else could block or never end.
+// load reads a regular file; any other kind of file could block or never end.
 func load(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -67,7 +67,7 @@ func load(path string) ([]byte, error) {
 	return data, nil
 }
 
-// own refuses a repository's file that a link leads to elsewhere: what is wrong in it is quoted, and it may be a secret of the user's.
+// own refuses a repository's file behind a link that leads out of the repository: errors quote the text, which may be a secret.
 func own(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func own(path string) error {
 	return err
 }
 
-// reason drops the operation and the path, which the problem already names.
+// reason removes operation and path from an error, because the problem names the file already.
 func reason(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -101,13 +101,13 @@ func (f *file) at(line int) string { return f.path + ":" + strconv.Itoa(line) }
 
 func (f *file) parse(data []byte) { f.document(data, func(n ast.Node) { f.mapping(n, "") }) }
 
-// document calls body with the file's one document, if it has any.
+// document calls body with the file's document, if there is one.
 func (f *file) document(data []byte, body func(ast.Node)) {
 	if !utf8.Valid(data) {
 		f.layer.fail(f.path, "is not UTF-8 text")
 		return
 	}
-	// Duplicates are allowed here because the parser compares less than this file does; see entry.
+	// The parser's own check of duplicates misses some; entry finds them all.
 	doc, err := yamlparse.Parse(data, parser.AllowDuplicateMapKey())
 	if wrong, ok := errors.AsType[*yamlparse.Error](err); ok {
 		f.layer.fail(f.at(wrong.Line), "not valid YAML: "+wrong.Text)
@@ -141,14 +141,14 @@ func line(n ast.Node) int {
 	return n.GetToken().Position.Line
 }
 
-// mapping reads the keys below parent ("" or "local").
+// mapping reads the keys below parent, which is "" or the first part of dotted keys, such as "local".
 func (f *file) mapping(n ast.Node, parent string) {
 	for _, v := range f.pairs(n, cmp.Or(parent, "the file")) {
 		f.entry(v, parent)
 	}
 }
 
-// pairs are the lines of a mapping; what names it in an error.
+// pairs returns the entries of a mapping. what names the mapping in an error.
 func (f *file) pairs(n ast.Node, what string) []*ast.MappingValueNode {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -175,7 +175,7 @@ func (f *file) entry(n *ast.MappingValueNode, parent string) {
 	f.seen[name] = at
 	k, known := keys.Lookup(name)
 	switch {
-	case known && empty(n.Value): // "model:" with nothing after it: as if it were not there
+	case known && empty(n.Value): // "model:" without a value counts as unset
 	case known:
 		f.value(k, n.Value, at)
 	case isGroup(name):
@@ -208,7 +208,7 @@ func (f *file) value(k keys.Key, n ast.Node, at int) {
 	f.layer.set(k, k.Place(v, f.rules.repo, f.rules.home), f.at(at), k.Name, f.rules.choices(k))
 }
 
-// expand replaces $NAME and ${NAME} in a path by variables, but not in a repository's file: its author could have them shown.
+// expand replaces $NAME and ${NAME} in a path. It does not in a repository's file: its author could make errors show variables.
 func (f *file) expand(n ast.Node, path string) string {
 	if f.layer.source == FromRepository {
 		return path
@@ -247,7 +247,7 @@ func (f *file) read(k keys.Key, n ast.Node) (any, error) {
 	return k.Scalar(s)
 }
 
-// text is a scalar as it was written, without its quotes.
+// text returns a scalar as written, without its quotes.
 func text(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:

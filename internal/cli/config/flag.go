@@ -11,12 +11,12 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/words"
 )
 
-// Bind registers the flags of the keys of these uses and of the named ones, and returns the keys; with neither, all. It
-// panics on a name that is no key.
+// Bind registers the flags of the keys with one of these uses, and of the named keys, and returns these keys; with neither, all.
+// It panics on a name that is not a key.
 func Bind(flags *pflag.FlagSet, uses keys.Use, names ...string) []keys.Key {
 	var bound []keys.Key
 	all := keys.All()
-	for i := range all { // a key is large, and every start of ralph comes here
+	for i := range all { // no copies: a key is large, and every start of ralph runs this
 		k := &all[i]
 		if k.Use&uses == 0 && !slices.Contains(names, k.Name) && (uses != 0 || len(names) > 0) {
 			continue
@@ -39,7 +39,7 @@ func Bind(flags *pflag.FlagSet, uses keys.Use, names ...string) []keys.Key {
 	return bound
 }
 
-// OfFlag is the key that a flag sets, if it sets one.
+// OfFlag returns the key of a flag, or false for a flag without one.
 func OfFlag(f *pflag.Flag) (keys.Key, bool) {
 	v, ok := f.Value.(*flagValue)
 	if !ok {
@@ -48,14 +48,14 @@ func OfFlag(f *pflag.Flag) (keys.Key, bool) {
 	return v.key, true
 }
 
-// flagValue collects what a flag was given. Set checks what can be checked without knowing the registries.
+// flagValue collects the values of a flag. Set checks only what needs no registry of names.
 type flagValue struct {
 	key   keys.Key
 	set   bool
 	value any
 }
 
-// Set implements pflag.Value. A list flag adds one item each time; an empty one empties the list.
+// Set implements pflag.Value. A list flag adds one item per call; an empty item empties the list.
 func (f *flagValue) Set(s string) error {
 	f.set = true
 	if f.key.List() && f.key.Kind != keys.Words {
@@ -82,7 +82,7 @@ func (f *flagValue) Set(s string) error {
 	return err
 }
 
-// String implements pflag.Value: it is the default in the help.
+// String implements pflag.Value. It is the default in the help.
 func (f *flagValue) String() string {
 	if f.set || f.key.Name == "" {
 		return ""
@@ -100,7 +100,7 @@ func (f *flagValue) String() string {
 	}
 }
 
-// Type implements pflag.Value: it stands for the value in the help.
+// Type implements pflag.Value. It is the placeholder of the value in the help.
 func (f *flagValue) Type() string {
 	switch f.key.Kind {
 	case keys.Bool:
@@ -114,13 +114,13 @@ func (f *flagValue) Type() string {
 	case keys.Words:
 		return "command"
 	case keys.Names, keys.Folders, keys.Lines:
-		return "text..." // given once for each
+		return "text..." // one item per flag
 	case keys.Text:
 	}
 	return "text"
 }
 
-// readFlags reads what was given on the command line.
+// readFlags reads the flags of the command line.
 func readFlags(flags *pflag.FlagSet, r rules) *layer {
 	l := newLayer(FromFlag)
 	if flags == nil {
@@ -136,7 +136,7 @@ func readFlags(flags *pflag.FlagSet, r rules) *layer {
 	return l
 }
 
-// Show is a value on one line, as people write it; a list's items are separated by commas.
+// Show formats a value on one line for people, lists with commas.
 func Show(v any) string {
 	if items, ok := v.([]string); ok {
 		return strings.Join(items, ", ")

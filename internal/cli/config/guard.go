@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// guardedIn are the values of the repository's layer that need trust.
+// guardedIn returns the values of the repository's layer that need trust.
 func guardedIn(repository, user *layer, repo string) trust.Values {
 	var values trust.Values
 	for _, k := range keys.All() {
@@ -37,8 +37,8 @@ func guardedIn(repository, user *layer, repo string) trust.Values {
 	return values
 }
 
-// leaveOut drops the guarded values under the headings of keys that are not accepted, as if the file did not set them. Values
-// under one heading act together, such as a token and where it is sent: accepted ones do not stay without the others.
+// leaveOut removes all guarded values in the groups of the refused keys. Values of one group act together, such as a token and the
+// address to which it is sent, so accepted values do not stay without the refused ones.
 func (l *layer) leaveOut(guarded trust.Values, refused []string) {
 	headings := map[string]bool{}
 	for _, name := range refused {
@@ -53,8 +53,9 @@ func (l *layer) leaveOut(guarded trust.Values, refused []string) {
 	}
 }
 
-// yield drops the repository's values that would act in place of what the stronger layers, which are the user's, say. It keeps
-// those that the user's file decides on: they are no weaker than its own, or guarded. The warnings name what nobody else sets.
+// yield removes repository values that would override the user's choice in a stronger layer through another key, see Key.Beside.
+// It keeps guarded values and those of keys in the user's file, which guardedIn has judged. It warns of each removed value that no
+// stronger layer replaces.
 func (l *layer) yield(user *layer, stronger []*layer, guarded trust.Values, repo string) (warnings []string) {
 	for _, k := range keys.All() {
 		v, set := l.values[k.Name]
@@ -81,8 +82,8 @@ func (l *layer) yield(user *layer, stronger []*layer, guarded trust.Values, repo
 	return warnings
 }
 
-// Guarded lists the values of the repository's file that need trust, without asking whether they have it. Only the files
-// are read. The error is a Problems.
+// Guarded lists the values of the repository's file that need trust, accepted or not. It reads only the two files. Its error is a
+// Problems.
 func Guarded(s Sources) (trust.Values, error) {
 	_, user, repository := s.files()
 	if problems := append(slices.Clone(user.problems), repository.problems...); len(problems) > 0 {
@@ -91,18 +92,17 @@ func Guarded(s Sources) (trust.Values, error) {
 	return guardedIn(repository, user, s.Repo), nil
 }
 
-// UntrustedError is the error of Load for a repository's file with guarded keys that the user has not accepted. It is one
-// line.
+// UntrustedError reports guarded values of the repository's file that the user has not accepted. Its text is one line.
 type UntrustedError struct {
 	File    string
-	Keys    []string // that are new or changed
-	Changed bool     // other values were accepted before
-	Hash    string   // of the values as they are
-	Named   string   // the hash that RALPH_TRUST has instead; empty: none
-	Command string   // that shows and accepts them
+	Keys    []string // new or changed keys
+	Changed bool     // the user accepted other values before
+	Hash    string   // of the current values
+	Named   string   // the hash in RALPH_TRUST; empty: none
+	Command string   // the command that shows and accepts the values
 }
 
-// What names file and keys.
+// What returns the first half of the error: file and keys.
 func (e *UntrustedError) What() string {
 	keys := strings.Join(e.Keys, ", ")
 	if e.Changed {
@@ -124,7 +124,7 @@ func (e *UntrustedError) Error() string {
 	return text
 }
 
-// TrustVariable is the variable that accepts the guarded values with one hash, such as in CI.
+// TrustVariable is the variable that accepts the guarded values by their hash, for example in CI.
 const TrustVariable = keys.EnvPrefix + "TRUST"
 
 // trusted refuses guarded values of the repository's file that the user has not accepted.

@@ -18,7 +18,7 @@ import (
 
 func nobody() (trust.Values, error) { return nil, nil }
 
-// TestEveryKeyIsJudged: a new key says whether a repository may set it.
+// TestEveryKeyIsJudged checks that every key has a guard.
 func TestEveryKeyIsJudged(t *testing.T) {
 	t.Parallel()
 	guards := []keys.Guard{
@@ -44,13 +44,13 @@ func TestEveryKeyIsJudged(t *testing.T) {
 	}
 }
 
-// TestUntrusted: each value that acts outside the sandbox stops the program, and what is ordinary does not.
+// TestUntrusted checks that each value that acts outside of the sandbox stops the program, and that ordinary values do not.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		file string
 		user string
-		keys string // that are named; empty: it loads
+		keys string // in the error; empty: the file loads
 	}{
 		// Programs on the host.
 		{file: "token-command: sh -c 'id >pwned'\n", keys: "token-command"},
@@ -120,13 +120,13 @@ func TestUntrusted(t *testing.T) {
 		{file: "tracker: auto\nremote: auto\n"},
 		{file: "tracker: local\n", user: "tracker: github\n", keys: "tracker"},
 		{file: "tracker: auto\n", user: "tracker: github\n", keys: "tracker"},
-		{file: "remote: none\n", keys: "remote"}, // the tracker follows from it
+		{file: "remote: none\n", keys: "remote"}, // remote decides the tracker
 		{file: "trusted-bots: ['7']\n", keys: "trusted-bots"},
 		// Ordinary.
 		{file: "labels: [x]\ngate: [make test]\nsetup: [npm ci]\nimage: a/b\nmemory-mb: 512\npublish: branch\nmodel: m\n"},
 		{file: "budget-usd: 100\nmax-attempts: 99\nmin-free-mb: 1025\ngate-on: worktree\ngate-files: report\ngate-canary: false\nparallel: 64\n"},
 		{file: "agent: codex\nattempts: [codex]\nfallback: [codex]\nreview: codex\n"},
-		// What acts in somebody's name.
+		// Acting in somebody's name.
 		{file: "publish: auto-merge\n", keys: "publish"},
 		{file: "publish: merge\n", keys: "publish"},
 		{file: "request-target: production\n", keys: "request-target"},
@@ -135,10 +135,10 @@ func TestUntrusted(t *testing.T) {
 			keys: "claimed-label, failed-label, needs-human-label, needs-info-label, review-label"},
 		{user: "request-labels: [hold]\nreviewers: [ada]\nreview-label: done\n", file: "request-labels: []\nreviewers: [ada, mallory]\nreview-label: in-review\n",
 			keys: "request-labels, review-label, reviewers"},
-		// What is this host's, or counts for its limits.
+		// Values for this host, and values that count for its limits.
 		{file: "write-spacing: 0s\nestimate-tokens: 1\nestimate-usd: 0.01\nmin-free-mb: 0\nkeep-runs: 1\nlayer-max-mb: 9999\nlog-level: error\n",
 			keys: "estimate-tokens, estimate-usd, keep-runs, layer-max-mb, log-level, min-free-mb, write-spacing"},
-		// Another value than the user's own.
+		// Values that differ from the user's own.
 		{user: "sandbox: docker\nimage: mine@sha256:1\n", file: "image: other\n", keys: "image"},
 		{user: "sandbox: podman\n", file: "sandbox: docker\n", keys: "sandbox"},
 		{user: "sandbox: none\n", file: "sandbox: landlock\n", keys: "sandbox"},
@@ -151,7 +151,7 @@ func TestUntrusted(t *testing.T) {
 		{user: "budget-agents: ['claude-code=1']\nprices: ['m=1/2']\n", file: "budget-agents: []\nprices: []\n", keys: "budget-agents, prices"},
 		{user: "prompt-file: ~/p.md\n", file: "prompt-file: docs/p.md\n", keys: "prompt-file"},
 		{user: "gate: [make test]\n", file: "gate-on: worktree\ngate-canary: false\n", keys: "gate-canary, gate-on"},
-		// What loosens the user's own limits.
+		// Values that loosen the user's own limits.
 		{user: "budget-usd: 5\n", file: "budget-usd: 0\n", keys: "budget-usd"},
 		{user: "budget-usd: 5\n", file: "budget-usd: 5.5\n", keys: "budget-usd"},
 		{user: "budget-usd: 5\n", file: "budget-usd: 4\n"},
@@ -227,7 +227,7 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestFlagsAndVariablesNeedNoTrust also where they say what a repository's file may not.
+// TestFlagsAndVariablesNeedNoTrust checks that they may set what a repository's file may not.
 func TestFlagsAndVariablesNeedNoTrust(t *testing.T) {
 	t.Parallel()
 	_, _, err := setup{
@@ -239,7 +239,7 @@ func TestFlagsAndVariablesNeedNoTrust(t *testing.T) {
 	}
 }
 
-// TestFlagsAndVariablesWin also over a repository's values that act in place of what they set.
+// TestFlagsAndVariablesWin checks that they also override values of the repository that would act in place of theirs.
 func TestFlagsAndVariablesWin(t *testing.T) {
 	t.Parallel()
 	const file = "attempts: ['claude-code:opus']\nfallback: [codex]\nreview: command\nreview-command: [r]\ngate-on: worktree\ngate-canary: false\n"
@@ -286,7 +286,7 @@ func TestFlagsAndVariablesWin(t *testing.T) {
 	}
 }
 
-// TestTrustIsOfExactlyTheseValues: other values are asked about again, other keys are not.
+// TestTrustIsOfExactlyTheseValues checks that changed values need consent again, and changes of other keys do not.
 func TestTrustIsOfExactlyTheseValues(t *testing.T) {
 	t.Parallel()
 	const accepted = "allow: [a.example]\nbefore: [make deps]\nlabels: [x]\n"
@@ -340,7 +340,7 @@ func TestWrongHash(t *testing.T) {
 	}
 }
 
-// TestGuardedHidesSecrets and still tells one from another; paths are shown as they are written.
+// TestGuardedHidesSecrets checks that secrets are hidden and still distinguished, and that paths are shown as written.
 func TestGuardedHidesSecrets(t *testing.T) {
 	t.Parallel()
 	read := func(text string) trust.Values {
@@ -370,7 +370,7 @@ func TestGuardedHidesSecrets(t *testing.T) {
 	}
 }
 
-// TestOwnValueWins: no key takes another value than the user's own from a repository without trust, unless it is stricter.
+// TestOwnValueWins checks, for every key, that an untrusted repository cannot replace the user's own value unless it is stricter.
 func TestOwnValueWins(t *testing.T) {
 	t.Parallel()
 	another := map[keys.Kind][2]any{

@@ -8,9 +8,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
-// Inside refuses a path of the repository that a link leads out of it. A flag, a variable and the user's own file may name
-// any place, and so may a repository's file that the user trusts, in plain words. The path is the key's value, one of a
-// list, or the one that an empty value stands for.
+// Inside refuses a path in the repository from which a link leads out of it. It accepts any path that a flag, a variable or the
+// user's own file names, and a path that a trusted repository's file names openly. path is the key's value, an item of its list, or
+// the default that replaces an empty value.
 func (l *Loaded) Inside(key, path string) error {
 	if path == "" {
 		return nil
@@ -38,13 +38,13 @@ func (l *Loaded) Inside(key, path string) error {
 	return refuse(fmt.Sprintf("%s leads out of the repository, to %s; if that is meant, give --%s", path, real, k.Flag()))
 }
 
-// Users reports whether a flag, a variable or the user's own file names the path, which is as Inside has it.
+// Users reports whether a flag, a variable or the user's own file names the path. See Inside for path.
 func (l *Loaded) Users(key, path string) bool {
 	_, users := l.named(key, path)
 	return users
 }
 
-// named is where the path comes from, and whether that is the user.
+// named returns the path's origin, and whether the user named it.
 func (l *Loaded) named(key, path string) (origin Origin, users bool) {
 	origin = Origin{Source: FromDefault}
 	if _, list := l.values[key].([]string); list || path == l.values[key] {
@@ -58,7 +58,7 @@ func (l *Loaded) named(key, path string) (origin Origin, users bool) {
 	return origin, false
 }
 
-// realPath follows the links of the part of a path that exists.
+// realPath resolves the links in the existing part of a path.
 func realPath(path string) (string, error) {
 	rest := ""
 	for at := path; ; at = filepath.Dir(at) {

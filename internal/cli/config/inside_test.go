@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInside: a link in the repository does not lead ralph out of it.
+// TestInside checks that no link in the repository leads ralph out of it.
 func TestInside(t *testing.T) {
 	t.Parallel()
 	const file, out, give = "R/repo/.ralph/config.yaml:1: ", " leads out of the repository, to ", "; if that is meant, give --local-dir"
 	for _, c := range []struct {
 		name, repo string
 		args       []string
-		link       string // .ralph/backlog, and where it leads
+		link       string // target of the link .ralph/backlog
 		want       string
 	}{
 		{name: "nothing there"},

@@ -14,8 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
-// TestKeysMatchConfig holds the table and the struct together: each key has a field of its default's type, each field a
-// key.
+// TestKeysMatchConfig checks that each key has a field with the type of its default, and each field a key.
 func TestKeysMatchConfig(t *testing.T) {
 	t.Parallel()
 	fields := map[string]reflect.Type{}
@@ -33,7 +32,7 @@ func TestKeysMatchConfig(t *testing.T) {
 	}
 }
 
-// leaning matches a text that begins with a word for something else.
+// leaning matches a help text that refers to another one.
 var leaning = regexp.MustCompile(`^(and|its|their|the same)\b|^\w+ (they|them)\b|\b(holds|prints|review|sign|signs) (it|them)\b|\bthat (it|they) counts?\b|\ball these\b`)
 
 func TestKeysAreSound(t *testing.T) {
@@ -54,7 +53,7 @@ func TestKeysAreSound(t *testing.T) {
 		if k.Help == "" || strings.Contains(k.Help, "\n") || strings.HasSuffix(k.Help, ".") {
 			t.Errorf("%s: help %q", k.Name, k.Help)
 		}
-		if leaning.MatchString(k.Help) { // the help of a command sorts its flags by name
+		if leaning.MatchString(k.Help) { // help sorts flags by name
 			t.Errorf("%s: help %q needs that of another key to be understood", k.Name, k.Help)
 		}
 		if forAgents(k.Env()) {
@@ -71,7 +70,7 @@ func TestKeysAreSound(t *testing.T) {
 
 var update = flag.Bool("update", false, "write config.example.yaml")
 
-// TestExampleFile holds config.example.yaml against the table: every key, its default, one line each.
+// TestExampleFile checks that config.example.yaml has every key with its default, one per line.
 func TestExampleFile(t *testing.T) {
 	t.Parallel()
 	const path = "../../../config.example.yaml"

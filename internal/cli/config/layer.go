@@ -7,11 +7,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/config/keys"
 )
 
-// layer is what one source says: typed values and where each stands.
+// layer holds the values of one source, with their origins.
 type layer struct {
 	source   Source
 	values   map[string]any // by key name
-	written  map[string]any // paths as a file has them
+	written  map[string]any // values as written, with unresolved paths
 	origins  map[string]Origin
 	problems Problems
 }
@@ -26,7 +26,7 @@ func (l *layer) fail(where, message string) {
 	l.problems = append(l.problems, Problem{Where: where, Message: message})
 }
 
-// set verifies a value and keeps it, or the problem. name is what the user wrote to mean the key.
+// set verifies and stores a value, or records the problem. name is the key as the user wrote it; empty if where names it.
 func (l *layer) set(k keys.Key, v any, where, name string, choices []string) {
 	if k.Guard == keys.Own && l.source == FromRepository {
 		l.fail(where, prefix(name, "a repository may not set it; set it in your own file, by a variable or by a flag"))
@@ -42,7 +42,7 @@ func (l *layer) set(k keys.Key, v any, where, name string, choices []string) {
 	l.origins[k.Name] = Origin{Source: l.source, Where: where}
 }
 
-// chooseAgent chooses the agent of a source that names only the agent's program.
+// chooseAgent selects the agent for a source that sets only agent-command.
 func (l *layer) chooseAgent(commanded []string) {
 	_, chosen := l.values["agent"]
 	if words, _ := l.values["agent-command"].([]string); len(words) > 0 && !chosen && len(commanded) > 0 {
@@ -50,14 +50,14 @@ func (l *layer) chooseAgent(commanded []string) {
 	}
 }
 
-// dropsProgram reports that the source names another agent than a weaker source's program.
+// dropsProgram reports that the source selects another agent than the one for which a weaker source sets agent-command.
 func (l *layer) dropsProgram(commanded []string) bool {
 	agent, chosen := l.values["agent"].(string)
 	_, program := l.values["agent-command"]
 	return chosen && !program && !slices.Contains(commanded, agent)
 }
 
-// prefix names the key in a message from a file; flags and variables are already named by their place.
+// prefix puts the key in front of a message about a file. For flags and variables, the place names the key already.
 func prefix(name, message string) string {
 	if name == "" {
 		return message

@@ -16,24 +16,24 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/trust"
 )
 
-// Sources are the places to read from.
+// Sources are the places from which Load reads.
 type Sources struct {
-	Flags   *pflag.FlagSet // with flags of Bind; nil: none
+	Flags   *pflag.FlagSet // registered by Bind; nil: none
 	Environ []string       // "K=V"
 	Dir     string         // the working directory, absolute
-	Repo    string         // the top of the user's checkout, absolute; empty: outside any
-	// Project is the project of a service whose keys are laid over those of the files; nil: none.
+	Repo    string         // the top folder of the user's checkout, absolute; empty: outside of any
+	// Project is a service's project; its keys override those of the files. nil: none.
 	Project *Project
-	// Choices are the registered names of the keys that are so marked.
+	// Choices are the registered names, by key.
 	Choices map[string][]string
-	// Commanded are the agents whose program is agent-command. The first is meant when no agent is chosen.
+	// Commanded lists the agents whose program is agent-command. The first is the default when only agent-command is set.
 	Commanded []string
-	// Partial leaves the rules between keys unchecked: the values are still being chosen.
+	// Partial skips the rules between keys, because the values are still being chosen.
 	Partial bool
-	// Looks is set for what starts nothing: it goes on without guarded values that are not accepted, see Loaded.Untrusted.
+	// Looks is for commands that start nothing: Load drops guarded values that are not accepted, see Loaded.Untrusted.
 	Looks bool
-	// Trusted are the guarded values of the repository's file that the user has accepted; nil: none. It is only asked when the
-	// file has guarded values.
+	// Trusted returns the guarded values that the user has accepted; nil: none. It is only called if the repository's file has
+	// guarded values.
 	Trusted func() (trust.Values, error)
 }
 
@@ -44,16 +44,16 @@ const File = ".ralph/config.yaml"
 type Loaded struct {
 	Config    Config
 	Warnings  []string        // one line each
-	Untrusted *UntrustedError // what Sources.Looks has left out; nil: nothing
+	Untrusted *UntrustedError // the values that Looks dropped; nil: none
 	origins   map[string]Origin
 	values    map[string]any
 
 	commanded []string
 	repo      string // the top of the checkout
-	yielded   bool   // some of the repository's values do not count, so its programs may have no agent
+	yielded   bool   // some repository values were dropped by yield, so its programs may have no agent
 }
 
-// rules is what reading a value needs to know about this process.
+// rules is what the parsing of a value needs to know about the process.
 type rules struct {
 	dir, repo, home string
 	environ         []string
@@ -70,13 +70,13 @@ func (r rules) choices(k keys.Key) []string {
 	return k.Choices
 }
 
-// files reads the two files.
+// files reads the user's file and the repository's.
 func (s Sources) files() (r rules, user, repository *layer) {
 	r = rules{dir: s.Dir, repo: s.Repo, home: Getenv(s.Environ, "HOME"), environ: s.Environ, registered: s.Choices}
 	user, repository = newLayer(FromUser), newLayer(FromRepository)
 	if path := UserFile(s.Environ); path != "" {
 		user = readFile(path, FromUser, r)
-		user.chooseAgent(s.Commanded) // or a repository's agent would drop the program
+		user.chooseAgent(s.Commanded) // otherwise a repository's agent would drop the program
 	}
 	if s.Repo != "" {
 		repository = readFile(filepath.Join(s.Repo, File), FromRepository, r)
@@ -84,7 +84,7 @@ func (s Sources) files() (r rules, user, repository *layer) {
 	return r, user, repository
 }
 
-// misnamed warns of files whose name is not quite that of a configuration.
+// misnamed warns of files that end in .yml.
 func (s Sources) misnamed() (warnings []string) {
 	for _, path := range []string{UserFile(s.Environ), filepath.Join(s.Repo, File)} {
 		other := strings.TrimSuffix(path, ".yaml") + ".yml"
@@ -95,7 +95,7 @@ func (s Sources) misnamed() (warnings []string) {
 	return warnings
 }
 
-// Load reads all sources. Its error is a Problems with everything that is wrong in any of them, or an UntrustedError.
+// Load reads and merges all sources. Its error is a Problems, with everything that is wrong in any of them, or an UntrustedError.
 func Load(s Sources) (*Loaded, error) {
 	r, user, repository := s.files()
 	env, warnings := readEnv(s.Environ, r)
@@ -121,7 +121,7 @@ func Load(s Sources) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(problems) == 0 && !s.Partial && loaded.Untrusted == nil { // what is left may need what is left out
+	if len(problems) == 0 && !s.Partial && loaded.Untrusted == nil { // the remaining values may need the dropped ones
 		problems = loaded.conflicts()
 	}
 	if len(problems) > 0 {
@@ -133,7 +133,7 @@ func Load(s Sources) (*Loaded, error) {
 	return loaded, nil
 }
 
-// merge lays the layers over the defaults and fills the Config.
+// merge applies the layers to the defaults and fills the Config.
 func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 	v := viper.NewWithOptions(viper.KeyDelimiter("/")) // a dot is part of a key's name
 	for _, k := range keys.All() {
@@ -164,7 +164,7 @@ func (l *Loaded) merge(layers []*layer, r rules) (Problems, error) {
 	return problems, nil
 }
 
-// UserFile is where the user's own configuration is; empty when there is no home.
+// UserFile returns the path of the user's own configuration, or "" without a home.
 func UserFile(environ []string) string {
 	if dir := Getenv(environ, "XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "ralph", "config.yaml")
@@ -175,16 +175,16 @@ func UserFile(environ []string) string {
 	return ""
 }
 
-// Origin says where the key's effective value comes from.
+// Origin returns the origin of the key's effective value.
 func (l *Loaded) Origin(key string) Origin { return l.origins[key] }
 
-// Asked reports whether somebody has set the key to another value than the default.
+// Asked reports whether somebody has set the key to a value other than the default.
 func (l *Loaded) Asked(key string) bool {
 	k, _ := keys.Lookup(key)
 	return l.origins[key].Source != FromDefault && keys.YAML(l.values[key]) != keys.YAML(k.Default)
 }
 
-// Texts are all effective values as text, secrets too: for comparing, not for showing.
+// Texts returns all effective values as text, including secrets: for comparison, not for display.
 func (l *Loaded) Texts() map[string]string {
 	texts := map[string]string{}
 	for name, v := range l.values {
@@ -193,7 +193,7 @@ func (l *Loaded) Texts() map[string]string {
 	return texts
 }
 
-// Entry is one effective value, fit to be shown.
+// Entry is one effective value for display.
 type Entry struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
@@ -202,7 +202,7 @@ type Entry struct {
 	Origin Origin `json:"-"`
 }
 
-// Entries lists all effective values in the table's order, secrets hidden and durations as text.
+// Entries lists all effective values in the order of the table, with secrets hidden and durations as text.
 func (l *Loaded) Entries() []Entry {
 	var entries []Entry
 	for _, k := range keys.All() {

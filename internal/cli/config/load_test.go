@@ -20,7 +20,7 @@ func TestPrecedence(t *testing.T) {
 		setup    setup
 		parallel int
 		label    string
-		from     string // origin of parallel, with the machine's folder cut
+		from     string // origin of parallel, relative to the machine's folder
 	}{
 		{"defaults", setup{}, 4, "no-human", "default"},
 		{"user", setup{user: user}, 1, "user", "/home/.config/ralph/config.yaml:1"},
@@ -63,7 +63,7 @@ func TestXDGConfigHomeIsTheUsersFile(t *testing.T) {
 	}
 }
 
-// TestValues reads each kind from each place.
+// TestValues reads each kind of value from each source.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	pick := func(c Config) any {
@@ -101,7 +101,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// A stronger source that names a program chooses the agent over a weaker one that names an agent, and the other way round.
+// A stronger source with a program overrides the agent of a weaker one, and the other way round.
 func TestProgramChoosesTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -126,7 +126,7 @@ func TestProgramChoosesTheAgent(t *testing.T) {
 
 func TestListsReplaceAndEmpty(t *testing.T) {
 	t.Parallel()
-	repo := "copy: a.txt\ngate: make test\nsetup: |\n  npm ci\n  npm run build\n" // one value is a list of one
+	repo := "copy: a.txt\ngate: make test\nsetup: |\n  npm ci\n  npm run build\n" // a single value is a list of one item
 	l, _, err := setup{repo: repo}.load(t)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestEnvironmentNamesKeepTheirCase(t *testing.T) {
 	}
 }
 
-// TestPaths: what a path is relative to depends on where it is written.
+// TestPaths checks that the base of a relative path depends on its source.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -188,7 +188,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// A program that is named by a path is where a path would be: no worktree decides what it is.
+// A program with a slash in its name is resolved like a path, so that no worktree decides which file it is.
 func TestProgramsAreAtTheirPaths(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -214,7 +214,7 @@ func TestProgramsAreAtTheirPaths(t *testing.T) {
 	}
 }
 
-// A file whose name ends in .yml is not read; that is said, and what its name has to be.
+// A file that ends in .yml is not read, and a warning names the right name.
 func TestMisnamedFilesAreWarnings(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -252,7 +252,7 @@ func TestUnknownVariablesAreWarnings(t *testing.T) {
 	}
 }
 
-// TestNotAFile: what is no regular file is refused, not read.
+// TestNotAFile checks that anything but a regular file is refused without reading it.
 func TestNotAFile(t *testing.T) {
 	t.Parallel()
 	repo := t.TempDir()
@@ -309,7 +309,7 @@ func TestProblemsAreAnError(t *testing.T) {
 	}
 }
 
-// Paths of the user's own files may have variables; a repository's may not, and one that is not set is an error.
+// Paths in the user's own file may contain variables, and an unset one is an error. A repository's may not.
 func TestVariablesInPaths(t *testing.T) {
 	t.Parallel()
 	home, repo := t.TempDir(), t.TempDir()

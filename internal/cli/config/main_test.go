@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// setup is one set of sources on disk.
+// setup is a set of sources on disk.
 type setup struct {
 	repo, user string // text of the files; empty: no file
 	env        []string
@@ -21,7 +21,7 @@ type setup struct {
 	trusted    func() (trust.Values, error) // nil: the user trusts the repository's file
 }
 
-// load runs Load, and also returns the folder that stands for the machine.
+// load calls Load, and also returns the folder that stands for the machine.
 func (s setup) load(t *testing.T) (*Loaded, string, error) {
 	t.Helper()
 	root := t.TempDir()

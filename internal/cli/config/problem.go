@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Problem is one thing wrong with the configuration.
+// Problem is one error in the configuration.
 type Problem struct {
 	Where   string `json:"where,omitempty"` // "/repo/.ralph/config.yaml:3", "--parallel" or "RALPH_PARALLEL"
 	Message string `json:"message"`
@@ -17,10 +17,10 @@ func (p Problem) Error() string {
 	return p.Where + ": " + p.Message
 }
 
-// Problems is the error of Load: all problems at once, so that they can be fixed together.
+// Problems is the error of Load: all errors at once, so that the user can fix them together.
 type Problems []Problem
 
-// Error has one line for each problem.
+// Error returns one line per problem.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -29,13 +29,13 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Origin says where an effective value comes from. The zero Origin is the default.
+// Origin is the place that set an effective value. The zero Origin is the default.
 type Origin struct {
 	Source Source
 	Where  string // the flag, the variable, or file and line
 }
 
-// Source is one of the places a value can come from.
+// Source is a kind of place that can set a value.
 type Source string
 
 // The sources, weakest first.
@@ -59,7 +59,7 @@ func (o Origin) String() string {
 	return string(FromDefault)
 }
 
-// Name is how an error line names the key's value: by its flag or variable, or by its file, line and key.
+// Name names the key's value in an error: by its flag or variable, else by file, line and key.
 func (o Origin) Name(key string) string {
 	switch o.Source {
 	case FromFlag, FromEnvironment:

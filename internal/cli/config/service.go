@@ -12,26 +12,26 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-// Service is a user's file with the projects of a service.
+// Service is the user's file that lists the projects of a service.
 type Service struct {
 	Parallel int // issues worked at the same time in all projects; 0: no limit
 	Projects []Project
 }
 
-// Project is one project of a service. Its keys are stronger than everything but flags.
+// Project is one project of a service. Its keys override everything but flags.
 type Project struct {
-	Name string // fit for addresses and unique
+	Name string // unique and valid in URLs
 	Repo string // absolute
 	path string
 	keys []*ast.MappingValueNode
 }
 
-// ServiceFile is where the user's service has its list of projects, unless another file is named.
+// ServiceFile returns the default path of the service's file.
 func ServiceFile(environ []string) string {
 	return filepath.Join(filepath.Dir(UserFile(environ)), "serve.yaml")
 }
 
-// ReadService reads the file of a service; choices are those of Sources. Its error is a Problems.
+// ReadService reads a service's file; see Sources for choices. Its error is a Problems.
 func ReadService(path string, environ []string, choices map[string][]string) (Service, error) {
 	l := newLayer(FromService)
 	r := rules{dir: filepath.Dir(path), home: Getenv(environ, "HOME"), environ: environ, registered: choices}
@@ -67,7 +67,7 @@ func ReadService(path string, environ []string, choices map[string][]string) (Se
 	return s, nil
 }
 
-// Served is the project of a checkout in the user's file of a service; false where there is no such file, or it is wrong.
+// Served returns the project of a checkout in the default service file, or false if the file is missing, wrong or lacks it.
 func Served(environ []string, choices map[string][]string, top string) (Project, bool) {
 	s, err := ReadService(ServiceFile(environ), environ, choices)
 	n := slices.IndexFunc(s.Projects, func(p Project) bool {
@@ -80,8 +80,8 @@ func Served(environ []string, choices map[string][]string, top string) (Project,
 	return s.Projects[n], true
 }
 
-// Otherwise says that the file names another tracker for the checkout than this one; empty where it names none. A service may run
-// with another file.
+// Otherwise reports that the service's file names another tracker for the checkout than this command uses, or "" if not. It is
+// only a hint, because a service may run with another file.
 func (p Project) Otherwise(tracker string) string {
 	for _, key := range p.keys {
 		if name, ok := text(key.Value); ok && key.Key.GetToken().Value == "tracker" && name != tracker && name != "auto" {
@@ -92,7 +92,7 @@ func (p Project) Otherwise(tracker string) string {
 	return ""
 }
 
-// each calls do with the keys of a mapping, each of which may stand there once.
+// each calls do with each entry of a mapping, and reports duplicate keys.
 func (f *file) each(n ast.Node, what string, do func(name string, v *ast.MappingValueNode)) {
 	seen := map[string]bool{}
 	for _, v := range f.pairs(n, what) {
@@ -148,12 +148,12 @@ func (f *file) projects(v *ast.MappingValueNode) (list []Project) {
 	return list
 }
 
-// IsProjectName reports whether a project may have this name.
+// IsProjectName reports whether name is valid for a project.
 func IsProjectName(name string) bool {
 	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(name)
 }
 
-// layer reads the project's keys for a checkout; see rules.
+// layer reads the project's keys, with paths relative to its checkout.
 func (p Project) layer(r rules) *layer {
 	r.repo = p.Repo
 	f := &file{path: p.path, rules: r, layer: newLayer(FromService), seen: map[string]int{}}

@@ -24,17 +24,17 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// versionTime is how long a CLI may take to tell its version.
+// versionTime is how long an agent's --version may take.
 const versionTime = 20 * time.Second
 
-// agent looks whether the agent's program is there, and whether it seems to be logged in.
+// agent checks that the agent's program exists, and seems to be logged in.
 func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	provider, err := d.app.Sandbox(ctx, p)
 	if err != nil {
 		provider = sandboxes.NewNone(sandboxes.NoneConfig{
 			Env:  d.app.Host.Env,
 			Deny: d.app.Trackers.SecretVars(),
-		}) // its own line says what is wrong
+		}) // the check of the sandbox reports err
 	}
 	agent, options, _, err := d.app.Agent(p.Config, provider)
 	if err == nil {
@@ -98,8 +98,9 @@ func (d *doctor) agent(ctx context.Context, p *compose.Parts) {
 	}
 }
 
-// login looks for a key and for the agent's own login. Only a call could tell whether it is good: the latest one is in the journal. Where
-// ralph itself has to give it to the agent's service, nothing can run without; alone says that no other agent takes over.
+// login checks for an agent's key or login. It cannot tell whether that is valid; the journal has the result of the latest use. If
+// ralph's proxy has to add the credential, a missing one is a failure, unless another agent can take over; alone says that none
+// can.
 func (d *doctor) login(ctx context.Context, p *compose.Parts, agent agents.Agent, provider sandboxes.Provider, alone bool) {
 	found, trouble := d.app.AgentLogin(agent)
 	refused := d.refused(ctx, p, agent.Name())
@@ -116,9 +117,9 @@ func (d *doctor) login(ctx context.Context, p *compose.Parts, agent agents.Agent
 	}
 }
 
-// refused is how the agent's latest use on this host failed, if its login was refused or its account had no credit.
+// refused returns the failure of the agent's latest use on this host if its login was refused or its account had no credit.
 func (d *doctor) refused(ctx context.Context, p *compose.Parts, agent string) *agents.Failure {
-	runs, _ := p.Journal.Find(ctx, journal.Query{Latest: true}) // without the journal nothing is known of it
+	runs, _ := p.Journal.Find(ctx, journal.Query{Latest: true}) // without the journal nothing is known
 	var last loop.Iteration
 	for _, r := range runs {
 		for _, it := range r.Facts.Iterations {
@@ -133,11 +134,11 @@ func (d *doctor) refused(ctx context.Context, p *compose.Parts, agent string) *a
 	return nil
 }
 
-// metering says who counts what the agents use.
+// metering reports who counts the agents' usage.
 func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 	provider, err := d.app.Sandbox(ctx, p)
 	if err != nil {
-		return // its own line says what is wrong
+		return // the check of the sandbox reports it
 	}
 	c := run.Config{Sandboxes: provider}
 	if c.Network, err = d.app.Network(p.Config); err != nil {
@@ -146,7 +147,7 @@ func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 	if err := d.app.WithAgent(p, &c); err != nil {
 		return
 	}
-	c.Review, _ = d.app.Reviewer(p.Config, provider) // its own line says what is wrong
+	c.Review, _ = d.app.Reviewer(p.Config, provider) // the check of the reviewer reports it
 	uncounted, unpriced := hint.Uncounted(c), hint.Unpriced(c)
 	if uncounted != "" {
 		fix := "an agent of which ralph knows what it uses: --agent"
@@ -169,11 +170,11 @@ func (d *doctor) metering(ctx context.Context, p *compose.Parts) {
 	}
 }
 
-// reviewer looks whether the reviewer's program is there, and whether it seems to be logged in.
+// reviewer checks that the reviewer's program exists, and seems to be logged in.
 func (d *doctor) reviewer(ctx context.Context, p *compose.Parts) {
 	provider, err := d.app.Sandbox(ctx, p)
 	if err != nil || p.Review == "" {
-		return // its own line says what is wrong
+		return // the check of the sandbox reports it
 	}
 	r, err := d.app.Reviewer(p.Config, provider)
 	if err != nil {
@@ -192,7 +193,7 @@ func (d *doctor) reviewer(ctx context.Context, p *compose.Parts) {
 	d.login(ctx, p, r.Agent, provider, true)
 }
 
-// sbxLogin warns when sbx will not have the credential of the agent's service: it uses none of the agent's own logins.
+// sbxLogin warns if sbx lacks the credential of the agent's service: sbx does not use the agent's own logins.
 func (d *doctor) sbxLogin(ctx context.Context, p *sbx.Provider, agent agents.Sbx) {
 	if agent.Service == "" || d.app.Host.Getenv(agent.Key) != "" {
 		return

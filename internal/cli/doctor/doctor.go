@@ -1,4 +1,4 @@
-// Package doctor is `ralph doctor`: it looks at everything that ralph needs, and says how to fix what is wrong.
+// Package doctor is the command `ralph doctor`: it checks all that ralph needs, and says how to fix what is wrong.
 package doctor
 
 import (
@@ -31,7 +31,7 @@ Doctor changes nothing, except that it takes and releases one claim, and creates
 
 Exit status: 0 when nothing fails, 1 when something does.`
 
-// NewCommand makes `ralph doctor`.
+// NewCommand returns `ralph doctor`.
 func NewCommand(a *compose.App) *cobra.Command {
 	var create bool
 	cmd := &cobra.Command{
@@ -59,10 +59,10 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 		if _, damaged := errors.AsType[*sqlite.DamagedError](err); damaged {
 			what = "journal"
 		}
-		for line := range strings.Lines(err.Error()) { // one for each wrong key
+		for line := range strings.Lines(err.Error()) { // one line per wrong key
 			d.fail(what, strings.TrimSpace(line), fix)
 		}
-		d.status = exit.ProblemOf(cmd.Context(), cmd.Root(), err).Status // as of other commands
+		d.status = exit.ProblemOf(cmd.Context(), cmd.Root(), err).Status // the status that other commands have for it
 		return d.tell()
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
@@ -86,12 +86,12 @@ func runDoctor(cmd *cobra.Command, a *compose.App, create bool) (err error) {
 	return d.tell()
 }
 
-// doctor collects what is found.
+// doctor collects the findings.
 type doctor struct {
 	app       *compose.App
 	findings  []tracker.Finding
-	status    int  // where a check fails; 0: exit.Failed
-	tokenless bool // that the forge's token is missing has been said
+	status    int  // exit status of a failed check; 0: exit.Failed
+	tokenless bool // the forge's missing token was reported
 }
 
 func (d *doctor) add(what string, s tracker.Severity, detail, fix string) {
@@ -102,7 +102,7 @@ func (d *doctor) ok(what, detail string)        { d.add(what, tracker.OK, detail
 func (d *doctor) warn(what, detail, fix string) { d.add(what, tracker.Warn, detail, fix) }
 func (d *doctor) fail(what, detail, fix string) { d.add(what, tracker.Fail, detail, fix) }
 
-// tell prints the findings. That something fails is the command's result, and its exit status.
+// tell prints the findings, and returns an error if any of them failed.
 func (d *doctor) tell() error {
 	ui, failed := d.app.UI, 0
 	for _, f := range d.findings {
@@ -130,7 +130,7 @@ func (d *doctor) tell() error {
 	return nil
 }
 
-// fixLine is the line below a finding that says what to do, in so many columns; 0: as many as it takes.
+// fixLine returns the line below a finding that tells the fix, wrapped to width columns; 0: not wrapped.
 func fixLine(fix string, width int) string {
 	line := strings.Repeat(" ", 20) + "fix: " + screen.CleanLine(fix)
 	if width == 0 {
@@ -139,7 +139,7 @@ func fixLine(fix string, width int) string {
 	return screen.WrapLine(line, 25, width)
 }
 
-// configuration warns where neither file says what is to be done.
+// configuration warns if neither of the files exists.
 func (d *doctor) configuration(p *compose.Parts) {
 	_, none := os.Stat(config.UserFile(d.app.Host.Env))
 	if none != nil && !scaffold.Configured(p.Top) {
@@ -162,7 +162,7 @@ func (d *doctor) base(ctx context.Context, p *compose.Parts) {
 	d.ok("base", fmt.Sprintf("%s at %s", base.Name, screen.ShortSHA(base.Commit)))
 }
 
-// claims tries what every run begins with.
+// claims takes and releases a claim, as every run does first.
 func (d *doctor) claims(ctx context.Context, p *compose.Parts) {
 	where := "in this repository (no remote)"
 	if r := p.Repo.Remote(); r != "" {
@@ -182,9 +182,9 @@ func (d *doctor) claims(ctx context.Context, p *compose.Parts) {
 	d.ok("claims", "taken and released "+where)
 }
 
-// lacksToken reports that something fails for want of the forge's token, which is one finding whatever asks for it.
+// lacksToken reports that err means a missing token of the forge. It adds one finding only, however many checks fail so.
 func (d *doctor) lacksToken(ctx context.Context, p *compose.Parts, err error) bool {
-	kind, _ := d.app.Trackers.Lookup(p.Backlog.Name()) // the registry opened it
+	kind, _ := d.app.Trackers.Lookup(p.Backlog.Name()) // it exists: the registry opened the backlog
 	if !errors.Is(err, token.ErrNone) || !kind.Takes(tracker.OptionProject) {
 		return false
 	}

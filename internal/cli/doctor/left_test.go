@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Containers and volumes that nothing uses any more are named, with what removes them.
+// Unused containers and volumes are reported with the command that removes them.
 func TestDoctorNamesWhatEnginesHave(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()

@@ -22,12 +22,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// programs looks for the scripts of the repository that commands start with: a worktree has what is committed, and what
-// is copied or made into it.
+// programs checks the scripts of the repository that commands start with: a worktree only has files that are committed, copied, or
+// made by setup.
 func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, commands []string) {
 	base, err := p.Repo.Base(ctx, p.Base)
 	if err != nil {
-		return // said before
+		return // the check of the base reports it
 	}
 	for _, command := range commands {
 		script := scriptOf(command)
@@ -44,14 +44,14 @@ func (d *doctor) programs(ctx context.Context, p *compose.Parts, what string, co
 			d.warn(what, fmt.Sprintf("%s is not committed on %s: no worktree has it", script, base.Name),
 				fmt.Sprintf("%s && git commit, or copy: %s in .ralph/config.yaml and ralph trust",
 					report.GitCommand("add", script), keys.YAML([]string{script})))
-		case what != "setup" && len(p.Setup) > 0: // which may make it
+		case what != "setup" && len(p.Setup) > 0: // setup may make it
 		default:
 			d.warn(what, fmt.Sprintf("%s does not exist", script), "correct the command, or commit the file")
 		}
 	}
 }
 
-// tools looks for the programs that setup and gate begin with. What is in an image only the gate itself can tell.
+// tools checks that the programs of setup and gate exist. It cannot look into an image.
 func (d *doctor) tools(p *compose.Parts) {
 	provider, err := d.app.SandboxRegistry(p).Lookup(p.SandboxName())
 	if err != nil || provider.Capabilities().Isolated() && !compose.ShowsHost(provider) {
@@ -63,7 +63,7 @@ func (d *doctor) tools(p *compose.Parts) {
 			continue
 		}
 		severity := tracker.Fail
-		if len(p.Setup) > 0 { // which may install it
+		if len(p.Setup) > 0 { // setup may install it
 			severity = tracker.Warn
 		}
 		d.add("tools", severity, program+" is not in PATH, and setup or gate needs it", "install it, or correct the command")
@@ -77,7 +77,7 @@ func (d *doctor) tools(p *compose.Parts) {
 	}
 }
 
-// sources looks whether the project's tools may fetch from where they are configured to.
+// sources checks that runs may reach the hosts from which the project's tools fetch.
 func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 	proposals, err := toolchain.Propose(p.Top)
 	network, bad := d.app.Network(p.Config)
@@ -85,7 +85,7 @@ func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 	if err != nil || bad != nil || unknown != nil || len(p.Setup) == 0 || !provider.Capabilities().Egress && !provider.Capabilities().OwnEgress {
 		return
 	}
-	asked := map[string]bool{} // tools; more than one folder may have them
+	asked := map[string]bool{} // several folders may use the same tool
 	for _, proposal := range proposals {
 		if len(proposal.Setup) == 0 || asked[proposal.Tool] {
 			continue
@@ -107,13 +107,13 @@ func (d *doctor) sources(ctx context.Context, p *compose.Parts) {
 	}
 }
 
-// locks warns of lock files that every run makes anew, and that an agent may commit with its work.
+// locks warns of a missing lock file that every run creates again, and that an agent may commit with its work.
 func (d *doctor) locks(ctx context.Context, p *compose.Parts) {
 	proposals, err := toolchain.Propose(p.Top)
 	if err != nil || len(p.Setup)+len(p.Gate) == 0 {
 		return
 	}
-	g := git.New(p.Top).With("GIT_LITERAL_PATHSPECS=0") // check-ignore refuses them
+	g := git.New(p.Top).With("GIT_LITERAL_PATHSPECS=0") // check-ignore refuses literal pathspecs
 	for _, proposal := range proposals {
 		if proposal.Unlocked == "" {
 			continue
@@ -126,7 +126,7 @@ func (d *doctor) locks(ctx context.Context, p *compose.Parts) {
 	}
 }
 
-// submodules warns of folders that will be empty: a worktree has what the repository's own commits have.
+// submodules warns if submodules will be empty: a worktree only has the repository's own files.
 func (d *doctor) submodules(ctx context.Context, p *compose.Parts) {
 	switch there, brought, err := work.Submodules(ctx, p); {
 	case err != nil:
@@ -139,14 +139,14 @@ func (d *doctor) submodules(ctx context.Context, p *compose.Parts) {
 	}
 }
 
-// namedIn reports that a line of the setup names the folder at the top that a script is in, such as .venv: it makes it.
+// namedIn reports whether a line of setup names the script's top folder, such as .venv. Then setup makes it.
 func namedIn(setup []string, script string) bool {
 	folder, _, below := strings.Cut(script, "/")
 	edge := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("/;&", r) }
 	return below && slices.ContainsFunc(setup, func(line string) bool { return slices.Contains(strings.FieldsFunc(line, edge), folder) })
 }
 
-// scriptOf is the file in the repository that a command line runs, as far as its first words tell; empty for others.
+// scriptOf returns the repository's file that a command line runs, judged by its first words, or "".
 func scriptOf(command string) string {
 	words := strings.Fields(command)
 	if len(words) > 1 && slices.Contains([]string{"sh", "bash"}, words[0]) && !strings.HasPrefix(words[1], "-") {

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/loop/prompt"
 )
 
-// prompt looks whether the template can be filled in, and tells the agent what it has to know.
+// prompt checks that the template is valid, and contains the completion signal and the issue.
 func (d *doctor) prompt(ctx context.Context, p *compose.Parts) {
 	own, err := p.Prompt(ctx)
 	if err == nil && own.Template == "" {
@@ -42,7 +42,7 @@ func (d *doctor) prompt(ctx context.Context, p *compose.Parts) {
 	}
 }
 
-// copied looks for the files that every run begins with.
+// copied checks the files that are copied into worktrees.
 func (d *doctor) copied(p *compose.Parts) {
 	for _, problem := range work.NotToCopy(p) {
 		d.fail("copy", problem, work.FixCopy)

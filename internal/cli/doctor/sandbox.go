@@ -47,7 +47,7 @@ func (d *doctor) sandboxes(ctx context.Context, p *compose.Parts) {
 	}
 }
 
-// containers names those that killed ralphs and container-keep have left.
+// containers reports containers that killed ralph processes or container-keep have left.
 func (d *doctor) containers(ctx context.Context, c *container.Provider) {
 	left, err := c.Abandoned(ctx)
 	switch {
@@ -61,7 +61,7 @@ func (d *doctor) containers(ctx context.Context, c *container.Provider) {
 	d.volumes(ctx, c)
 }
 
-// volumes names those of ended runs.
+// volumes reports volumes of ended runs.
 func (d *doctor) volumes(ctx context.Context, c *container.Provider) {
 	left, err := c.AbandonedDisks(ctx)
 	saved := ""
@@ -79,7 +79,7 @@ func (d *doctor) volumes(ctx context.Context, c *container.Provider) {
 	}
 }
 
-// worktrees says how the files of a run are made.
+// worktrees reports how a run's files are made.
 func (d *doctor) worktrees(ctx context.Context, p *compose.Parts, provider sandboxes.Provider) {
 	layers, ok := sandboxes.As[sandboxes.Layerer](provider)
 	why := fmt.Errorf("sandbox %s has nothing else", provider.Name())

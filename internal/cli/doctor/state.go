@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/identity"
 )
 
-// journal looks for damage, which no command need have met yet.
+// journal checks the whole journal for damage, which other commands may not have met yet.
 func (d *doctor) journal(ctx context.Context, p *compose.Parts) {
 	path := p.JournalFile()
 	if err := p.Journal.Check(ctx); err != nil {
@@ -28,7 +28,7 @@ func (d *doctor) journal(ctx context.Context, p *compose.Parts) {
 	d.ok("journal", path)
 }
 
-// disk looks whether a sweep would start anything. Twice the floor is little to work with.
+// disk checks the free space. It fails below the floor, where no run begins, and warns below twice the floor.
 func (d *doctor) disk(p *compose.Parts) {
 	d.room(p, "worktrees", p.State, "free some, choose another place: --state-dir, or less to be kept free: --min-free-mb")
 	if common := p.Repo.Git().Common(); !disk.Same(p.State, common) {
@@ -58,7 +58,7 @@ func (d *doctor) room(p *compose.Parts, what, place, fix string) {
 	}
 }
 
-// leftovers says what is left, and how to be rid of it.
+// leftovers reports what is left of dead runs, and how to remove it.
 func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
 	found, err := clean.Leftovers(ctx, p)
 	if d.lacksToken(ctx, p, err) {
@@ -96,7 +96,7 @@ func (d *doctor) leftovers(ctx context.Context, p *compose.Parts) {
 	}
 }
 
-// identity looks whether commits can be made as asked.
+// identity checks that commits can be made with the configured identity.
 func (d *doctor) identity(ctx context.Context, p *compose.Parts) {
 	var environ []string
 	if p.Sandbox == "none" {

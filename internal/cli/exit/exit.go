@@ -1,4 +1,4 @@
-// Package exit decides how a command line ends: its exit status, and the error that people or programs read. It also words the
+// Package exit turns the end of a command line into an exit status, and into an error for people or programs. It also words the
 // errors of wrong command lines.
 package exit
 
@@ -21,44 +21,44 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// The exit statuses. They are part of the interface, and stand in the help of ralph.
+// The exit statuses. They are documented in the help.
 const (
 	OK          = 0
 	Failed      = 1
 	Usage       = 2
-	Incomplete  = 3 // some issues did not succeed
+	Incomplete  = 3 // some issues did not succeed, or were left out
 	Parked      = 4 // nothing could be done: agent, sandbox or tracker unavailable
 	Interrupted = 130
 )
 
-// Error is an error that decides the exit status itself.
+// Error is an error with an exit status of its own.
 type Error struct {
-	Status int    // the exit status
-	Err    error  // what is told
-	Hint   string // what to type next; may be empty
-	Told   bool   // an earlier call has said it: --quiet does not say it again
+	Status int    // one of the constants above
+	Err    error  // the message
+	Hint   string // the next step; may be empty
+	Told   bool   // an earlier call of ralph printed it, so --quiet omits it
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error itself.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Usagef is the error of a wrong command line.
+// Usagef returns the error of a wrong command line.
 func Usagef(format string, args ...any) error {
 	return &Error{Status: Usage, Err: fmt.Errorf(format, args...)}
 }
 
-// Problem is how a command line ended, as it is shown: nil when it ended well.
+// Problem describes for display how a command line failed. nil means success.
 type Problem struct {
 	Status   int              `json:"exit_status"`
 	Message  string           `json:"message"`
 	Hint     string           `json:"hint,omitempty"`
-	Problems []config.Problem `json:"problems,omitempty"` // of the configuration, each a line of Message
-	Told     bool             `json:"-"`                  // an earlier call has said it: --quiet does not say it again
+	Problems []config.Problem `json:"problems,omitempty"` // of the configuration, one per line of Message
+	Told     bool             `json:"-"`                  // see Error.Told
 }
 
-// ProblemOf is the one place where an error becomes an exit status and a hint.
+// ProblemOf is the only place that turns an error into an exit status and a hint.
 func ProblemOf(ctx context.Context, root *cobra.Command, err error) *Problem {
 	if err == nil {
 		return nil
@@ -101,7 +101,7 @@ func ProblemOf(ctx context.Context, root *cobra.Command, err error) *Problem {
 	return &Problem{Status: status, Message: err.Error(), Hint: hint.For(err)}
 }
 
-// Tell prints how the command line ended, if it did not end well, and returns the exit status.
+// Tell prints the problem, if there is one, and returns the exit status.
 func Tell(p *screen.Printer, problem *Problem, asJSON bool) int {
 	if problem == nil {
 		return OK
@@ -122,7 +122,7 @@ func Tell(p *screen.Printer, problem *Problem, asJSON bool) int {
 	return problem.Status
 }
 
-// IsAway reports that the tracker or the remote cannot be used now, or not with this token.
+// IsAway reports that tracker or remote cannot be used now, or not with this token.
 func IsAway(err error) bool {
 	var (
 		away    *tracker.UnavailableError
@@ -131,7 +131,7 @@ func IsAway(err error) bool {
 	return errors.As(err, &away) || errors.As(err, &refused) || errors.Is(err, worktree.ErrRemote)
 }
 
-// Classified marks the errors that are the command line's fault. An issue that has gone is not.
+// Classified gives errors about unknown keys their exit status and hint: wrong usage, but not if the issue did exist once.
 func Classified(err error) error {
 	var unknown *backlog.UnknownKeyError
 	switch {
@@ -145,8 +145,8 @@ func Classified(err error) error {
 	return err
 }
 
-// ErrInterrupted is the cause of everything that ends because the user asked for it.
+// ErrInterrupted is the cause of all that ends because the user asked ralph to stop.
 var ErrInterrupted = errors.New("interrupted")
 
-// ErrKilled is the cause after the second request.
+// ErrKilled is the cause after the second request to stop.
 var ErrKilled = errors.New("interrupted twice")

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// TestExitStatus is the table of the help, by error.
+// TestExitStatus checks the exit status of each kind of error, as the help lists them.
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
 	root := &cobra.Command{Use: "ralph"}

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-// UnknownSubcommand is the error of a name that a command does not have below it, or that stands behind one that has none.
+// UnknownSubcommand returns the error of an unknown subcommand, or of an argument to a command without subcommands.
 func UnknownSubcommand(cmd *cobra.Command, name string) error {
 	if !cmd.HasSubCommands() {
 		return fmt.Errorf("unknown command %q", name)
@@ -24,7 +24,7 @@ func UnknownSubcommand(cmd *cobra.Command, name string) error {
 		Suggest(name, CommandNames(cmd), "", fmt.Sprintf("`%s --help` lists the commands", cmd.CommandPath())))
 }
 
-// unknownCommand rewords cobra's error for a command that does not exist, which has no type of its own.
+// unknownCommand rewords cobra's error for an unknown command. That error has no type, so it is matched by its text.
 func unknownCommand(root *cobra.Command, err error) (message string, ok bool) {
 	rest, ok := strings.CutPrefix(err.Error(), "unknown command ")
 	if !ok {
@@ -38,7 +38,7 @@ func unknownCommand(root *cobra.Command, err error) (message string, ok bool) {
 	return fmt.Sprintf("unknown command %q%s", name, Suggest(name, CommandNames(root), "", "`ralph help` lists the commands")), true
 }
 
-// CommandNames are the commands below another, without hidden ones.
+// CommandNames lists the subcommands that are not hidden.
 func CommandNames(c *cobra.Command) []string {
 	var names []string
 	for _, sub := range c.Commands() {
@@ -49,12 +49,12 @@ func CommandNames(c *cobra.Command) []string {
 	return names
 }
 
-// Suggest is the end of an error line about a name that does not exist.
+// Suggest returns the end of an error about an unknown name: the nearest candidate, with before as its prefix, or else otherwise.
 func Suggest(name string, candidates []string, before, otherwise string) string {
 	return cmp.Or(nearest.DidYouMean(name, before, candidates), "; "+otherwise)
 }
 
-// FlagError rewords pflag's errors: one line, the flag first, and the nearest flag for one that does not exist.
+// FlagError rewords pflag's errors: one line, the flag first, and the nearest flag for an unknown one.
 func FlagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -63,7 +63,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	)
 	help := fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath())
 	switch {
-	case cmd.HasParent() && cmd.HasSubCommands() && cmd.Flags().NArg() > 0: // the flag is one of a command that does not exist
+	case cmd.HasParent() && cmd.HasSubCommands() && cmd.Flags().NArg() > 0: // a flag after an unknown subcommand
 		return UnknownSubcommand(cmd, cmd.Flags().Arg(0))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return Usagef("unknown flag -%s; %s", unknown.GetSpecifiedName(), help)
@@ -78,7 +78,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Usagef("%s; %s", err, help)
 }
 
-// flagCause says what is wrong with a flag's value; the errors of pflag's own types name a Go function.
+// flagCause says why a flag's value is invalid. pflag's own errors name a Go function.
 func flagCause(e *pflag.InvalidValueError) string {
 	switch e.GetFlag().Value.Type() {
 	case "bool":
@@ -104,7 +104,7 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// NoArgs refuses arguments, for commands that take none.
+// NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0])
@@ -112,7 +112,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// AtMostOne refuses a second argument.
+// AtMostOne refuses a second argument. what names the argument.
 func AtMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
@@ -132,7 +132,7 @@ func AtMostOneName(what string) cobra.PositionalArgs {
 	}
 }
 
-// OneIssue asks for the key of one issue.
+// OneIssue refuses anything but one KEY.
 func OneIssue(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return Usagef("%s takes one KEY; type %s KEY", cmd.CommandPath(), cmd.CommandPath())

@@ -17,7 +17,7 @@ const diffLong = `Show what an issue's branch changes, as ` +
 	"`git diff BASE...BRANCH`" + ` does: with your pager, your colours and your settings.
 Changes that a run saved without a commit are not in it; ralph show says where they are.`
 
-// NewDiff makes `ralph diff`.
+// NewDiff returns `ralph diff`.
 func NewDiff(a *compose.App) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	switch {
 	case w.Running:
 		a.UI.Note("%s is being worked; this is what has been imported so far", screen.CleanLine(key))
-	case w.Merged && w.Ahead == 0 && w.Empty: // which a person would take for merged
+	case w.Merged && w.Ahead == 0 && w.Empty: // otherwise people would think that it was merged
 		a.UI.Note("nothing differs: %s has no commits of its own", screen.CleanLine(key))
 		return nil
 	case w.Merged && w.Ahead == 0:
@@ -64,7 +64,7 @@ func diff(ctx context.Context, a *compose.App, p *compose.Parts, key string, sta
 	if err != nil {
 		return err
 	}
-	// The attributes that choose a program are the agent's.
+	// Run no external diff and no textconv: the agent's .gitattributes could choose it.
 	argv := slices.Concat([]string{"git", "-C", p.Top}, pager, []string{"diff", "--no-ext-diff", "--no-textconv"})
 	if stat {
 		argv = append(argv, "--stat")

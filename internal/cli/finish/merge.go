@@ -1,4 +1,4 @@
-// Package finish has the commands for finished work: diff, tree, open, verify and merge.
+// Package finish has the commands for finished work: `ralph diff`, `tree`, `open`, `verify` and `merge`.
 package finish
 
 import (
@@ -39,10 +39,10 @@ merged alone, after the others.
 --all skips branches that a review has not accepted, branches that change their own checks, and issues that were edited since
 their run began. Look at these and name them.`
 
-// mergeFlags say which branches may be merged.
+// mergeFlags are the flags that select branches to merge.
 type mergeFlags struct{ all, unfinished, edited bool }
 
-// NewMerge makes `ralph merge`.
+// NewMerge returns `ralph merge`.
 func NewMerge(a *compose.App) *cobra.Command {
 	var o mergeFlags
 	cmd := &cobra.Command{
@@ -120,15 +120,14 @@ func merge(ctx context.Context, a *compose.App, p *compose.Parts, args []string,
 	return cmp.Or(err, unseen)
 }
 
-// done refuses an issue that is being worked, or whose agent was stopped before it was done or has not seen what the issue asks for
-// by now.
+// done refuses an issue that is being worked, whose agent was stopped before it was done, or that has changed since its run began.
 func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issue, o mergeFlags) error {
 	runs, err := p.Journal.Find(ctx, journal.Query{Key: issue.Key, Kind: journal.KindIssue})
 	if err != nil {
 		return err
 	}
 	if len(runs) > 0 && look.StateOf(runs[len(runs)-1]).LeftMerge() {
-		return nil // it was asked for before
+		return nil // an earlier merge was cut off, and goes on
 	}
 	runs = slices.DeleteFunc(runs, func(r journal.Record) bool { return r.Settings.Attended })
 	if len(runs) == 0 {
@@ -158,7 +157,7 @@ func done(ctx context.Context, p *compose.Parts, name string, issue tracker.Issu
 	return nil
 }
 
-// seen leaves out the issues whose last success was left to a person, who has to look and to name them. left says how many.
+// seen leaves out issues whose last success was left to a person, who has to name them; left is the error that counts them.
 func seen(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) (rest []string, left, err error) {
 	for _, key := range keys {
 		runs, err := p.Journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue})
@@ -191,7 +190,7 @@ func seen(ctx context.Context, a *compose.App, p *compose.Parts, keys []string) 
 	return rest, left, nil
 }
 
-// merger makes what merges branches into the base.
+// merger returns the worker that merges branches into the base.
 func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker, error) {
 	if err := p.Repo.Settled(ctx); err != nil { // publishing would fail, and leave the run to the next sweep
 		return nil, err
@@ -219,7 +218,7 @@ func merger(ctx context.Context, a *compose.App, p *compose.Parts) (*pool.Worker
 	return worker, nil
 }
 
-// mergedOne says what has become of one merge.
+// mergedOne reports the result of one merge.
 func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func(key string) string, r pool.Result, err error) error {
 	key := r.Issue.Key
 	name := names(key)
@@ -237,7 +236,7 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 			Status: exit.Incomplete,
 			Err:    fmt.Errorf("%s is not merged: %s", name, hint.SkipReason(compose.InCommand(name, key), *r.Skip)),
 		}
-	case r.Skip != nil: // an earlier run was left on its way
+	case r.Skip != nil: // an earlier run had not ended, and has now
 		return merged(a, name, r.Finished[len(r.Finished)-1])
 	case r.Unavailable != nil && v.Outcome.Unavailable():
 		return &exit.Error{Status: exit.Parked, Err: r.Unavailable}
@@ -245,7 +244,7 @@ func mergedOne(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	return merged(a, name, r.Record)
 }
 
-// nothing says why there is nothing to merge. It is no failure where a merge would leave the issue as it is.
+// nothing reports that there is nothing to merge. That is a success if the issue is merged or closed already.
 func nothing(ctx context.Context, a *compose.App, p *compose.Parts, name, key string, why error) error {
 	worked, there := isMerged(ctx, p, key)
 	issue, err := p.Backlog.Get(ctx, key)
@@ -267,8 +266,7 @@ func nothing(ctx context.Context, a *compose.App, p *compose.Parts, name, key st
 	}
 }
 
-// isMerged reports whether the issue has been worked, and whether the base has what its runs have committed. An issue without
-// commits is not merged.
+// isMerged reports whether the issue was worked, and whether the base contains its commits. An issue without commits is not merged.
 func isMerged(ctx context.Context, p *compose.Parts, key string) (worked, there bool) {
 	runs, err := p.Journal.Find(ctx, journal.Query{Key: key, Kind: journal.KindIssue})
 	if err != nil || len(runs) == 0 {
@@ -282,7 +280,7 @@ func isMerged(ctx context.Context, p *compose.Parts, key string) (worked, there 
 	return true, last[0].State == "merged"
 }
 
-// mergedAll says what has become of several merges. The worst of them makes the exit status.
+// mergedAll reports the results of several merges. If none was merged, the last error decides the exit status.
 func mergedAll(ctx context.Context, a *compose.App, p *compose.Parts, names func(key string) string, results []pool.Result) error {
 	left, last, undone := 0, error(nil), []string(nil)
 	for _, r := range results {
@@ -311,12 +309,12 @@ func mergedAll(ctx context.Context, a *compose.App, p *compose.Parts, names func
 	return &exit.Error{Status: status, Hint: next, Err: fmt.Errorf("%d of %s not merged", left, screen.Plural(len(results), "issue"))}
 }
 
-// notMerged says what an interrupted merge has left as it was.
+// notMerged returns the error of an interrupted merge, with the names of the issues that are not merged.
 func notMerged(names []string) error {
 	return fmt.Errorf("%w; not merged: %s; the same command tries again", exit.ErrInterrupted, strings.Join(names, " "))
 }
 
-// merged says how a merge has ended.
+// merged reports how a merge ended.
 func merged(a *compose.App, name string, r journal.Record) error {
 	if !r.Merged() {
 		return &exit.Error{

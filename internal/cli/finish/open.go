@@ -14,7 +14,7 @@ import (
 const openLong = `Print the address of an issue's open pull or merge request, or of the issue if there is none, and open it
 in the browser. In a backlog of files it is the path of the file. Without a terminal nothing is opened.`
 
-// NewOpen makes `ralph open`.
+// NewOpen returns `ralph open`.
 func NewOpen(a *compose.App) *cobra.Command {
 	var issueOnly bool
 	cmd := &cobra.Command{

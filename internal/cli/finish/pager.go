@@ -21,7 +21,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// visibleRole is this program as a filter before a pager: what an agent has committed may tell a terminal what to do.
+// visibleRole runs this program as a filter in front of a pager: what an agent commits may contain terminal control sequences.
 const visibleRole = "visible"
 
 func init() { //nolint:gochecknoinits // see reexec.Register
@@ -33,12 +33,12 @@ func init() { //nolint:gochecknoinits // see reexec.Register
 	})
 }
 
-// colours are what git makes of its colours. Concealed text (8) is not among them.
+// colours matches git's colour sequences, without concealed text (8).
 var colours = pattern.Lazy(`^\x1b\[(?:` + colour + `(?:;` + colour + `)*)?m`)
 
 const colour = `(?:[0-79]|[1-9][0-9]|10[0-7]|[34]8;5;[0-9]{1,3}|[34]8;2(?:;[0-9]{1,3}){3})`
 
-// visible copies text and makes control characters visible, other than line ends, tabs and colours.
+// visible copies text and makes control characters visible, except line ends, tabs and colours.
 func visible(to io.Writer, from io.Reader) error {
 	in, out := bufio.NewReader(from), bufio.NewWriter(to)
 	for {
@@ -90,8 +90,8 @@ func visibleLine(line string) string {
 	return b.String()
 }
 
-// throughPager puts the filter before the user's pager for a command of git's, by settings and by the environment, whose
-// GIT_PAGER would be taken in place of a setting. It changes nothing where no terminal is written to.
+// throughPager puts the filter in front of the user's pager of a git command. It returns settings and an environment for git,
+// because GIT_PAGER would override a setting. Without a terminal it changes nothing.
 func throughPager(a *compose.App, dir, command string) (settings, env []string, err error) {
 	if !screen.IsTerminal(a.Host.Stdout) {
 		return nil, a.Host.Env, nil
@@ -121,7 +121,7 @@ func throughPager(a *compose.App, dir, command string) (settings, env []string, 
 	return []string{"-c", "pager." + command + "=true"}, append(slices.Clip(a.Host.Env), "GIT_PAGER="+pager), nil
 }
 
-// filtered is a pager behind the filter: setting is what the user has for the command, and general the pager of all.
+// filtered returns a command line of the filter and a pager: setting is the command's own pager, general the default one.
 func filtered(self, setting, general string) string {
 	filter := git.Quote(self)
 	for _, arg := range reexec.Args(visibleRole, "-") {

@@ -20,7 +20,7 @@ const treeLong = `Check out what an issue's runs have left as a new git worktree
 detached HEAD. DIR defaults to a folder beside the repository. The checkout runs no hooks and no filter programs (such as Git
 LFS): the agent may have chosen their input. Look before you build or run anything in it.`
 
-// NewTree makes `ralph tree`.
+// NewTree returns `ralph tree`.
 func NewTree(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tree KEY [DIR]", Short: "Check out the work of an issue, to look into it", Long: treeLong,
@@ -67,8 +67,8 @@ func tree(ctx context.Context, a *compose.App, p *compose.Parts, args []string) 
 	return nil
 }
 
-// addPlain makes a worktree of the user's at a commit, on no branch. No program of the configuration runs, not of that which
-// only the new worktree has either.
+// addPlain adds a worktree for the user at a commit, with a detached HEAD. It runs no program of git's configuration, including the
+// part that only applies to the new worktree.
 func addPlain(ctx context.Context, g git.Runner, dir, commit string) error {
 	if _, err := g.Out(ctx, "worktree", "add", "--quiet", "--no-checkout", "--detach", "--", dir, commit); err != nil {
 		return err

@@ -25,7 +25,7 @@ const verifyLong = `Check the proof of a commit that ralph has published: its si
 your own proof-key, and its statements against the repository and the backlog. Print what the proof says, and what it leaves
 open. Exit status 0 means that no check failed. No code of the commits is run.`
 
-// VerifyData is what `ralph verify --json` prints. Fields are only ever added.
+// VerifyData is the output of `ralph verify --json`. Fields are only ever added.
 type VerifyData struct {
 	Commit    string          `json:"commit"`
 	Proved    bool            `json:"proved"`
@@ -37,7 +37,7 @@ type VerifyData struct {
 	Statement json.RawMessage `json:"statement,omitempty"`
 }
 
-// NewVerify makes `ralph verify`.
+// NewVerify returns `ralph verify`.
 func NewVerify(a *compose.App) *cobra.Command {
 	var publicKeys string
 	cmd := &cobra.Command{
@@ -99,7 +99,7 @@ func runVerify(cmd *cobra.Command, a *compose.App, typed, file string) (err erro
 	return err
 }
 
-// away says of a remote that cannot be used that nothing could be done.
+// away gives the error of an unusable remote its exit status.
 func away(err error) error {
 	if exit.IsAway(err) {
 		return &exit.Error{Status: exit.Parked, Err: err, Hint: hint.Remote}
@@ -107,7 +107,7 @@ func away(err error) error {
 	return err
 }
 
-// trusted are the public keys that count.
+// trusted returns the public keys to trust.
 func trusted(a *compose.App, p *compose.Parts, file string) ([]proof.PublicKey, error) {
 	if file != "" {
 		keys, err := proof.ReadPublicKeys(a.Expand(a.Host.Dir, file))
@@ -126,23 +126,23 @@ func trusted(a *compose.App, p *compose.Parts, file string) ([]proof.PublicKey, 
 	return []proof.PublicKey{key.Public()}, nil
 }
 
-// verification is one commit that is checked.
+// verification is the check of one commit.
 type verification struct {
 	*compose.Parts
-	untracked error // why there is no tracker
+	untracked error // why Backlog is nil
 	commit    string
-	named     bool // by its branch
+	named     bool // a branch named the commit
 }
 
-// find resolves what a person typed: a branch, an issue's branch, a request's head, or a commit. What begins with refs/heads/ is
-// that branch and nothing else, whatever it is called.
+// find resolves what a person typed: a branch, an issue's branch, a request's head, or a commit. A name with refs/heads/ always
+// means that branch, even if it looks like something else.
 func (v *verification) find(ctx context.Context, typed string) error {
 	branches := []string{typed}
 	only, whole := strings.CutPrefix(typed, git.Heads)
 	switch {
 	case whole:
 		branches = []string{only}
-	case git.IsObject(typed): // a person means the commit; a script may mean a branch that somebody has called like it
+	case git.IsObject(typed): // people mean the commit, but a script may mean a branch with such a name
 		places, err := v.places(ctx, typed)
 		for _, at := range places {
 			if at != typed && err == nil {
@@ -154,7 +154,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 			return err
 		}
 		branches = nil
-	case !strings.Contains(typed, "/") || strings.HasSuffix(typed, ".md"): // origin/ralph/one is no issue
+	case !strings.Contains(typed, "/") || strings.HasSuffix(typed, ".md"): // origin/ralph/one is not an issue
 		branches = append(branches, v.BranchPrefix+compose.KeyOfFile(typed))
 		if v.Backlog != nil {
 			branches = append(branches, v.BranchPrefix+v.Key(ctx, typed))
@@ -168,7 +168,7 @@ func (v *verification) find(ctx context.Context, typed string) error {
 		if err != nil {
 			return err
 		}
-		// The remote's first: this clone may have what it began before another clone did the work.
+		// Prefer the remote's branch: this clone may have begun work that another clone finished.
 		if at := cmp.Or(places[placeThere+v.Repo.Remote()], places[placeHere]); at != "" {
 			v.commit, v.named = at, true
 			return v.Repo.Notes().Bring(ctx, at)
@@ -202,7 +202,7 @@ const (
 	placeThere = "the branch on "
 )
 
-// places are where a branch is, by where that was seen.
+// places returns the tips of a branch here and on the remote, by place.
 func (v *verification) places(ctx context.Context, branch string) (map[string]string, error) {
 	places, ref := map[string]string{}, git.Heads+branch
 	here, err := v.Repo.Git().Refs(ctx, ref)
@@ -219,7 +219,7 @@ func (v *verification) places(ctx context.Context, branch string) (map[string]st
 	return places, err
 }
 
-// check compares the commit's proof with the repository and the backlog.
+// check compares the commit's proof with repository and backlog.
 func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (VerifyData, error) {
 	data := VerifyData{Commit: v.commit, Checks: []proof.Result{}}
 	lines, err := v.lines(ctx)
@@ -251,7 +251,7 @@ func (v *verification) check(ctx context.Context, keys []proof.PublicKey) (Verif
 	return data, err
 }
 
-// lines are the lines of the commit's note, here and on the remote.
+// lines returns the lines of the commit's notes, here and on the remote.
 func (v *verification) lines(ctx context.Context) ([]string, error) {
 	notes := v.Repo.Notes()
 	here, err := notes.Here(ctx)
@@ -288,7 +288,7 @@ func (v *verification) facts(ctx context.Context, p proof.Predicate) (f proof.Fa
 	return f, nil
 }
 
-// text is the fingerprint of an issue's title and body, or why it cannot be read.
+// text returns the hash of an issue's title and body, or the reason why it cannot be read.
 func (v *verification) text(ctx context.Context, key string) (hash, unread string) {
 	if v.untracked != nil {
 		return "", v.untracked.Error()
@@ -300,7 +300,7 @@ func (v *verification) text(ctx context.Context, key string) (hash, unread strin
 	return issue.TextHash(), ""
 }
 
-// showProof prints a verification.
+// showProof prints the result for people.
 func showProof(a *compose.App, d VerifyData) {
 	line := func(lead, text string) {
 		a.UI.Printf("%s\n", a.UI.Wrapped(lead+screen.CleanLine(text), 10))

@@ -1,5 +1,5 @@
-// Package fleetdb says which database a fleet shares, prepares it, and opens it for the commands that look at all
-// machines: `ralph fleet`, and the flags of others.
+// Package fleetdb finds, prepares and opens the database that the machines of a fleet share: for `ralph fleet`, and for the flags
+// with which other commands include all machines.
 package fleetdb
 
 import (
@@ -30,29 +30,30 @@ project, all work its issues, and what a dead one had is worked again by another
 The database's address is that of --database, of --database-file, or of ` + config.DatabaseVariable + `: postgres://USER@HOST/NAME. A password is
 better in the file, in ~/.pgpass or in PGPASSWORD than in a flag, which every user of the host can see.`
 
-// Options say which database a fleet shares.
+// Options name the database of a fleet.
 type Options struct{ url, file string }
 
-// Flags gives a command the flags that name the database.
+// Flags adds the flags that name the database.
 func (o *Options) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.url, "database", "", "`address` of the fleet's database, "+
 		"postgres://USER@HOST/NAME; else "+config.DatabaseVariable)
 	cmd.Flags().StringVar(&o.file, "database-file", "", "`file` that holds it")
 }
 
-// Member says which project of a fleet a repository is.
+// Member names the database of a fleet, and the repository's project in it.
 type Member struct {
 	Options
 	name string
 }
 
-// Flags gives a command the flags that say which project of which fleet.
+// Flags adds the flags that name database and project.
 func (o *Member) Flags(cmd *cobra.Command) {
 	o.Options.Flags(cmd)
 	cmd.Flags().StringVar(&o.name, "fleet-name", "", "the project's `name` in the fleet (default: the repository's folder)")
 }
 
-// OpenProject opens the fleet's database for the repository; nil: none is named. The text is the project's name in the fleet.
+// OpenProject opens the fleet's database for the repository, and returns the project's name in it. The database is nil if none is
+// named.
 func OpenProject(ctx context.Context, a *compose.App, p *compose.Parts, o Member) (*fleet.Database, string, error) {
 	d, err := Open(ctx, a, o.Options)
 	if err == nil && d != nil {
@@ -64,7 +65,7 @@ func OpenProject(ctx context.Context, a *compose.App, p *compose.Parts, o Member
 	return d, cmp.Or(o.name, filepath.Base(p.Top)), err
 }
 
-// address is the database's address, and what names it; empty: there is none.
+// address returns the database's address, and the setting that names it; an empty address: none does.
 func address(a *compose.App, o Options) (where, from string, err error) {
 	switch {
 	case o.file == "" && o.url == "":
@@ -84,7 +85,7 @@ func address(a *compose.App, o Options) (where, from string, err error) {
 	return where, "--database-file " + path, nil
 }
 
-// Open opens the fleet's database; nil: none is named.
+// Open opens the fleet's database. It returns nil if none is named.
 func Open(ctx context.Context, a *compose.App, o Options) (*fleet.Database, error) {
 	where, from, err := address(a, o)
 	if err != nil || where == "" {
@@ -107,7 +108,7 @@ func Open(ctx context.Context, a *compose.App, o Options) (*fleet.Database, erro
 	return d, nil
 }
 
-// NewCommand makes `ralph fleet`.
+// NewCommand returns `ralph fleet`.
 func NewCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "fleet",
@@ -161,7 +162,7 @@ func migrateFleet(ctx context.Context, a *compose.App, o Options) error {
 	return o.Hint(err)
 }
 
-// silent is longer than living machines are: two heartbeats are missing.
+// silent is the age of its last heartbeat at which a machine is listed as silent: it has missed two.
 const silent = 16 * time.Second
 
 func showFleet(ctx context.Context, a *compose.App, o Options) error {
@@ -227,7 +228,7 @@ func showFleet(ctx context.Context, a *compose.App, o Options) error {
 	return nil
 }
 
-// missingRole is a role without which no issue is begun, and that no machine has; empty: there is none.
+// missingRole returns a role that no machine has and without which no issue begins, or "".
 func missingRole(machines []fleet.Machine) string {
 	for _, role := range []string{"planner", "worker"} {
 		if !slices.ContainsFunc(machines, func(m fleet.Machine) bool { return slices.Contains(m.Roles, role) }) {
@@ -237,7 +238,7 @@ func missingRole(machines []fleet.Machine) string {
 	return ""
 }
 
-// prepare is the command that prepares the database. It shows no password.
+// prepare returns the command that prepares the database, without a password.
 func (o Options) prepare() string {
 	switch {
 	case o.file != "":
@@ -250,7 +251,7 @@ func (o Options) prepare() string {
 	return "ralph fleet migrate --database " + git.Quote(o.url)
 }
 
-// mayHavePassword reports an address that has a password, or of which that cannot be told.
+// mayHavePassword reports whether an address contains a password, or might.
 func mayHavePassword(address string) bool {
 	plain, err := url.PathUnescape(address)
 	if err != nil || strings.Contains(strings.ToLower(plain), "password") {
@@ -267,7 +268,7 @@ func mayHavePassword(address string) bool {
 	return has
 }
 
-// Hint says what to do about an error of the database, where that is known.
+// Hint adds a hint to an error of the database, if there is one.
 func (o Options) Hint(err error) error {
 	hint := fleet.Remedy(err)
 	switch {

@@ -2,7 +2,7 @@ package fleetdb
 
 import "testing"
 
-// The command that prepares a database names its address, unless that may hold a password.
+// The command that prepares a database contains the address, unless that may contain a password.
 func TestPrepareNamesTheAddress(t *testing.T) {
 	t.Parallel()
 	const hidden = "ralph fleet migrate --database ADDRESS, with the address that you gave"

@@ -8,18 +8,17 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// lacksSpace matches what the system and SQLite say of a full disk.
+// lacksSpace matches the errors of the system and of SQLite for a full disk.
 var lacksSpace = pattern.Lazy(`(?i)no space left on device|disk quota exceeded|database or disk is full`)
 
-// hostPath matches a path of this host in an error.
+// hostPath matches an absolute path in an error.
 var hostPath = pattern.Lazy(`(^|\s)(/[^\s:]+)`)
 
-// leastRoom is less than any run needs; a disk with less is full.
+// leastRoom is the free space in bytes below which a disk counts as full: less than any run needs.
 const leastRoom = 4 << 20
 
-// FullDisk says which disk is full and what frees space, where that is what a text of ralph's is about; empty: it is not. A
-// program in a sandbox may have filled a disk of its own, so the disks of the paths that the text names, and of the folder, are
-// looked at.
+// FullDisk says which disk is full and what frees space, if text is about a full disk; else it returns "". It checks the disks of
+// the paths in text, and of folder: a program may have filled a disk of its own in its sandbox, which needs no hint.
 func FullDisk(text, folder string) string {
 	if !lacksSpace().MatchString(text) {
 		return ""
@@ -50,7 +49,7 @@ func FullDisk(text, folder string) string {
 	return ""
 }
 
-// existing is the path, or the nearest folder above it that exists.
+// existing returns the path, or its nearest parent that exists.
 func existing(path string) string {
 	for path = filepath.Clean(path); path != filepath.Dir(path); path = filepath.Dir(path) {
 		if _, err := os.Lstat(path); err == nil {
@@ -60,7 +59,7 @@ func existing(path string) string {
 	return path
 }
 
-// diskRoot is the highest folder above the path on the same file system.
+// diskRoot returns the topmost parent on the path's file system.
 func diskRoot(path string) string {
 	for parent := filepath.Dir(path); parent != path && disk.Same(path, parent); parent = filepath.Dir(path) {
 		path = parent

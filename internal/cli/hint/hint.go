@@ -1,5 +1,4 @@
-// Package hint has the texts that say what to do about something, where more than one command says it: which command, flag or key
-// helps.
+// Package hint has the hints that more than one command prints: the command, flag or key that fixes an error or a state.
 package hint
 
 import (
@@ -29,10 +28,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Init is for a repository without a backlog.
+// Init is the hint for a repository without a backlog.
 const Init = "set the repository up with: ralph init; where .ralph/config.yaml is already, make that folder"
 
-// Tracker is what to do about an error of a kind of tracker; empty when the error is enough.
+// Tracker returns the hint for an error of a tracker of this kind, or "".
 func Tracker(kind tracker.Descriptor, err error) string {
 	var f *transport.Failure
 	switch {
@@ -52,8 +51,8 @@ func Tracker(kind tracker.Descriptor, err error) string {
 	return ""
 }
 
-// Claims is what to do about a remote that takes no claim. Git has no codes for why: its words have to do, and where
-// they are others the advice is the general one.
+// Claims returns the hint for a remote that refuses a claim. Git has no error codes, so this matches the text of its errors; for
+// other texts the hint is a general one.
 func Claims(err error) string {
 	if !errors.Is(err, worktree.ErrRemote) {
 		return ""
@@ -74,7 +73,7 @@ func Claims(err error) string {
 	return "give ralph push rights for refs/ralph/*, " + alone
 }
 
-// Login is what to do when a remote refuses git's login, git has none, or it may not push; empty for other errors.
+// Login returns the hint if git has no login for the remote, the remote refuses it, or it may not push; else "".
 func Login(err error) string {
 	refusals := []string{
 		"authentication failed", "could not read username", "returned error: 401", "returned error: 403", "permission denied (publickey",
@@ -86,19 +85,19 @@ func Login(err error) string {
 		"token-file or token-command) or your own key, which may have expired, or give it rights to push"
 }
 
-// says reports that an error has one of the words.
+// says reports whether the error's text contains one of the words, which are lower case.
 func says(err error, words ...string) bool {
 	text := strings.ToLower(err.Error())
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// Remote is the way around a remote that is away or takes nothing.
+// Remote is the hint for a remote that is unavailable or refuses a push.
 const Remote = "to work on this machine only, without the remote: --remote none"
 
-// missingToken is for a forge without a token, which no other setting replaces.
+// missingToken is the hint for a missing token of a forge, which no other setting replaces.
 const missingToken = "set the token in one of these variables, or name another source, such as: --token-command 'gh auth token'"
 
-// For is what to do about an error, wherever it comes from; empty where the error is enough.
+// For returns the hint for any error, or "".
 func For(err error) string {
 	switch {
 	case errors.Is(err, token.ErrNone):
@@ -125,7 +124,7 @@ func For(err error) string {
 	return cmp.Or(Sandbox(err), Identity(err), Failure(failure), FullDisk(err.Error(), ""), unwritable(err), exhausted(err))
 }
 
-// Identity is the command that fixes a missing name or key.
+// Identity returns the hint for a missing identity or signing key, or "".
 func Identity(err error) string {
 	switch {
 	case errors.Is(err, worktree.ErrNoIdentity):
@@ -137,14 +136,14 @@ func Identity(err error) string {
 	return ""
 }
 
-// What to do about an agent's or a reviewer's program that is missing.
+// The hints for a missing program of the agent or the reviewer.
 const (
 	install  = "install it where the agent runs, or choose another with "
 	Agent    = install + "--agent or --agent-command"
 	Reviewer = install + "--review"
 )
 
-// Failure is what to do about an agent's failure, which may be nil; empty where its message is enough.
+// Failure returns the hint for an agent's failure, or "". f may be nil.
 func Failure(f *agents.Failure) string {
 	if f != nil && f.Class == agents.NotStarted {
 		return Agent
@@ -152,7 +151,7 @@ func Failure(f *agents.Failure) string {
 	return ""
 }
 
-// Raising says of a notice which flag or key helps.
+// Raising returns a notice's text with the flag or key that helps.
 func Raising(n sandboxes.Notice) string {
 	switch n.Cause {
 	case sandboxes.MemoryLimit:
@@ -167,10 +166,10 @@ func Raising(n sandboxes.Notice) string {
 	return n.Text
 }
 
-// allowing is the flag that lets a refused connection through; empty: none does.
+// allowing returns the flag that allows a refused connection, or "" if none can.
 func allowing(a sandboxes.About) string {
 	r := egress.Rule{Host: a.Host}
-	if a.Port != 0 && a.Port != 443 && a.Port != 80 { // a rule without ports allows these
+	if a.Port != 0 && a.Port != 443 && a.Port != 80 { // a rule without ports includes these
 		r.Ports = []int{a.Port}
 	}
 	flag := "--allow "
@@ -184,7 +183,7 @@ func allowing(a sandboxes.About) string {
 	return flag + r.String()
 }
 
-// Baseline is what to do about setup or a gate that cannot run on the base; private reports a host on this host or a private network.
+// Baseline returns the hint for a setup or gate that cannot run on the base. private reports hosts that need --allow-private.
 func Baseline(e *workspace.BaselineError, private func(host string) bool) string {
 	var flags []string
 	for _, n := range e.Refused {
@@ -204,8 +203,8 @@ func Baseline(e *workspace.BaselineError, private func(host string) bool) string
 		"setup, --allow HOST, a longer --gate-timeout, the sandbox's image"
 }
 
-// KeptWork says what a job or a command has left where, and how to get it. The changes are one commit on what was
-// committed last.
+// KeptWork says where the work of a job is, and how to get it. wip is a commit of the uncommitted changes, on top of the last
+// commit.
 func KeptWork(commits int, branch, wip string) string {
 	var kept []string
 	if commits > 0 {
@@ -219,13 +218,13 @@ func KeptWork(commits int, branch, wip string) string {
 	return strings.Join(kept, "; ")
 }
 
-// DropWith is how to be rid of the work of an issue all the same.
+// DropWith returns the hint that removes an issue's work.
 func DropWith(key string) string { return "drop it with `ralph clean --discard " + key + "`" }
 
-// Repair is the command that fixes what killed processes and damage have left.
+// Repair is the command that repairs what killed processes and damage have left.
 const Repair = "ralph clean --repair"
 
-// SkipReason says why an issue is not worked, with the command that works it all the same.
+// SkipReason says why an issue is not worked, and which command changes that.
 func SkipReason(key string, s journal.Skip) string {
 	if s.Code == journal.SkipHuman || s.Code == journal.SkipDone || s.Code == journal.SkipHalted {
 		return report.Skip(s) + "; `ralph work " + key + "` works it again"
@@ -245,7 +244,7 @@ func SkipReason(key string, s journal.Skip) string {
 	return report.Skip(s)
 }
 
-// Commands are the commands that reports name.
+// Commands returns the commands that reports name.
 func Commands() report.Hints {
 	return report.Hints{
 		Work:        "ralph work KEY",
@@ -260,10 +259,10 @@ func Commands() report.Hints {
 	}
 }
 
-// GateFix gives a project a gate.
+// GateFix is the hint for a project without a gate.
 const GateFix = "set `gate` in .ralph/config.yaml, or give --gate"
 
-// What is said of submodules that a gate may need.
+// The texts about submodules that a gate may need.
 const (
 	EmptySubmodules = "their folders are empty in worktrees: neither setup nor before brings them"
 	SubmodulesFix   = `add "git submodule update --init --recursive" to setup in .ralph/config.yaml, ` +

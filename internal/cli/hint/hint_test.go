@@ -19,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/statedir"
 )
 
-// How to log in is said of any kind of tracker, not of forges alone.
+// The login hint applies to all kinds of trackers, not only to forges.
 func TestTrackerFixWithoutToken(t *testing.T) {
 	t.Parallel()
 	kind := tracker.Descriptor{LoginHint: "make a token"}
@@ -34,7 +34,7 @@ func TestTrackerFixWithoutToken(t *testing.T) {
 	}
 }
 
-// A remote that refuses git's login is told with what helps: another login, or rights to push, which are named once.
+// If a remote refuses git's login, the hint names another login or the right to push, once.
 func TestRefusedLogin(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
@@ -50,7 +50,7 @@ func TestRefusedLogin(t *testing.T) {
 	}
 }
 
-// TestUnwritable: where ralph may not write, the hint fits the place.
+// TestUnwritable checks that the hint fits the place where ralph may not write.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	at := func(op, path string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
@@ -73,7 +73,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// A missing program is told by the class of the failure, not by its words.
+// A missing program is recognised by the failure's class, not by its text.
 func TestMissingProgram(t *testing.T) {
 	t.Parallel()
 	for class, want := range map[agents.Class]string{agents.NotStarted: Agent, agents.OtherFailure: "", agents.RateLimit: ""} {
@@ -84,7 +84,7 @@ func TestMissingProgram(t *testing.T) {
 	}
 }
 
-// A refused connection is told with the flag that lets it through, if any does.
+// A refused connection is reported with the flag that allows it, if there is one.
 func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 	t.Parallel()
 	refused := func(host string, port int, cause sandboxes.Cause) sandboxes.Notice {
@@ -100,7 +100,7 @@ func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 		refused("169.254.169.254", 80, sandboxes.NotAllowed):       "",
 		refused("169.254.169.254", 80, sandboxes.AddressRefused):   "",
 		refused("a.example", 443, ""):                              "",
-		{Text: "network: a.example:443 was refused (not-allowed)"}: "", // its words are no fact
+		{Text: "network: a.example:443 was refused (not-allowed)"}: "", // the text of a notice decides nothing
 		{Text: "an agent killed at the memory limit of its own"}:   "",
 	} {
 		if got := Raising(n); got != n.Text+want {
@@ -119,7 +119,7 @@ func TestRefusedConnectionNamesItsFlag(t *testing.T) {
 	}
 }
 
-// TestLimitsOfProcesses: which limit a process of ralph's has met.
+// TestLimitsOfProcesses checks which system limit the hint names.
 func TestLimitsOfProcesses(t *testing.T) {
 	t.Parallel()
 	fork := &fs.PathError{Op: "fork/exec", Path: "/proc/self/exe", Err: unix.EAGAIN}

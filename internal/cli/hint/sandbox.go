@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Sandbox names the flags and commands that help against an error of a sandbox; empty for other errors.
+// Sandbox returns the flags and commands that fix an error of a sandbox, or "".
 func Sandbox(err error) string {
 	fixable, ok := errors.AsType[*sandboxes.FixError](err)
 	if !ok {
@@ -54,7 +54,7 @@ func fixWords(f sandboxes.Fix) string {
 // SandboxLine says in one line which sandbox does not work, and why.
 func SandboxLine(name string, err error) string { return name + ": " + SandboxWhy(name, err) }
 
-// SandboxWhy says in one line why a sandbox does not work, and what helps.
+// SandboxWhy says in one line why a sandbox does not work, with the fix.
 func SandboxWhy(name string, err error) string {
 	why := strings.TrimPrefix(strings.TrimSpace(err.Error()), "open sandbox "+name+": ")
 	if fix := cmp.Or(Sandbox(err), exhausted(err)); fix != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 )
 
-// Uncounted says of which agents nobody counts what they use, and what counts instead; empty: of none.
+// Uncounted names the agents whose usage nobody counts, and the estimate that replaces it. It returns "" if there are none.
 func Uncounted(c run.Config) string {
 	var names []string
 	for _, agent := range c.Uncounted() {
@@ -30,7 +30,7 @@ func Uncounted(c run.Config) string {
 	return text + fmt.Sprintf("each of its iterations counts as %d tokens (estimate-tokens) and $%.2f (estimate-usd)", e.Tokens, e.CostUSD)
 }
 
-// Unpriced says of which agents only tokens are known, and what counts as their cost; empty: of none.
+// Unpriced names the agents of which only tokens are known, and the estimate of their cost. It returns "" if there are none.
 func Unpriced(c run.Config) string {
 	var names []string
 	for _, who := range c.Unpriced() {
@@ -51,7 +51,7 @@ func Unpriced(c run.Config) string {
 	return text + fmt.Sprintf("; under a limit in US dollars each of its iterations counts as $%.2f (estimate-usd)", c.Estimate.CostUSD)
 }
 
-// Estimated says what counts by an estimate, a line for each reason, where a budget or a cap makes it count.
+// Estimated returns Uncounted and Unpriced as lines, each only if a budget or cap makes its estimate matter.
 func Estimated(c run.Config) (lines []string) {
 	e := c.Estimated()
 	if text := Uncounted(c); text != "" && e != (loop.Budget{}) {

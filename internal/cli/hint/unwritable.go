@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/statedir"
 )
 
-// unwritable is what to do where ralph may not write; empty: the error is about something else.
+// unwritable returns the hint for a place where ralph may not write, or "".
 func unwritable(err error) string {
 	if errors.Is(err, statedir.ErrFolder) {
 		return "let your user write there, or choose another folder with state-dir or XDG_STATE_HOME"
@@ -26,7 +26,7 @@ func unwritable(err error) string {
 	return ""
 }
 
-// exhausted is what to do where a process of ralph's has met a limit of the system; empty: the error is about something else.
+// exhausted returns the hint for a system limit that ralph has reached, or "".
 func exhausted(err error) string {
 	at, ok := errors.AsType[*fs.PathError](err)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// NewClose makes `ralph close`.
+// NewClose returns `ralph close`.
 func NewClose(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "close KEY", Short: "Close an issue",
@@ -22,7 +22,7 @@ func NewClose(a *compose.App) *cobra.Command {
 	return setsState(a, cmd, "closed", func(i tracker.Issue) bool { return !i.Open }, tracker.Change{Close: true})
 }
 
-// NewReopen makes `ralph reopen`.
+// NewReopen returns `ralph reopen`.
 func NewReopen(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reopen KEY", Short: "Open an issue again",
@@ -33,7 +33,7 @@ func NewReopen(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// setsState makes cmd a command that closes or opens an issue.
+// setsState makes cmd a command that closes or reopens an issue.
 func setsState(a *compose.App, cmd *cobra.Command, state string, already func(tracker.Issue) bool, change tracker.Change) *cobra.Command {
 	cmd.GroupID, cmd.Example = compose.GroupWork, "  ralph "+cmd.Name()+" fix-login"
 	a.OnIssue(cmd, func(ctx context.Context, p *compose.Parts, issue tracker.Issue) error {
@@ -42,7 +42,7 @@ func setsState(a *compose.App, cmd *cobra.Command, state string, already func(tr
 			a.UI.Printf("%s is %s already.\n", name, state)
 			return nil
 		}
-		l, change := p.StateLabels(), change // of this call
+		l, change := p.StateLabels(), change // a copy for each call
 		for _, own := range []string{l.InReview, l.NeedsHuman, l.NeedsInfo, l.Claimed, l.Failed} {
 			if own != "" {
 				change.RemoveLabels = append(change.RemoveLabels, own)

@@ -23,7 +23,7 @@ const editLong = `Edit an issue of a backlog of files with your editor ($VISUAL 
 it replaces the old one; a current run is told that the issue has changed. On a forge: print the issue's address, and open it
 in the browser.`
 
-// NewEdit makes `ralph edit`.
+// NewEdit returns `ralph edit`.
 func NewEdit(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit KEY", Short: "Edit an issue", Long: editLong,
@@ -37,7 +37,7 @@ func NewEdit(a *compose.App) *cobra.Command {
 func editIssue(ctx context.Context, a *compose.App, p *compose.Parts, typed string) error {
 	key := p.Key(ctx, typed)
 	w, ok := tracker.As[tracker.Writer](p.Backlog)
-	if ok { // its text may be what is wrong with it
+	if ok { // Read also works for a file that is not a valid issue
 		if old, err := w.Read(ctx, key); err == nil {
 			return openEditor(a, old, func(text string) error {
 				err := w.Rewrite(ctx, key, old, text)
@@ -57,7 +57,7 @@ func editIssue(ctx context.Context, a *compose.App, p *compose.Parts, typed stri
 
 var errNoEditor = exit.Usagef("no editor: set VISUAL or EDITOR")
 
-// asWrong takes the error of a text that cannot be saved for wrong usage.
+// asWrong turns the error of an invalid text into wrong usage.
 func asWrong(err error) error {
 	if _, wrong := errors.AsType[tracker.Problem](err); wrong && !errors.Is(err, tracker.ErrChanged) {
 		return exit.Usagef("%w", err)
@@ -65,7 +65,7 @@ func asWrong(err error) error {
 	return err
 }
 
-// openEditor opens the editor on a text, and saves what comes of it. A text that is refused is kept, and the error says where.
+// openEditor opens an editor on a text, and saves the result. A refused text stays in its file, which the error names.
 func openEditor(a *compose.App, text string, save func(string) error) error {
 	variable := "VISUAL"
 	if strings.TrimSpace(a.Host.Getenv(variable)) == "" {

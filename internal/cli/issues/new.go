@@ -1,5 +1,5 @@
-// Package issues has the commands that change issues of the backlog, and the runs of one: new, edit, close, reopen,
-// retry and stop.
+// Package issues has the commands that change issues, and control the runs of one: `ralph new`, `edit`, `close`, `reopen`, `retry`
+// and `stop`.
 package issues
 
 import (
@@ -25,7 +25,7 @@ const newLong = `Write a new issue into a backlog of files, with the pick-up lab
 editor ($VISUAL or $EDITOR). The text is checked before the issue is added. On a forge: print the address of the form for new
 issues, with TITLE and the text of --body filled in, and open it in the browser.`
 
-// NewCreate makes `ralph new`.
+// NewCreate returns `ralph new`.
 func NewCreate(a *compose.App) *cobra.Command {
 	var (
 		d    tracker.Draft
@@ -56,13 +56,13 @@ func NewCreate(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// names is the list of a flag. None of its names may be empty.
+// names is the value of a list flag that refuses empty items.
 type names struct {
 	pflag.Value
 	what string
 }
 
-// Set implements pflag.Value. Of an empty text pflag would make no name.
+// Set implements pflag.Value. It also refuses an empty text, which pflag would turn into an empty list.
 func (n names) Set(s string) error {
 	if err := n.Value.Set(s); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (n names) Set(s string) error {
 
 func blank(name string) bool { return strings.TrimSpace(name) == "" }
 
-// checkDraft refuses what would write nothing into an issue, or what no issue can have.
+// checkDraft refuses an empty title and a negative priority.
 func checkDraft(title []string, d tracker.Draft) error {
 	if slices.ContainsFunc(title, blank) {
 		return exit.Usagef("the title is empty; give one, or leave it out to write the issue in your editor")
@@ -103,7 +103,7 @@ func newIssue(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.D
 		if errors.Is(err, tracker.ErrNotFound) {
 			return exit.Usagef("--blocked-by: %w", err)
 		}
-		d.BlockedBy[i] = cmp.Or(issue.Key, typed) // one that cannot be read is there, too
+		d.BlockedBy[i] = cmp.Or(issue.Key, typed) // an unreadable issue exists, too
 	}
 	d.Labels = compose.Union(slices.Clone(p.Labels), d.Labels)
 	text := w.Text(d)
@@ -125,7 +125,7 @@ func newIssue(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.D
 	return err
 }
 
-// browseNew shows where a forge's issues are made, with what is to stand in them.
+// browseNew opens the forge's page for a new issue, with the draft filled in.
 func browseNew(ctx context.Context, a *compose.App, p *compose.Parts, d tracker.Draft) error {
 	kind, err := a.Trackers.Lookup(p.Backlog.Name())
 	if err != nil {

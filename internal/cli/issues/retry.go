@@ -21,7 +21,7 @@ import (
 const retryLong = `Ask the next ralph work, on any machine, to work an issue again, like the comment /ralph retry (or /ralph
 fresh) on a forge: reset attempts and waiting times, add the pick-up label, remove needs-human and needs-info.`
 
-// NewRetry makes `ralph retry`.
+// NewRetry returns `ralph retry`.
 func NewRetry(a *compose.App) *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{
@@ -36,7 +36,7 @@ func NewRetry(a *compose.App) *cobra.Command {
 				Hint:   "open it first with: ralph reopen " + issue.Key,
 			}
 		}
-		p.PreferNone() // nothing is run
+		p.PreferNone() // this command runs nothing in a sandbox
 		worker, err := a.Worker(ctx, p)
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ KEY" asks for it.
 
 With the database of a fleet, the machine that works the issue ends the run, and removes the label itself.`
 
-// NewStop makes `ralph stop`.
+// NewStop returns `ralph stop`.
 func NewStop(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	cmd := &cobra.Command{
@@ -75,12 +75,12 @@ func stop(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 	return left("%s is not being worked on this host; `ralph status` says what is", key)
 }
 
-// left is why no run was asked to end.
+// left returns the error that no run was asked to end.
 func left(format string, args ...any) error {
 	return &exit.Error{Status: exit.Incomplete, Err: fmt.Errorf(format, args...)}
 }
 
-// requestStop asks the run that is on to end. It returns its id; "" if there is none.
+// requestStop asks the current run to end, and returns its ID, or "" if no run is on.
 func requestStop(runs []journal.Record) (string, error) {
 	for _, r := range runs {
 		if look.StateOf(r).State == "running" {

@@ -32,29 +32,29 @@ cost is unknown in whole or in part. ">" marks a sum that lacks such a cost, "~"
 
 With the database of a fleet it covers the runs of all its machines.`
 
-// CostData is what `ralph cost --json` prints. Fields are only ever added.
+// CostData is the output of `ralph cost --json`. Fields are only ever added.
 type CostData struct {
 	By     string      `json:"by"`
 	Since  time.Time   `json:"since,omitzero"`
 	Groups []CostGroup `json:"groups"`
 	Total  CostGroup   `json:"total"`
-	// Sessions compares iterations that went on in their session with those that began afresh.
+	// Sessions compares iterations that continued their session with iterations that began afresh.
 	Sessions ledger.Sessions `json:"sessions,omitzero"`
 }
 
-// CostGroup is the sum of some runs.
+// CostGroup is the sum of a group of runs.
 type CostGroup struct {
 	Group   string `json:"group"`
 	Runs    int    `json:"runs"`
 	Unknown int    `json:"runs_without_cost"`
 	agents.Usage
-	// Unseen is the part of it that only agents report, although the answers of their services passed ralph.
+	// Unseen is the part of Usage that only agents report, although their services' answers went through ralph's proxy.
 	Unseen agents.Usage `json:"unseen,omitzero"`
 }
 
-// Add adds what a run has used.
+// Add adds a run.
 func (g *CostGroup) Add(r journal.Record) {
-	if !r.Settings.Attended { // a merge by a person, which a review may have cost something
+	if !r.Settings.Attended { // not a merge by a person; its review may have a cost
 		g.Runs++
 	}
 	if agentWorked(r) && journal.Costless(r.Facts.Usage) && !r.Facts.Free {
@@ -63,7 +63,7 @@ func (g *CostGroup) Add(r journal.Record) {
 	g.Usage, g.Unseen = g.Usage.Add(r.Facts.Usage), g.Unseen.Add(r.Facts.Unseen())
 }
 
-// agentWorked reports a run in which an agent was started, or may have been: a crash loses the iteration that was on.
+// agentWorked reports that an agent was started, or may have been: a crash loses the current iteration.
 func agentWorked(r journal.Record) bool {
 	f := r.Facts
 	if r.Agent == "" || r.Settings.Attended || r.Kind == journal.KindCommand {
@@ -72,10 +72,10 @@ func agentWorked(r journal.Record) bool {
 	return f.Usage != (agents.Usage{}) || len(f.Iterations) > 0 || f.End == "" && len(journal.History{r}.Begun()) > 0
 }
 
-// spend is what the runs have used, to be written.
+// spend returns the group's usage for formatting.
 func (g CostGroup) spend() ledger.Spend { return ledger.Spend{Usage: g.Usage, Unknown: g.Unknown} }
 
-// Sentence is the cost after the rest of a sentence; empty where nothing is known.
+// Sentence returns the cost as the end of a sentence, or "" if nothing is known.
 func (g CostGroup) Sentence() string {
 	text := g.spend().String()
 	switch {
@@ -89,7 +89,7 @@ func (g CostGroup) Sentence() string {
 
 func costGroupings() []string { return []string{"day", "issue", "agent", "model", "outcome"} }
 
-// groupOf is the name of the group that a run is in.
+// groupOf returns the name of a run's group.
 func groupOf(r journal.Record, by string) string {
 	switch {
 	case by == "day":
@@ -106,7 +106,7 @@ func groupOf(r journal.Record, by string) string {
 	return r.Agent
 }
 
-// split is the run as one run of each agent that worked in it. What no iteration used, such as the gate, is the last one's.
+// split divides a run by its agents or models, if by says so. Usage outside of iterations, such as the gate's, counts for the last.
 func split(r journal.Record, by string) []journal.Record {
 	if by != "agent" && by != "model" || len(report.Workers(r)) < 2 {
 		return []journal.Record{r}
@@ -116,7 +116,7 @@ func split(r journal.Record, by string) []journal.Record {
 	for _, it := range r.Facts.Iterations {
 		rest = rest.Less(it.Usage)
 		if f := it.Failure; f != nil && (f.Class.Unavailable() || f.Class == agents.NotStarted) && it.Usage == (agents.Usage{}) {
-			continue // it did nothing
+			continue // this iteration did nothing
 		}
 		i := slices.IndexFunc(parts, func(p journal.Record) bool { return p.Agent == it.Agent && (by == "agent" || p.Model == it.Model) })
 		if i < 0 {
@@ -137,7 +137,7 @@ func split(r journal.Record, by string) []journal.Record {
 	return parts
 }
 
-// NewCost makes `ralph cost`.
+// NewCost returns `ralph cost`.
 func NewCost(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	var by, since string
@@ -174,10 +174,10 @@ func NewCost(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// longAgo matches a duration, however long.
+// longAgo matches durations of any length.
 var longAgo = pattern.Lazy(`^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^[0-9]+d$`)
 
-// parseSince reads a duration before now or a local date; empty is the zero time.
+// parseSince parses a duration before now, or a local date. An empty text is the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -234,7 +234,7 @@ func cost(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Membe
 	return nil
 }
 
-// addUp sums runs by group: days in their order, others with the most expensive first.
+// addUp sums runs by group. Days are in order of time, other groups by cost, most expensive first.
 func addUp(runs []journal.Record, by string) CostData {
 	sums := CostData{By: by, Groups: []CostGroup{}, Total: CostGroup{Group: "total"}}
 	at := map[string]int{}
@@ -275,7 +275,7 @@ func costCSV(p *screen.Printer, groups []CostGroup) error {
 		for _, n := range []int64{int64(g.Runs), int64(g.Unknown), g.Input, g.Output, g.CacheRead, g.CacheWrite} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		usd := "" // not known
+		usd := "" // unknown
 		if g.CostUSD > 0 || g.Unknown == 0 && g.Tokens() > 0 {
 			usd = strconv.FormatFloat(g.CostUSD, 'f', 6, 64)
 		}
@@ -319,11 +319,11 @@ func costTable(p *screen.Printer, sums CostData) {
 }
 
 const (
-	leastBar = 8  // columns; a shorter chart says nothing
+	leastBar = 8  // columns; a shorter chart is unreadable
 	mostBar  = 30 // columns
 )
 
-// chart adds a bar to each row but the total, as far as the terminal's width has room: of USD, or of tokens where no cost is known.
+// chart adds a bar to each row but the total, if the terminal is wide enough: of USD, or of tokens if no cost is known.
 func chart(rows [][]string, sums CostData, width int) {
 	room := width - 2*len(rows[0])
 	for _, n := range screen.Columns(rows, math.MaxInt, false) {
@@ -353,7 +353,7 @@ func chart(rows [][]string, sums CostData, width int) {
 	rows[len(rows)-1] = append(rows[len(rows)-1], "")
 }
 
-// CostText is what was used, in few characters.
+// CostText formats usage briefly, "-" for none.
 func CostText(u agents.Usage) string { return cmp.Or(ledger.Spend{Usage: u}.String(), "-") }
 
 func orDash[T int | int64](n T, text func(T) string) string {

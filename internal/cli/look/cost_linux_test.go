@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// What stands below the costs is broken between words.
+// The text below the table of costs is wrapped between words.
 func TestCostFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	tty, shown := clitest.Terminal(t, 40)

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// What each agent of a run has used is its own, and what no iteration used the last one's.
+// Each agent of a run is charged for its own usage; usage outside of iterations counts for the last agent.
 func TestCostOfAChain(t *testing.T) {
 	t.Parallel()
 	usage := func(usd float64) agents.Usage { return agents.Usage{Input: int64(usd * 100), CostUSD: usd} }
@@ -43,7 +43,7 @@ func TestCostOfAChain(t *testing.T) {
 	}
 }
 
-// What only an agent reports is told of the agent, and in the total.
+// Usage that only an agent reports appears in the agent's row and in the total.
 func TestCostUnseen(t *testing.T) {
 	t.Parallel()
 	lie, review := agents.Usage{Input: 90, CostUSD: 9}, agents.Usage{Output: 1}
@@ -108,7 +108,7 @@ func TestRunsWithoutCost(t *testing.T) {
 	}
 }
 
-// A merge by a person is no run of an agent; what its review has used counts.
+// A merge by a person does not count as a run, but the usage of its review counts.
 func TestCostOfMergesByAPerson(t *testing.T) {
 	t.Parallel()
 	run := clitest.CostRun("one", 1, agents.Usage{Input: 3, CostUSD: 1})
@@ -129,7 +129,7 @@ func TestCostOfMergesByAPerson(t *testing.T) {
 	}
 }
 
-// The chart has a bar for each group and none for the total, and is left out where it would say nothing.
+// The chart has a bar for each group and none for the total. It is left out if it would be unreadable.
 func TestCostChart(t *testing.T) {
 	t.Parallel()
 	runs := []journal.Record{
@@ -163,7 +163,7 @@ func TestCostChart(t *testing.T) {
 	}
 }
 
-// The cost of a run all of whose requests were refused is known. It is not where one iteration says nothing, or may be lost.
+// The cost of a run is known if all of its requests were refused, but not if an iteration reports nothing or may be lost.
 func TestFreeRunsHaveACost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

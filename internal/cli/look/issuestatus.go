@@ -17,26 +17,26 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// IssueStatusData is what `ralph status KEY --json` prints. Fields are only ever added.
+// IssueStatusData is the output of `ralph status KEY --json`. Fields are only ever added.
 type IssueStatusData struct {
 	Issue    string       `json:"issue"`
 	Title    string       `json:"title"`
 	URL      string       `json:"url,omitempty"`
 	Open     bool         `json:"open"`
 	Labels   []string     `json:"labels"`
-	State    string       `json:"state"` // of the latest run; empty: there was none
+	State    string       `json:"state"` // of the latest run; empty: there is none
 	Reason   string       `json:"reason,omitempty"`
-	Attempts int          `json:"attempts"` // used up
+	Attempts int          `json:"attempts"` // attempts used
 	Spent    agents.Usage `json:"spent"`
-	Unknown  int          `json:"runs_without_cost"` // of those on record here
-	RetryAt  time.Time    `json:"retry_at,omitzero"` // while it waits
-	Waits    string       `json:"waits,omitempty"`   // for another issue, or for requests to be merged
-	Branch   string       `json:"branch,omitempty"`  // if it is there
+	Unknown  int          `json:"runs_without_cost"` // among the local runs
+	RetryAt  time.Time    `json:"retry_at,omitzero"` // zero: it does not wait
+	Waits    string       `json:"waits,omitempty"`   // for another issue, or for merges of requests
+	Branch   string       `json:"branch,omitempty"`  // empty: there is none
 	Request  string       `json:"request,omitempty"`
-	Runs     []RunState   `json:"runs"` // the last of them, oldest first
+	Runs     []RunState   `json:"runs"` // the latest runs, oldest first
 }
 
-// runsShown is how many runs of an issue its status lists.
+// runsShown is the maximum of runs in an issue's status.
 const runsShown = 5
 
 func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key string) error {
@@ -62,7 +62,7 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 		if err != nil {
 			return err
 		}
-		if !has { // it was removed
+		if !has { // the branch was removed
 			s.Branch = ""
 		}
 	}
@@ -70,7 +70,7 @@ func statusOfIssue(ctx context.Context, a *compose.App, p *compose.Parts, key st
 	switch {
 	case err == nil:
 		s.Title, s.URL, s.Open, s.Labels = issue.Title, issue.URL, issue.Open, append(s.Labels, issue.Labels...)
-	case !errors.Is(err, tracker.ErrNotFound): // the runs of an issue that is gone are on record all the same
+	case !errors.Is(err, tracker.ErrNotFound): // an issue that is gone still has runs
 		return err
 	}
 	if err == nil && issue.Open {
@@ -137,7 +137,7 @@ func printIssue(a *compose.App, s IssueStatusData, name string) {
 	printLeft(a, s.Runs)
 }
 
-// sumOf is what all runs have spent: those on record here, or those of the claim if they are more, such as on other machines.
+// sumOf returns the usage of all runs: the sum of the local ones, or the claim's sum if that is more, as after runs elsewhere.
 func sumOf(runs []journal.Record) (sum CostGroup) {
 	for _, r := range runs {
 		sum.Add(r)

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// What an agent has spent counts after a run without an agent, and so does what other machines have spent.
+// The sum includes earlier runs after a run without an agent, and the usage of other machines.
 func TestSpentByAllRuns(t *testing.T) {
 	t.Parallel()
 	var agent, merge journal.Record
@@ -26,8 +26,8 @@ func TestSpentByAllRuns(t *testing.T) {
 	}
 }
 
-// What is said to type next is what helps after this outcome. Names of files, which an agent chooses, are no part of it: not
-// every shell has comments on a command line.
+// The next steps fit the outcome. They contain no names of files, which an agent chooses: not every shell has comments on a
+// command line.
 func TestNextSteps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -56,7 +56,7 @@ func TestNextSteps(t *testing.T) {
 	}
 }
 
-// A merge by hand that did not come to its end is finished by the same command.
+// The command for a merge that was cut off is the same merge.
 func TestNextStepOfLeftMerge(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]string{"died": "ralph merge a", "unfinished": "ralph merge a", "running": "ralph logs -f a"} {
@@ -68,7 +68,7 @@ func TestNextStepOfLeftMerge(t *testing.T) {
 	}
 }
 
-// What is tried again stands in the order of its times; what is on, over, or due already does not.
+// The queue is in the order of the retry times. Runs that are on, over or due are not in it.
 func TestRetryQueue(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
@@ -83,7 +83,7 @@ func TestRetryQueue(t *testing.T) {
 	merged := run("merged", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Second)})
 	merged.State = "merged"
 	ahead := run("ahead", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(48 * time.Hour)})
-	ahead.Facts.At = now.Add(47 * time.Hour) // by a clock that has been set back since
+	ahead.Facts.At = now.Add(47 * time.Hour) // recorded by a clock that has been set back since
 	got := retryQueue([]RunState{
 		run("late", true, journal.Verdict{Outcome: journal.Failed, RetryAt: now.Add(time.Hour)}),
 		run("soon", true, journal.Verdict{Outcome: journal.GateFailed, RetryAt: now.Add(time.Second)}),

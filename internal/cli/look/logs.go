@@ -20,7 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// NewLogs makes `ralph logs`.
+// NewLogs returns `ralph logs`.
 func NewLogs(a *compose.App) *cobra.Command {
 	var follow, all bool
 	cmd := &cobra.Command{
@@ -58,10 +58,10 @@ func runLogs(ctx context.Context, a *compose.App, p *compose.Parts, key string, 
 	return nil
 }
 
-// logPoll is how often a followed log is looked at.
+// logPoll is the interval at which a followed log is read.
 const logPoll = 200 * time.Millisecond
 
-// logRun prints a run's events, and waits for more until the run has ended when it is to be followed.
+// logRun prints a run's events. With follow it waits for more until the run has ended.
 func logRun(ctx context.Context, a *compose.App, r journal.Record, follow bool) error {
 	open := func() (*os.File, error) { return os.Open(filepath.Join(r.Dir, "events.jsonl")) }
 	f, err := open()
@@ -110,7 +110,7 @@ func logRun(ctx context.Context, a *compose.App, r journal.Record, follow bool) 
 	}
 }
 
-// logWait waits until there may be more to print. It is false when nobody wants more.
+// logWait waits until there may be more to print. It returns false if nobody reads any more.
 func logWait(ctx context.Context, a *compose.App) bool {
 	select {
 	case <-ctx.Done():
@@ -122,7 +122,7 @@ func logWait(ctx context.Context, a *compose.App) bool {
 	}
 }
 
-// logLine prints one event; ended says that it is the run's last. out is nil where the output of checks is not followed.
+// logLine prints one event, and reports whether it is the run's last. out is nil unless the output of checks is followed.
 func logLine(a *compose.App, line []byte, out *output) (ended bool, err error) {
 	if a.JSON {
 		_, err := a.UI.Out.Write(screen.EscapeJSON(line))
@@ -135,7 +135,7 @@ func logLine(a *compose.App, line []byte, out *output) (ended bool, err error) {
 	if e.Kind == journal.EventStage && !a.UI.Verbose {
 		return false, nil
 	}
-	if e.Check != nil && out.end() { // the rest of it has been printed
+	if e.Check != nil && out.end() { // its output was printed already
 		e.Check.Tail = ""
 	}
 	said, ended := LogText(e)
@@ -144,7 +144,7 @@ func logLine(a *compose.App, line []byte, out *output) (ended bool, err error) {
 	return ended, nil
 }
 
-// indent puts the lines after the first below the text of a log line.
+// indent aligns the further lines of a log entry with its first one.
 func indent(s string) string {
 	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n                      ")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Work with a request is merged there, so that its review counts.
+// Work with a request is merged through the request, so that its review counts.
 func TestNextOfARequest(t *testing.T) {
 	t.Parallel()
 	r := journal.Record{Run: journal.Run{Key: "7", Kind: journal.KindIssue}}

@@ -10,11 +10,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// remoteWait bounds a look at the remote for something that can also be said without it.
+// remoteWait is the time limit for asking the remote, when the command can do without an answer.
 const remoteWait = 10 * time.Second
 
-// OnRemote is the base as the remote has it, if that contains the base here: on a forge people merge there, and nobody may have pulled
-// since. It is the base here when the remote cannot be asked, or the two are apart: each has commits that the other lacks.
+// OnRemote returns the remote's base if it contains the local one: on a forge people merge there, and nobody may have pulled since.
+// It returns the local base if the remote cannot be asked, or if the two have diverged, which apart reports.
 func OnRemote(ctx context.Context, p *compose.Parts, here worktree.Base) (base worktree.Base, apart bool) {
 	remote := p.Repo.Remote()
 	if remote == "" {
@@ -41,8 +41,8 @@ func OnRemote(ctx context.Context, p *compose.Parts, here worktree.Base) (base w
 	return here, apart
 }
 
-// checkedOn is the remote's base on which a run's commits were checked, if it contains the base here: what others have pushed is not
-// the run's work because nobody has pulled.
+// checkedOn returns the remote's base on which a run's commits were verified, if it contains the local base. Otherwise commits that
+// others pushed and nobody pulled would look like the run's work.
 func checkedOn(ctx context.Context, p *compose.Parts, here worktree.Base, v journal.Verified) worktree.Base {
 	remote := p.Repo.Remote()
 	if remote == "" || v.Base == "" || v.Base == here.Commit {

@@ -15,7 +15,7 @@ func TestOutcomeOf(t *testing.T) {
 	}{
 		{journal.State{Stage: journal.StageVerify}, "not verified yet"},
 		{journal.State{Stage: journal.StageVerify, Facts: starved}, "environment-unavailable, not imported"},
-		{journal.State{Stage: journal.StageVerify, Facts: starved, Tip: "aaaa"}, "not verified yet"}, // a later sweep has imported them
+		{journal.State{Stage: journal.StageVerify, Facts: starved, Tip: "aaaa"}, "not verified yet"}, // a later sweep has imported the commits
 		{journal.State{Verdict: journal.Verdict{Outcome: journal.Failed}, Facts: starved}, "failed"},
 	} {
 		if got := OutcomeOf(journal.Record{State: c.state}); got != c.want {

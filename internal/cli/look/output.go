@@ -11,16 +11,16 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// output prints what a check of a run writes, while it runs. A nil one prints nothing.
+// output prints the output of a run's checks while they run. A nil output prints nothing.
 type output struct {
 	ui   *screen.Printer
-	dir  string   // of the run
-	f    *os.File // nil: no check runs, or it has no file here
-	line []byte   // that is not complete yet
-	said bool     // something has been printed
+	dir  string   // the run's folder
+	f    *os.File // nil: no check runs, or its log is not here
+	line []byte   // an incomplete line
+	said bool     // some output of this check was printed
 }
 
-// begin is told what has begun.
+// begin starts to follow the log that the event names, if it names one.
 func (o *output) begin(e journal.Event) {
 	if o == nil || e.Log == "" || e.Log != filepath.Base(e.Log) {
 		return
@@ -28,16 +28,16 @@ func (o *output) begin(e journal.Event) {
 	o.end()
 	f, err := os.Open(filepath.Join(o.dir, e.Log))
 	if err != nil {
-		return // only the latest runs are kept, and those of this host
+		return // an older run's log was removed, or the run is on another host
 	}
 	if _, err := f.Seek(e.LogFrom, io.SeekStart); err != nil {
-		_ = f.Close() // it was not even read
+		_ = f.Close() // nothing was read
 		return
 	}
 	o.f = f
 }
 
-// more prints the lines that have come.
+// more prints new complete lines.
 func (o *output) more() {
 	if o == nil || o.f == nil {
 		return
@@ -52,13 +52,13 @@ func (o *output) more() {
 		}
 		o.print(o.line[:end])
 		o.line = append(o.line[:0], o.line[end:]...)
-		if err != nil { // most often the end, for now
+		if err != nil { // usually the end of the file, for now
 			return
 		}
 	}
 }
 
-// end reports whether the output of the check that has ended was printed, and prints what is left of it then.
+// end prints the rest of the ended check's output, if some of it was printed before, and reports that.
 func (o *output) end() (said bool) {
 	if o == nil || o.f == nil {
 		return false
@@ -67,7 +67,7 @@ func (o *output) end() (said bool) {
 		o.more()
 		o.print(o.line)
 	}
-	_ = o.f.Close() // it was only read
+	_ = o.f.Close() // opened for reading only
 	o.f, o.line, o.said = nil, nil, false
 	return said
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// What a run is at tells the gate from the agent, and the clean checkout from the worktree.
+// The phase distinguishes the gate from the agent, and the clean checkout from the worktree.
 func TestPhase(t *testing.T) {
 	t.Parallel()
 	var r journal.Record

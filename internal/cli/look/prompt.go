@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/exit"
 )
 
-// NewPrompt makes `ralph prompt`.
+// NewPrompt returns `ralph prompt`.
 func NewPrompt(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prompt KEY", Short: "Print the prompt that the agent would get for an issue",
@@ -28,9 +28,9 @@ func NewPrompt(a *compose.App) *cobra.Command {
 }
 
 func printPrompt(ctx context.Context, a *compose.App, p *compose.Parts, key string) error {
-	p.PreferNone() // nothing is run
+	p.PreferNone() // this command runs nothing in a sandbox
 	for _, program := range []*[]string{&p.AgentCommand, &p.ReviewCommand} {
-		if a.Untrusted != nil && len(*program) == 0 { // it may be left out, and the prompt is the same for any
+		if a.Untrusted != nil && len(*program) == 0 { // dropped as untrusted; any program gives the same prompt
 			*program = []string{"none"}
 		}
 	}

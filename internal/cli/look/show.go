@@ -26,7 +26,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// NewShow makes `ralph show`.
+// NewShow returns `ralph show`.
 func NewShow(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show KEY", Short: "Show an issue's runs and commits, and what to do next",
@@ -49,7 +49,7 @@ func show(ctx context.Context, a *compose.App, p *compose.Parts, key string) err
 	}
 	states := StatesOf(runs)
 	MarkMerged(ctx, p, states)
-	passed, _ := a.AgentEnv(p.AgentEnv) // a variable that is missing is no secret
+	passed, _ := a.AgentEnv(p.AgentEnv) // a missing variable has no secret
 	p.Secrets.Add(a.Secrets(passed, a.User())...)
 	now, err := workOf(ctx, p, Standing(states))
 	if a.JSON {
@@ -88,7 +88,7 @@ func showRun(a *compose.App, s RunState, name string) {
 	p.outcome()
 }
 
-// runPrinter prints one run by parts, a line for each fact.
+// runPrinter prints one run, a line per fact.
 type runPrinter struct {
 	a *compose.App
 	s RunState
@@ -139,7 +139,7 @@ func (p runPrinter) iterations() {
 	}
 }
 
-// checks are those of the gate, and what the changed tests have proved.
+// checks prints the checks of the gate, and the retest of changed tests.
 func (p runPrinter) checks() {
 	f, line := p.s.Facts, p.line
 	gate := func(name string, checks []loop.Check) {
@@ -177,7 +177,7 @@ func (p runPrinter) review() {
 	}
 	if u := f.ReviewSpend.Usage; u != (agents.Usage{}) {
 		name := ""
-		if f.Review == nil { // else its line stands above
+		if f.Review == nil { // otherwise the line above names it
 			name = "review"
 		}
 		line(name, "%s of the usage below", ledger.Spend{Usage: u}.Text())
@@ -197,7 +197,7 @@ func (p runPrinter) usage() {
 	}
 }
 
-// outcome is what the run has left.
+// outcome prints what the run has left.
 func (p runPrinter) outcome() {
 	s, line := p.s, p.line
 	switch {
@@ -223,7 +223,7 @@ func (p runPrinter) outcome() {
 	line("logs", "%s", s.Dir)
 }
 
-// doing is what a run is at and for how long, by its log.
+// doing says what a run is doing and for how long, according to its log.
 func doing(r journal.Record, now time.Time) string {
 	text, _, since := phase(r)
 	if since.IsZero() {
@@ -232,7 +232,7 @@ func doing(r journal.Record, now time.Time) string {
 	return fmt.Sprintf("%s, for %s", text, screen.Age(now.Sub(since)))
 }
 
-// phase is what a run is at, by its log, also in a word or two, and since when, if that is known.
+// phase says what a run is doing, according to its log: in full, in a word or two, and since when. since is zero if it is unknown.
 func phase(r journal.Record) (text, short string, since time.Time) {
 	text, short, since = string(r.Stage), string(r.Stage), r.Started
 	err := journal.ReadEvents(r.Dir, func(e journal.Event) error {
@@ -255,13 +255,13 @@ func phase(r journal.Record) (text, short string, since time.Time) {
 		}
 		return nil
 	})
-	if err != nil { // it is not on this host
+	if err != nil { // the log is not on this host
 		return string(r.Stage), string(r.Stage), time.Time{}
 	}
 	return text, short, since
 }
 
-// lastWords are the last lines on standard error of an agent that failed; one line is in the reason.
+// lastWords returns the last lines of a failed agent's standard error, unless it is a single line: the reason contains that.
 func (s RunState) lastWords() []string {
 	n := len(s.Facts.Iterations)
 	if s.Facts.Failure == nil || n == 0 {
@@ -269,7 +269,7 @@ func (s RunState) lastWords() []string {
 	}
 	f, err := os.Open(filepath.Join(s.Dir, fmt.Sprintf("agent-%d.stderr", s.Facts.Iterations[n-1].Number)))
 	if err != nil {
-		return nil // only the latest runs are kept
+		return nil // an older run's log was removed
 	}
 	defer f.Close()
 	tail := proc.NewTail(2 << 10)

@@ -17,31 +17,31 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// WorkData is where the work on an issue is now, and what to type next. Fields are only ever added.
+// WorkData says where the work on an issue is now, and what to type next. Fields are only ever added.
 type WorkData struct {
-	Branch      string           `json:"branch"` // empty when no branch of ralph's is left
+	Branch      string           `json:"branch"` // empty: ralph has no branch
 	Base        string           `json:"base"`
-	Ahead       int              `json:"ahead"`             // commits that the base has not
-	Commits     []commits.Commit `json:"commits"`           // those, oldest first; null where they cannot be read
-	Changes     *commits.Stat    `json:"changes,omitempty"` // what they change
+	Ahead       int              `json:"ahead"`             // commits that the base lacks
+	Commits     []commits.Commit `json:"commits"`           // these commits, oldest first; null if they are unreadable
+	Changes     *commits.Stat    `json:"changes,omitempty"` // of these commits
 	Merged      bool             `json:"merged"`
-	Uncommitted string           `json:"uncommitted,omitempty"` // the commit that holds saved changes
+	Uncommitted string           `json:"uncommitted,omitempty"` // the commit of saved changes
 	Worktree    string           `json:"worktree,omitempty"`
 	Next        []string         `json:"next"`
 	Tip, Begin  string           `json:"-"` // commits
-	Was         string           `json:"-"` // the command that shows what the commits have changed, where the base contains them
+	Was         string           `json:"-"` // the command that shows the changes of commits that the base contains
 	Running     bool             `json:"-"`
-	Empty       bool             `json:"-"` // the run has made no commits
-	Gone        string           `json:"-"` // says that the branch is gone, and what there is instead; empty: it is there
+	Empty       bool             `json:"-"` // the run made no commits
+	Gone        string           `json:"-"` // says that the branch is gone, and what is left; empty: it exists
 }
 
-// ShownRunData is what `ralph show --json` prints of a run; Now is the latest one's.
+// ShownRunData is one run of `ralph show --json`. Only the latest one has Now.
 type ShownRunData struct {
 	RunState
 	Now *WorkData `json:"now,omitempty"`
 }
 
-// workOf looks where the work of a run, the latest of its issue, is.
+// workOf finds the work of the issue whose latest run is s.
 func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error) {
 	base, err := p.FindBase(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func workOf(ctx context.Context, p *compose.Parts, s RunState) (WorkData, error)
 			at = b
 		}
 	}
-	if at.Name == "" && at.Tip != "" { // it has another prefix, or was deleted
+	if at.Name == "" && at.Tip != "" { // the branch has another prefix, or was deleted
 		has, err := hasBranch(ctx, p, s.Branch)
 		if err != nil {
 			return WorkData{}, err
@@ -86,7 +86,7 @@ func hasBranch(ctx context.Context, p *compose.Parts, name string) (bool, error)
 	return p.Repo.Git().Yes(ctx, "show-ref", "--verify", "--quiet", git.Heads+name)
 }
 
-// present is the issue of a run as it is now; not open when it is gone. What cannot be looked at is taken as open.
+// present returns the run's issue as it is now: closed if it is gone, open if the tracker fails.
 func present(ctx context.Context, p *compose.Parts, s RunState) tracker.Issue {
 	issue := tracker.Issue{Key: s.Key, Open: true}
 	if s.Kind != journal.KindIssue {
@@ -106,11 +106,11 @@ func present(ctx context.Context, p *compose.Parts, s RunState) tracker.Issue {
 	return issue
 }
 
-// unimported reports a run that is on and has left nothing to look at yet.
+// unimported reports that the run is on and has no imported commits yet.
 func (w WorkData) unimported() bool { return w.Running && (w.Tip == "" || w.Ahead == 0) }
 
-// Range is what `git diff` takes to show what the work changes: since it left the base or, where they have no history in common, how it
-// differs from the base.
+// Range returns the arguments of `git diff` that show the work: since it left the base or, without a common history (related is
+// false), against the base.
 func (w WorkData) Range(ctx context.Context, p *compose.Parts) (spec string, related bool, err error) {
 	dots := "..."
 	if related, err = p.Repo.Spans().Related(ctx, w.Begin, w.Tip); !related {
@@ -119,7 +119,7 @@ func (w WorkData) Range(ctx context.Context, p *compose.Parts) (spec string, rel
 	return w.Begin + dots + w.Tip, related, err
 }
 
-// read fills in the commits and what they change. What go-git cannot read is left out.
+// read fills in commits and changes, as far as go-git can read them.
 func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *WorkData) {
 	if w.Tip == "" || w.Ahead == 0 {
 		return
@@ -143,7 +143,7 @@ func read(ctx context.Context, p *compose.Parts, base worktree.Base, w *WorkData
 	}
 }
 
-// showWork prints where the work is and what to do with it.
+// showWork prints where the work is, and what to do next.
 func showWork(a *compose.App, w WorkData) {
 	a.UI.Printf("\n%s\n", a.UI.Paint(screen.Bold, "Now"))
 	name := screen.CleanLine(cmp.Or(w.Branch, screen.ShortSHA(w.Tip)))
@@ -154,7 +154,7 @@ func showWork(a *compose.App, w WorkData) {
 		a.UI.Printf("  no branch of ralph's is left\n")
 	case w.Merged && w.Ahead > 0:
 		a.UI.Printf("  %s has the changes of %s\n", screen.CleanLine(w.Base), name)
-	case w.Merged && w.Empty: // which a person would take for merged
+	case w.Merged && w.Empty: // otherwise people would think that it was merged
 		a.UI.Printf("  %s has no commits of its own\n", name)
 	case w.Merged:
 		a.UI.Printf("  %s is contained in %s\n", name, screen.CleanLine(w.Base))
@@ -190,17 +190,17 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 	case s.LeftMerge():
 		return append(next, "ralph merge "+s.Key)
 	case s.State == "unfinished":
-		return append(next, "ralph work") // goes on from there
+		return append(next, "ralph work") // continues the run
 	case b.Tip != "" && b.Merged && !issue.Open:
 		return []string{"ralph clean"}
-	case !issue.Open && b.Tip != "": // ralph works and merges nothing for it any more
+	case !issue.Open && b.Tip != "": // ralph neither works nor merges a closed issue
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+
 			"  # if it is wanted", "ralph clean --discard "+s.Key+"  # if not")
 	case !issue.Open:
 		return []string{"ralph logs " + s.Key}
 	case s.Verdict.Outcome == journal.Succeeded && b.Tip != "" && !b.Merged:
 		switch {
-		case s.Request.URL != "": // where it is reviewed and merged
+		case s.Request.URL != "": // people review and merge it there
 			return append(next, "ralph open "+s.Key)
 		case s.Differs(issue):
 			return append(next, "ralph merge --edited "+s.Key+"  # if it still fits")
@@ -215,19 +215,19 @@ func nextSteps(s RunState, b worktree.Branch, issue tracker.Issue) []string {
 	switch {
 	case s.Verdict.Outcome == journal.NeedsInfo:
 		return append(next, "ralph edit "+s.Key+"  # answer there", again)
-	case why.Code == journal.ReasonPolicy: // whose detail names files of the agent's: nothing to type
+	case why.Code == journal.ReasonPolicy: // its detail names files of the agent, so no command fits
 		return append(next, report.GitCommand("merge", cmp.Or(b.Name, b.Tip))+"  # if this is right",
 			"ralph retry --fresh "+s.Key+"  # if not, with a word in the issue on what to leave alone")
 	case why.Code == journal.ReasonPublish && s.Kind == journal.KindIssue && s.Settings.Publish == journal.PublishMerge:
 		return append(next, "ralph merge "+s.Key)
 	case why.Code == journal.ReasonConflict && s.Kind == journal.KindIssue && b.Name != "":
-		return append(next, report.GitCommand("rebase", s.Base)+" "+git.Quote(b.Name), // which leaves you on that branch
+		return append(next, report.GitCommand("rebase", s.Base)+" "+git.Quote(b.Name), // rebase leaves the user on that branch
 			report.GitCommand("switch", s.Base), "ralph merge "+s.Key)
 	}
 	return append(next, "ralph logs "+s.Key, again)
 }
 
-// LeftWork is where the work of an issue's runs is now. It fails where there is none.
+// LeftWork finds the work of an issue's runs. Without any it returns an error.
 func LeftWork(ctx context.Context, p *compose.Parts, key string) (WorkData, error) {
 	runs, err := p.RunsOf(ctx, key)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A merge by hand that was interrupted has moved nothing: the issue stands where the last other run has left it.
+// An interrupted merge by a person changes nothing: the issue stands where the run before has left it.
 func TestStanding(t *testing.T) {
 	t.Parallel()
 	run := func(id string, attended bool, outcome journal.Outcome) RunState {

@@ -1,4 +1,5 @@
-// Package look shows runs and issues: status, show, logs, cost and prompt. Other commands tell of runs in its words.
+// Package look has the commands that show runs and issues: `ralph status`, `show`, `logs`, `cost` and `prompt`. Other commands use
+// its wording of events and outcomes.
 package look
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// NewStatus makes `ralph status`.
+// NewStatus returns `ralph status`.
 func NewStatus(a *compose.App) *cobra.Command {
 	var o fleetdb.Member
 	var all bool
@@ -52,18 +53,19 @@ func NewStatus(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// RunState is where a run stands, as people see it.
+// RunState is a run with the state that people see.
 type RunState struct {
 	journal.Record
 	State string `json:"state"` // "running", "died", "unfinished", "merged" or the outcome
 }
 
-// MarkMerged marks the runs whose work their base has, whoever brought it there. What git does not know is not marked.
+// MarkMerged sets the state of runs whose base contains their work to "merged", no matter how it got there. It skips runs whose
+// commits or base git cannot find.
 func MarkMerged(ctx context.Context, p *compose.Parts, states []RunState) {
 	done := func(s RunState) bool {
 		return !s.Ended.IsZero() && s.Commits > 0 && s.Tip != "" && s.Base != "" && s.Verdict.Outcome != journal.NoChange
 	}
-	tips := map[string][]string{} // by base: another may be checked out, or none
+	tips := map[string][]string{} // by base; runs may have several
 	for _, s := range states {
 		if done(s) {
 			tips[s.Base] = append(tips[s.Base], s.Tip)
@@ -86,20 +88,20 @@ func MarkMerged(ctx context.Context, p *compose.Parts, states []RunState) {
 	}
 }
 
-// StateOf is the state of a run that is on record.
+// StateOf returns the state of a recorded run.
 func StateOf(r journal.Record) RunState {
 	switch {
 	case !r.Ended.IsZero():
 		return RunState{r, string(r.Verdict.Outcome)}
 	case proc.Alive(r.PID, r.Process):
 		return RunState{r, "running"}
-	case r.PID == 0: // given back, see pool
+	case r.PID == 0: // its process gave the run up, see package pool
 		return RunState{r, "unfinished"}
 	}
 	return RunState{r, "died"}
 }
 
-// latestStates are those of the runs that are open, and of the latest of each other issue.
+// latestStates returns the open runs, and the latest run of each other issue.
 func latestStates(ctx context.Context, p *compose.Parts) ([]RunState, error) {
 	open, err := p.Journal.Find(ctx, journal.Query{Open: true})
 	if err != nil {
@@ -157,7 +159,7 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	}
 	var waits []backlog.Skipped
 	on := func(s RunState) bool { return s.State == "running" }
-	if p.MaxOpenRequests > 0 || slices.ContainsFunc(states, on) { // otherwise nothing waits that is worth a look at the tracker
+	if p.MaxOpenRequests > 0 || slices.ContainsFunc(states, on) { // otherwise no issue can wait, and the tracker need not be asked
 		waits = waiting(ctx, a, p)
 	}
 	if a.JSON {
@@ -192,19 +194,19 @@ func status(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.Mem
 	return nil
 }
 
-// StatusData is what `ralph status --json` prints. Fields are only ever added.
+// StatusData is the output of `ralph status --json`. Fields are only ever added.
 type StatusData struct {
 	Runs   []RunState       `json:"runs"`
 	Caps   []capState       `json:"caps"`
 	Parked []journal.Parked `json:"parked"`
 	Slow   []slowAgent      `json:"slow"`
-	Waits  []SkipData       `json:"waits"` // for other issues, or for requests to be merged
-	// Retries are issues that are tried again, the next first.
+	Waits  []SkipData       `json:"waits"` // for other issues, or for merges of requests
+	// Retries lists issues that wait for another attempt, the next first.
 	Retries []issueRetry `json:"retries"`
 	Totals  totals       `json:"totals"`
 }
 
-// printLeft says what becomes of runs that have not come to their end.
+// printLeft says which commands finish the runs that were left.
 func printLeft(a *compose.App, states []RunState) {
 	some := false
 	for _, s := range states {
@@ -220,18 +222,18 @@ func printLeft(a *compose.App, states []RunState) {
 	}
 }
 
-// Left reports that the run has not come to its end, and nobody works on it.
+// Left reports that the run has not ended, and no process works on it.
 func (s RunState) Left() bool { return s.State == "died" || s.State == "unfinished" }
 
-// LeftMerge reports that it is left, and a merge by hand.
+// LeftMerge reports that a merge by a person was left.
 func (s RunState) LeftMerge() bool { return s.Left() && s.Settings.Attended }
 
-// movedNothing reports a merge by hand that was interrupted: the issue stands where the run before has left it.
+// movedNothing reports an interrupted merge by a person: it has not changed where the issue stands.
 func (s RunState) movedNothing() bool {
 	return s.Settings.Attended && !s.Ended.IsZero() && s.Verdict.Outcome == journal.Interrupted
 }
 
-// StatesOf are the states of runs.
+// StatesOf returns the states of runs.
 func StatesOf(runs []journal.Record) []RunState {
 	states := make([]RunState, len(runs))
 	for i, r := range runs {
@@ -240,7 +242,7 @@ func StatesOf(runs []journal.Record) []RunState {
 	return states
 }
 
-// Standing is the run that says where an issue stands, of all of its runs, oldest first. There is at least one.
+// Standing returns the run that determines where an issue stands. runs are all its runs, oldest first, at least one.
 func Standing(runs []RunState) RunState {
 	last := runs[len(runs)-1]
 	for _, s := range slices.Backward(runs) {
@@ -251,7 +253,7 @@ func Standing(runs []RunState) RunState {
 	return last
 }
 
-// lastWork are the latest runs of agents, by key, of issues whose latest run is a merge by a person.
+// lastWork returns the latest agent's run, by key, of issues whose latest run is a merge by a person.
 func lastWork(ctx context.Context, p *compose.Parts, states []RunState) (map[string]journal.Record, error) {
 	var keys []string
 	for _, s := range states {

@@ -11,11 +11,11 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// rowsShown is how many rows the table has, unless more runs are on or left.
+// rowsShown is the number of rows after which ended runs are only counted.
 const rowsShown = 20
 
-// need says how much somebody wants to see the run: what is on or left first, then what a person has to look at, what is tried
-// again, what awaits its merge, and what is over.
+// need is the sort key of the list: open runs, then runs that a person has to look at, runs that are tried again, successes that
+// await their merge, and the rest.
 func (s RunState) need() int {
 	switch {
 	case s.Ended.IsZero():
@@ -30,15 +30,15 @@ func (s RunState) need() int {
 	return 2
 }
 
-// byNeed orders runs for people, of equal ones the latest first.
+// byNeed sorts runs by need, then by start, latest first.
 func byNeed(x, y RunState) int {
 	return cmp.Or(cmp.Compare(x.need(), y.need()), y.Started.Compare(x.Started), cmp.Compare(x.Key, y.Key))
 }
 
-// printStates prints the table of runs, which are in the order of their need. Those that do not fit are counted.
+// printStates prints the table of runs, which are sorted by need, and counts those that do not fit.
 func printStates(a *compose.App, states []RunState, work map[string]journal.Record, name func(key string) string, all bool) {
 	rows := [][]string{{"ISSUE", "STATE", "ATTEMPT", "COMMITS", "STARTED", "TOOK", "COST", "TITLE"}}
-	var more []string // states in their order
+	var more []string // states, in the order of the runs
 	counts := map[string]int{}
 	for i, s := range states {
 		if !all && i >= rowsShown && !s.Ended.IsZero() {
@@ -61,7 +61,7 @@ func printStates(a *compose.App, states []RunState, work map[string]journal.Reco
 	a.UI.Printf("%d more: %s (`ralph status --all` lists them).\n", len(states)-len(rows)+1, strings.Join(more, ", "))
 }
 
-// row is a line of the table. What a merge by a person took and cost says nothing of the issue, so work has that.
+// row returns the run's row. Time and cost of a merge by a person say nothing about the issue, so work replaces them.
 func (s RunState) row(work journal.Record) []string {
 	if !work.Ended.IsZero() {
 		s.Started, s.Ended, s.Facts.Usage = work.Started, work.Ended, work.Facts.Usage
@@ -85,7 +85,7 @@ func (s RunState) row(work journal.Record) []string {
 	}
 }
 
-// undone is what a run that was left has still to be.
+// undone says what an unfinished run still lacks.
 func undone(r journal.Record) string {
 	switch {
 	case r.Verdict.Outcome == "":

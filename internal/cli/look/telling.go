@@ -20,7 +20,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// WithDetail is a text with more behind it, where there is more.
+// WithDetail appends a detail, unless it is empty.
 func WithDetail(text, more string) string {
 	if more == "" {
 		return text
@@ -28,7 +28,7 @@ func WithDetail(text, more string) string {
 	return text + ": " + more
 }
 
-// Attempt says of a run that it is not the first; empty: it is.
+// Attempt numbers an attempt after the first; for the first it returns "".
 func Attempt(n int) string {
 	if n < 2 {
 		return ""
@@ -36,8 +36,8 @@ func Attempt(n int) string {
 	return fmt.Sprintf("(attempt %d) ", n)
 }
 
-// OutcomeOf is the outcome in words. A run has none while its commits are still to be verified, or to be imported because the machine
-// or its engine failed.
+// OutcomeOf returns the outcome for display. An unfinished run has none before its commits are verified, or imported after a
+// failure of the machine or the engine.
 func OutcomeOf(r journal.Record) string {
 	if r.Verdict.Outcome == "" && r.Facts.Starved && r.Tip == "" {
 		return string(journal.EnvironmentUnavailable) + ", not imported"
@@ -45,7 +45,7 @@ func OutcomeOf(r journal.Record) string {
 	return cmp.Or(string(r.Verdict.Outcome), "not verified yet")
 }
 
-// ReasonOf is why a run ended as it did; empty where the event does not say.
+// ReasonOf returns the reason of an event, or "".
 func ReasonOf(e journal.Event) string {
 	if e.Reason == nil {
 		return ""
@@ -53,7 +53,7 @@ func ReasonOf(e journal.Event) string {
 	return report.Reason(*e.Reason)
 }
 
-// SkipText is why the issue of an event is not worked, or what else the event says.
+// SkipText says why the event's issue is not worked; without a skip it returns the event's text.
 func SkipText(e journal.Event) string {
 	if e.Skip == nil {
 		return e.Text
@@ -61,7 +61,7 @@ func SkipText(e journal.Event) string {
 	return hint.SkipReason(e.Key, *e.Skip)
 }
 
-// LogText is an event as a log has it; ended says that it is the run's last.
+// LogText formats an event for a log, and reports whether it is the run's last one.
 func LogText(e journal.Event) (line string, ended bool) {
 	kind, text := string(e.Kind), e.Text
 	switch e.Kind {
@@ -102,14 +102,14 @@ func LogText(e journal.Event) (line string, ended bool) {
 	return strings.TrimRight(fmt.Sprintf("%-10s  %s", screen.CleanLine(kind), screen.Clean(text)), " \n"), ended
 }
 
-// PrintOpen says once that issues wait because so many requests are open.
+// PrintOpen prints a line if issues wait because of max-open-requests.
 func PrintOpen(a *compose.App, left []backlog.Skipped) {
 	if n := slices.IndexFunc(left, func(s backlog.Skipped) bool { return s.Skip.Code == journal.SkipOpen }); n >= 0 {
 		a.UI.Printf("No further issue begins: %s requests or branches are open, or on the way (max-open-requests).\n", left[n].Skip.Detail)
 	}
 }
 
-// SkipData is an issue that is not worked, in JSON.
+// SkipData is an issue that is not worked, as JSON.
 type SkipData struct {
 	Issue  string       `json:"issue"`
 	Title  string       `json:"title"`
@@ -117,7 +117,7 @@ type SkipData struct {
 	Skip   journal.Skip `json:"skip"`
 }
 
-// Skips are issues that are not worked, as JSON.
+// Skips converts skipped issues for JSON.
 func Skips(list []backlog.Skipped) []SkipData {
 	out := []SkipData{}
 	for _, s := range list {
@@ -126,7 +126,7 @@ func Skips(list []backlog.Skipped) []SkipData {
 	return out
 }
 
-// WhyNot says why an issue waits or is left out.
+// WhyNot says why an issue waits or is skipped, with the names of issues for people.
 func WhyNot(s backlog.Skipped, name func(key string) string) string {
 	if s.Skip.For != "" {
 		s.Skip.For = name(s.Skip.For)
@@ -134,7 +134,7 @@ func WhyNot(s backlog.Skipped, name func(key string) string) string {
 	return reason(s)
 }
 
-// reason is WhyNot with names as they are.
+// reason is WhyNot with keys in place of names.
 func reason(s backlog.Skipped) string {
 	if s.Issue.Title == scaffold.SampleTitle && s.Skip.Unfit.Code == tracker.UnfitLacks {
 		return "the sample of `ralph init`; write an issue of yours with `ralph new 'TITLE'`"
@@ -142,7 +142,7 @@ func reason(s backlog.Skipped) string {
 	return hint.SkipReason(s.Issue.Key, s.Skip)
 }
 
-// Ungated reports that only the agent's word stands behind a success.
+// Ungated reports a success without a gate: only the agent says that it works.
 func Ungated(r journal.Record) bool {
 	return r.Verdict.Outcome == journal.Succeeded && len(r.Settings.Checks.Gate) == 0
 }

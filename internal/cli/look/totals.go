@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// totals are of all runs of the repository on this host, or in its fleet.
+// totals sums all runs of the repository on this host, or in its fleet.
 type totals struct {
 	Usage          agents.Usage `json:"usage"`
 	Unknown        int          `json:"runs_without_cost"`
@@ -52,8 +52,8 @@ func totalsOf(ctx context.Context, a *compose.App, p *compose.Parts, o fleetdb.M
 	return t, err
 }
 
-// spentSince is what runs have spent since a day began, for the caps. What of it is an estimate or has no price is that of the runs
-// which have begun since.
+// spentSince returns what runs have spent since a time, as caps count it. Estimated, Unpriced and Unknown only cover runs that
+// began since then.
 func spentSince(ctx context.Context, all journal.Store, since time.Time) (s ledger.Spend, err error) {
 	if s.Usage, _, err = all.Spent(ctx, "", since, since); err != nil {
 		return s, err
@@ -69,21 +69,21 @@ func spentSince(ctx context.Context, all journal.Store, since time.Time) (s ledg
 	return s, err
 }
 
-// capState is a limit, and what is left of it.
+// capState is a limit, and the rest of it.
 type capState struct {
-	Of    string        `json:"of"`              // "day" or "month" of all runs, "issue", "iteration", or "agent" in one run
-	Agent string        `json:"agent,omitempty"` // of "agent": which, with its model
+	Of    string        `json:"of"`              // "day" or "month" for all runs together, "issue", "run", "iteration", or "agent" within one run
+	Agent string        `json:"agent,omitempty"` // for "agent": its name and model
 	Cap   loop.Budget   `json:"cap"`
 	Spent *agents.Usage `json:"spent,omitempty"`
-	// Unknown is how many runs have a cost that is not known, or not all of it.
+	// Unknown is the number of runs whose cost is not, or only partly, known.
 	Unknown int `json:"runs_without_cost,omitempty"`
-	// What is left; nil: not limited.
+	// The rest of the limit; nil: no limit.
 	LeftTokens *int64    `json:"left_tokens,omitempty"`
 	LeftUSD    *float64  `json:"left_usd,omitempty"`
-	Until      time.Time `json:"until,omitzero"` // when it is whole again
+	Until      time.Time `json:"until,omitzero"` // the end of the period
 }
 
-// capStates are the limits of the configuration. Of those for all runs together it is known what is spent.
+// capStates returns the configured limits. Spent is only known for those of all runs together.
 func capStates(ctx context.Context, p *compose.Parts, now time.Time) ([]capState, error) {
 	list, all := []capState{}, compose.Caps(p.Config)
 	for _, of := range []struct {
@@ -140,7 +140,7 @@ func newCapState(of string, limit loop.Budget, spent agents.Usage) capState {
 	return c
 }
 
-// printCaps says what is spent of what all runs may spend together.
+// printCaps prints how much of the limits for all runs together is spent.
 func printCaps(a *compose.App, list []capState) {
 	for _, c := range list {
 		if c.Spent == nil {

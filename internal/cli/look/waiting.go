@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// slowAgent is an agent whose model service refuses requests, so that a process starts fewer runs at once.
+// slowAgent is an agent whose model service refuses requests, so that the process PID starts fewer runs at a time.
 type slowAgent struct {
 	Agent    string    `json:"agent"`
 	PID      int       `json:"pid"`
@@ -34,7 +34,7 @@ func slowData(list []parking.Slow, now time.Time) []slowAgent {
 	return out
 }
 
-// issueRetry is an issue that is tried again.
+// issueRetry is an issue that waits for another attempt.
 type issueRetry struct {
 	Issue   string    `json:"issue"`
 	Title   string    `json:"title"`
@@ -45,7 +45,7 @@ type issueRetry struct {
 	RetryAt time.Time `json:"retry_at"`
 }
 
-// retryQueue lists what waits for another attempt, the next first.
+// retryQueue lists the issues that wait for another attempt, the next first.
 func retryQueue(states []RunState, now time.Time) []issueRetry {
 	list := []issueRetry{}
 	for _, s := range states {
@@ -60,18 +60,17 @@ func retryQueue(states []RunState, now time.Time) []issueRetry {
 	return list
 }
 
-// waitsTime bounds the look at a backlog that a status takes.
+// waitsTime is the time limit for a status to read the backlog.
 const waitsTime = 10 * time.Second
 
-// waitsShown is how many issues a status says to be waiting.
+// waitsShown is the maximum of waiting issues that a status lists.
 const waitsShown = 10
 
-// waiting are the issues that wait for others, or for requests to be merged. A status says nothing of a backlog that cannot be
-// looked at.
+// waiting returns the issues that wait for other issues, or for merges of requests. It returns none if the backlog cannot be read.
 func waiting(ctx context.Context, a *compose.App, p *compose.Parts) (list []backlog.Skipped) {
 	ctx, cancel := context.WithTimeout(ctx, waitsTime)
 	defer cancel()
-	p.AssumeNone() // nothing is run
+	p.AssumeNone() // this command runs nothing in a sandbox
 	var plan backlog.Plan
 	worker, err := a.Worker(ctx, p)
 	if err == nil {
@@ -90,7 +89,7 @@ func waiting(ctx context.Context, a *compose.App, p *compose.Parts) (list []back
 	return list
 }
 
-// printWaits says which issues wait, and for what.
+// printWaits prints which issues wait, and for what.
 func printWaits(a *compose.App, list []backlog.Skipped, name func(key string) string) {
 	shown := 0
 	for _, s := range list {
@@ -106,7 +105,7 @@ func printWaits(a *compose.App, list []backlog.Skipped, name func(key string) st
 	PrintOpen(a, list)
 }
 
-// Parked lists the agents that runs on this host found unavailable, and that are not expected back yet.
+// Parked lists the agents that runs of this host found unavailable, and whose waiting time is not over.
 func Parked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -115,27 +114,28 @@ func Parked(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
 	return parking.Load(ctx, p.Journal, "", host, time.Now())
 }
 
-// Waits lists the agents that an issue waits for which is worked anew, the first to be back first; none: one of its agents is available.
+// Waits lists the unavailable agents for which a first attempt has to wait, soonest first. It is empty if one of the attempt's
+// agents is available.
 func Waits(ctx context.Context, p *compose.Parts) ([]journal.Parked, error) {
 	parked, err := Parked(ctx, p)
 	return parking.Waits(choices(p.Config, 1), parked), err
 }
 
-// PrintParked names agents that are unavailable, until when and why.
+// PrintParked prints the unavailable agents, with end and reason.
 func PrintParked(a *compose.App, list []journal.Parked) {
 	for _, p := range list {
 		a.UI.Printf("%s\n", screen.CleanLine(p.Sentence()))
 	}
 }
 
-// choices are the agents of an issue's nth attempt, in the order in which they are tried.
+// choices returns the agents of an issue's nth attempt, in the order in which they are tried.
 func choices(c config.Config, attempt int) []agents.Choice {
 	list := []agents.Choice{{Agent: c.Agent, Model: c.Model}}
 	if n := len(c.Attempts); n > 0 {
 		list[0], _ = agents.ParseChoice(c.Attempts[min(max(attempt, 1), n)-1])
 	}
 	for _, text := range c.Fallback {
-		choice, _ := agents.ParseChoice(text) // the configuration has been checked
+		choice, _ := agents.ParseChoice(text) // the configuration was checked
 		list = append(list, choice)
 	}
 	return list

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// The sample of init is to be replaced, not worked.
+// The reason for init's sample says to write an issue of one's own.
 func TestWhyNotTheSample(t *testing.T) {
 	t.Parallel()
 	for title, want := range map[string]string{scaffold.SampleTitle: "`ralph new 'TITLE'`", "Fix login": "`ralph retry example`"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/look"
 )
 
-// DiffText is what an issue's branch changes, for a view.
+// DiffText returns the changes of an issue's branch, for a view. It cuts them off at diffMax.
 func DiffText(ctx context.Context, p *compose.Parts, key string) (string, error) {
 	w, err := look.LeftWork(ctx, p, key)
 	if err != nil {
@@ -33,7 +33,7 @@ func DiffText(ctx context.Context, p *compose.Parts, key string) (string, error)
 	return string(text), err
 }
 
-// diffMax is how many bytes of a diff a view takes; nobody reads more there.
+// diffMax is the maximum of bytes that a view shows: nobody reads more there.
 const diffMax = 1 << 20
 
 var errEnough = errors.New("enough has been read")

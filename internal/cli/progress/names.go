@@ -5,10 +5,10 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// aKey matches what may be a key in a text of ralph's.
+// aKey matches anything that may be a key in ralph's own text.
 var aKey = pattern.Lazy(`[a-z0-9][a-z0-9._-]*`)
 
-// InNames is an event whose text calls issues as people do.
+// InNames replaces keys in the text of a sweep's event or note by the names that people use.
 func InNames(name func(key string) string, e journal.Event) journal.Event {
 	if e.Kind == journal.EventSweep || e.Kind == journal.EventNote {
 		e.Text = aKey().ReplaceAllStringFunc(e.Text, name)

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// NoteRecovered says what was imported of a job that had died.
+// NoteRecovered returns a function that prints what was imported of a dead job.
 func NoteRecovered(ui *screen.Printer) func(journal.Record) {
 	return func(r journal.Record) {
 		kept := hint.KeptWork(r.Commits, r.Branch, r.WIP)
@@ -25,7 +25,7 @@ func NoteRecovered(ui *screen.Printer) func(journal.Record) {
 	}
 }
 
-// RecoverJobs imports the work of jobs that died, and ends what they left running.
+// RecoverJobs imports the work of dead jobs, and ends the processes that they left.
 func RecoverJobs(ctx context.Context, a *compose.App, p *compose.Parts) error {
 	open, err := p.Journal.Find(ctx, journal.Query{Open: true})
 	if err != nil || !slices.ContainsFunc(open, func(r journal.Record) bool { return r.Kind != journal.KindIssue }) {

@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/tui"
 )
 
-// StartView shows on the terminal what runs do, until stop is called; what is printed meanwhile stands above. There is no view,
-// and v is nil, where nobody looks at a terminal, or where people asked for lines.
+// StartView shows the runs on the terminal until stop is called; other output appears above the view. v is nil if standard error is
+// not a terminal, or if the user asked for plain lines.
 func StartView(a *compose.App, plain bool, title, leave string, actions tui.Actions) (v *tui.View, stop func()) {
 	out, ok := a.Host.Stderr.(*os.File)
 	if !ok || plain || !a.UI.Terminal || a.UI.Quiet || a.UI.Verbose || a.Host.Getenv("TERM") == "dumb" {
@@ -37,7 +37,7 @@ func StartView(a *compose.App, plain bool, title, leave string, actions tui.Acti
 	})
 }
 
-// ViewActions are what a view of this repository's runs can do.
+// ViewActions returns the actions of a view of this repository's runs.
 func ViewActions(a *compose.App, p *compose.Parts, name func(key string) string) tui.Actions {
 	return tui.Actions{
 		Name: func(r tui.Run) string { return name(r.Key) }, Cost: look.CostText,
@@ -48,11 +48,11 @@ func ViewActions(a *compose.App, p *compose.Parts, name func(key string) string)
 	}
 }
 
-// watchSuspend has suspend called before Ctrl-Z stops ralph, and resume when it goes on, until stop is called. resume is called
-// again and again: a shell that takes ralph from the background to the foreground does not say so.
+// watchSuspend calls suspend before Ctrl-Z stops ralph, and resume when ralph continues, until stop is called. It calls resume
+// every second, too, because a shell sends no signal when it moves ralph from the background to the foreground.
 func watchSuspend(suspend, resume func()) (stop func()) {
 	session, err := unix.Getsid(0)
-	if signal.Ignored(syscall.SIGTSTP) || err != nil || session == unix.Getpgrp() { // there is no shell that would resume it
+	if signal.Ignored(syscall.SIGTSTP) || err != nil || session == unix.Getpgrp() { // no shell would continue ralph
 		return func() {}
 	}
 	signals, done := make(chan os.Signal, 4), make(chan struct{})
@@ -68,7 +68,7 @@ func watchSuspend(suspend, resume func()) (stop func()) {
 			case s := <-signals:
 				if s == syscall.SIGTSTP {
 					suspend()
-					_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // Go does not bring back what SIGTSTP does
+					_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // Go cannot restore the default action of SIGTSTP
 					continue
 				}
 				resume()

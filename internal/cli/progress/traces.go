@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/trace"
 )
 
-// Tracer sends traces of a project's runs, where they were asked for; nil does nothing.
+// Tracer returns a tracer for a project's runs, or nil if traces are off. A nil Tracer does nothing.
 func Tracer(a *compose.App, p *compose.Parts, project string) (*trace.Tracer, error) {
 	if p.Traces != "otlp" {
 		return nil, nil //nolint:nilnil // nil does nothing

@@ -1,4 +1,4 @@
-// Package progress shows what runs do while they do it: lines for people and logs, a view on a terminal, and traces.
+// Package progress shows runs while they are on: as lines for people and logs, as a view on a terminal, and as traces.
 package progress
 
 import (
@@ -14,24 +14,25 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// View tells people at a terminal, or a log, what a sweep is doing: one line for what matters.
+// View prints the events of a sweep for people or a log, one line for each event that matters. It also feeds the view on a
+// terminal.
 type View struct {
 	UI      *screen.Printer
 	Started time.Time
-	Name    func(key string) string // what people call an issue
-	Screen  *tui.View               // nil: there is none
-	Project string                  // of a service
-	checked map[string]checked      // by run; what passes, and is not printed yet
-	State   string                  // the folder of ralph's state; empty: not known
-	Full    string                  // the warning of a full disk, once the view has said it
-	Lack    func() string           // what a check that fails on the base may need, said once; nil: not known
-	told    map[string]string       // keys of runs, by the reason that was printed why agents or environment are unavailable
+	Name    func(key string) string // from keys to the names that people use
+	Screen  *tui.View               // nil: no view
+	Project string                  // the project, in a service
+	checked map[string]checked      // by run; passed checks that are not printed yet
+	State   string                  // ralph's state folder; empty: unknown
+	Full    string                  // the warning of a full disk, after it was printed
+	Lack    func() string           // says what a failing check on the base may lack, once; nil: unknown
+	told    map[string]string       // names of issues, by the printed reason why agents or environment are unavailable
 }
 
-// toldMost bounds what a view remembers of reasons.
+// toldMost is the maximum of reasons in told.
 const toldMost = 100
 
-// checked is how long setup and gate have taken in one place.
+// checked is the time that setup and gate took in one place.
 type checked struct {
 	place       journal.Place
 	setup, gate time.Duration
@@ -53,7 +54,7 @@ func (c checked) String() string {
 	return where + ", " + screen.Age(c.gate)
 }
 
-// check adds up what setup and gate take, and prints a line when one has failed.
+// check adds up the time of setup and gate, and prints a line when one fails.
 func (v *View) check(e journal.Event) {
 	c, on := v.checked[e.Run]
 	if on && (c.place != e.Place || c.gated && e.Kind == journal.EventSetup) {
@@ -85,7 +86,7 @@ func (v *View) check(e journal.Event) {
 	v.checked[e.Run] = c
 }
 
-// passed prints that setup or gate have passed: the run goes on with something else.
+// passed prints that setup or gate has passed, because the run has gone on.
 func (v *View) passed(e journal.Event) {
 	c, on := v.checked[e.Run]
 	if !on {
@@ -99,7 +100,7 @@ func (v *View) passed(e journal.Event) {
 	v.Line(e, v.UI.PaintErr(screen.Dim, what), c.String())
 }
 
-// Event tells an event of a run.
+// Event prints an event of a run.
 func (v *View) Event(e journal.Event) {
 	text, _ := look.LogText(e)
 	v.Screen.Event(v.Project, e, text)
@@ -176,13 +177,13 @@ func (v *View) ended(e journal.Event) {
 	switch reason := screen.CleanLine(look.ReasonOf(e)); {
 	case reason == "":
 		v.Line(e, what, text)
-	case v.UI.Terminal: // it may end in a command to type, and so begins a line
+	case v.UI.Terminal: // the reason may end with a command to copy, so it gets a line of its own
 		v.Line(e, what, text+":", reason)
 	default:
 		v.Line(e, what, text+": "+reason)
 	}
 	if e.Outcome.Unavailable() && !v.UI.Quiet {
-		if v.told == nil || len(v.told) >= toldMost { // a service has one view for as long as it runs
+		if v.told == nil || len(v.told) >= toldMost { // a service keeps one view as long as it runs
 			v.told = map[string]string{}
 		}
 		v.told[look.ReasonOf(e)] = v.Name(e.Key)
@@ -190,7 +191,7 @@ func (v *View) ended(e journal.Event) {
 	v.warnFull(look.ReasonOf(e))
 }
 
-// warnFull says once that a disk is full, where a text is about that.
+// warnFull warns of a full disk, once, if the text is about one.
 func (v *View) warnFull(text string) {
 	if v.Full != "" || strings.TrimSpace(text) == "" {
 		return
@@ -200,10 +201,10 @@ func (v *View) warnFull(text string) {
 	}
 }
 
-// Told is the key of the run with which a reason was printed for which agents or environment are unavailable; empty: it was not.
+// Told returns the name of the issue with which this reason was printed, why agents or environment are unavailable, or "".
 func (v *View) Told(reason string) string { return v.told[reason] }
 
-// Line prints what happened, and more in lines of its own.
+// Line prints one event; more goes onto lines below.
 func (v *View) Line(e journal.Event, what, text string, more ...string) {
 	line := fmt.Sprintf("%s  %s  %s", v.UI.PaintErr(screen.Bold, screen.CleanLine(v.Name(e.Key))), what, screen.CleanLine(text))
 	for _, m := range more {

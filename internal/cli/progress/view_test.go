@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// What a log or a program reads is whole; a person at a terminal gets what to type on a line of its own, whole too.
+// Output for logs and programs is never shortened. On a terminal a command to copy is on a line of its own, also complete.
 func TestHintIsNeverCut(t *testing.T) {
 	t.Parallel()
 	reason := strings.Repeat("The agent is not logged in. ", 10) + "log in with claude"
@@ -46,7 +46,7 @@ func TestHintIsNeverCut(t *testing.T) {
 	}
 }
 
-// Each time that setup and gate run is one line, with where and for how long, also when two runs are on.
+// Each run of setup and gate is one line with place and time, even if two runs are on.
 func TestEachPassIsToldApart(t *testing.T) {
 	t.Parallel()
 	check := func(run string, kind journal.EventKind, at journal.Place, exit int, took time.Duration) []journal.Event {
@@ -98,7 +98,7 @@ b  no-change  0 commits on ralph/b, 0s
 	}
 }
 
-// A view that lives as long as a service remembers some reasons only, and the latest one.
+// The memory of reasons is bounded, because a service's view lives long, and it always contains the latest reason.
 func TestToldIsBounded(t *testing.T) {
 	t.Parallel()
 	v := &View{UI: screen.New(&bytes.Buffer{}, &bytes.Buffer{}, nil), Name: func(key string) string { return key }}

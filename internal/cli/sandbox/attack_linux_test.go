@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// weak is a provider with holes.
+// weak is a provider with a hole.
 type weak struct {
 	sandboxes.Provider
 	hole func(*sandboxes.Spec)
@@ -23,7 +23,7 @@ func (w weak) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox,
 	return w.Provider.Open(ctx, spec)
 }
 
-// Each hole of a provider is found, by name.
+// The attacks find each hole of a provider, by name.
 func TestAttacksSucceed(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

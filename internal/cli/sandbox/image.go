@@ -24,7 +24,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// imageFlags are what building and removing an image take.
+// imageFlags are the flags that build and remove an image.
 type imageFlags struct {
 	Engine  string
 	file    string
@@ -34,7 +34,7 @@ type imageFlags struct {
 	pull    bool
 }
 
-// NewImage makes `ralph image`.
+// NewImage returns `ralph image`.
 func NewImage(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "image", Short: "Build and remove the image that agents run in",
@@ -55,7 +55,7 @@ func NewImage(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// NewEngine is the same by the engine's name: `ralph docker build-image`.
+// NewEngine returns the same commands under the name of an engine: `ralph docker build-image`.
 func NewEngine(a *compose.App, engine string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: engine, Short: "Build and remove images with " + engine,
@@ -89,7 +89,7 @@ func newBuildCommand(a *compose.App, parent, use string, f *imageFlags) *cobra.C
 	return cmd
 }
 
-// BuildImage builds the image of a repository with an engine.
+// BuildImage builds the repository's image with an engine.
 func BuildImage(a *compose.App, cmd *cobra.Command, engine string) error {
 	return buildImage(a, cmd, imageFlags{Engine: engine})
 }
@@ -195,7 +195,7 @@ func runImage(
 	return err
 }
 
-// engine is the engine that was named, or else the one whose containers the configuration chooses.
+// engine returns the named engine, else the one that the configuration uses, else the first.
 func engine(a *compose.App, cmd *cobra.Command, named, top string) (string, error) {
 	if cmd.Flags().Changed("engine") || named != "" {
 		if !slices.Contains(compose.Engines(), named) {
@@ -213,8 +213,8 @@ func engine(a *compose.App, cmd *cobra.Command, named, top string) (string, erro
 	return compose.Engines()[0], nil
 }
 
-// buildContext copies what an image may be built from: the files of the folder without secrets, which git ignores, and
-// without git's own folder. remove deletes the copy.
+// buildContext copies the files from which an image may be built: all of the folder, except those that git ignores, because
+// they may be secrets, and git's own folder. remove deletes the copy.
 func buildContext(ctx context.Context, dir string) (copied string, remove func(), err error) {
 	paths, err := contextFiles(ctx, dir)
 	if err != nil {
@@ -232,11 +232,11 @@ func buildContext(ctx context.Context, dir string) (copied string, remove func()
 	return copied, remove, nil
 }
 
-// contextFiles lists the files and links.
+// contextFiles lists the files and links of the folder that are not ignored, without .env.
 func contextFiles(ctx context.Context, dir string) (paths []string, err error) {
 	all, err := unignored(ctx, git.New(dir))
 	if err != nil {
-		if all, err = walk(dir); err != nil { // no repository
+		if all, err = walk(dir); err != nil { // not a repository
 			return nil, err
 		}
 	}
@@ -250,7 +250,7 @@ func contextFiles(ctx context.Context, dir string) (paths []string, err error) {
 	return paths, nil
 }
 
-// walk lists everything but git directories.
+// walk lists everything except git directories.
 func walk(dir string) (paths []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == ".git" {
@@ -268,7 +268,7 @@ func walk(dir string) (paths []string, err error) {
 	return paths, err
 }
 
-// unignored lists the files of the runner's folder that git tracks, or would add. A tracked file need not be there.
+// unignored lists the files of the runner's folder that git tracks or would add. Tracked files may be missing.
 func unignored(ctx context.Context, g git.Runner) ([]string, error) {
 	out, err := g.Out(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	if err != nil {

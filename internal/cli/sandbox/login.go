@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// maxSecret is how many bytes a secret on standard input may have.
+// maxSecret is the maximum size in bytes of a secret on standard input.
 const maxSecret = 64 << 10
 
 const sandboxLoginLong = `Give sbx (Docker Sandboxes) the secret of a model service, for all its sandboxes on this machine.
@@ -70,7 +70,7 @@ func runSandboxLogin(cmd *cobra.Command, a *compose.App, f loginFlags, args []st
 	return nil
 }
 
-// readSecret reads one line.
+// readSecret reads a secret of one line.
 func readSecret(ctx context.Context, a *compose.App) (string, error) {
 	text, err := a.ReadInput(ctx, maxSecret+1)
 	secret := strings.TrimRight(string(text), "\r\n")

@@ -1,4 +1,4 @@
-// Package sandbox has the commands for sandboxes and their images: sandbox, image, docker and podman.
+// Package sandbox has the commands for sandboxes and their images: `ralph sandbox`, `image`, `docker` and `podman`.
 package sandbox
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/escape"
 )
 
-// NewCommand makes `ralph sandbox`.
+// NewCommand returns `ralph sandbox`.
 func NewCommand(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sandbox", Short: "Look at sandboxes, and run commands in one",
@@ -117,7 +117,7 @@ func newSandboxCheckCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// ProviderData is one line of the table.
+// ProviderData is one row of the table of providers.
 type ProviderData struct {
 	Name      string              `json:"name"`
 	Usable    bool                `json:"usable"`
@@ -178,7 +178,7 @@ func runSandboxCheck(cmd *cobra.Command, a *compose.App) error {
 	return err
 }
 
-// unusable corrects the line of a sandbox that its provider believed in, and that does not open.
+// unusable corrects the row of a sandbox that passed its own check and then did not open.
 func unusable(list []ProviderData, name string, err error) {
 	for i := range list {
 		if list[i].Name == name && list[i].Usable {
@@ -265,7 +265,7 @@ func verdictOf(provider sandboxes.Provider, probes []ProbeData) error {
 	return nil
 }
 
-// stopped sums up the attacks on a sandbox where none did what it should not.
+// stopped counts the attacks that the sandbox has stopped.
 func stopped(name string, probes []ProbeData) string {
 	weak := 0
 	for _, pr := range probes {
@@ -280,7 +280,7 @@ func stopped(name string, probes []ProbeData) string {
 	return text
 }
 
-// networkWord says what holds outgoing connections.
+// networkWord says what controls outgoing connections.
 func networkWord(c sandboxes.Capabilities) string {
 	if c.OwnEgress {
 		return "own policy"
@@ -297,21 +297,20 @@ func word(b bool, yes, no string) string {
 	return no
 }
 
-// ProbeData is one thing that must not be possible inside a sandbox, or on the host by way of what comes out of it.
+// ProbeData is the result of one attack, inside a sandbox or on the host through the sandbox's output.
 type ProbeData struct {
 	What    string `json:"what"`
 	Stopped bool   `json:"stopped"`
-	// Known: the provider says of itself that it does not stop this.
+	// Known means that the provider does not claim to stop this attack.
 	Known bool `json:"known,omitempty"`
-	// Breach is the first that succeeded, and More the number of others.
+	// Breach is the first success of the attack, More the number of further ones.
 	Breach string `json:"breach,omitempty"`
 	More   int    `json:"more,omitempty"`
-	// Untried says why the attack could not be made.
+	// Untried is the reason why the attack could not be made.
 	Untried string `json:"untried,omitempty"`
 }
 
-// attackSandbox tries what must not be possible. Nothing on the host is harmed where it is. The error says why nothing at
-// all could be tried.
+// attackSandbox makes all attacks on a sandbox. A successful one does not harm the host. The error says why none could be made.
 func attackSandbox(ctx context.Context, provider sandboxes.Provider) ([]ProbeData, error) {
 	var probes []ProbeData
 	var untried error

@@ -10,10 +10,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
-// canaryDir holds the user's own tests that must fail: each is added, at the same place, to a copy of the commits.
+// canaryDir holds the user's own tests that must fail. Each is added to a copy of the commits, at the same path.
 const canaryDir = Dir + "/canary"
 
-// Canaries reads the user's own tests that must fail. Without their folder in the checkout there are none.
+// Canaries reads the user's own tests that must fail. Without the folder it returns none.
 func Canaries(top string) ([]ecosystem.Canary, error) {
 	root, err := os.OpenRoot(filepath.Join(top, canaryDir))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,6 @@
-// Package scaffold makes the .ralph folder of a repository: what `ralph init` writes. [Files] renders it, [Write] puts it
-// there, and replaces nothing. [Canaries] reads what a person has put there. It keeps no state and is safe for concurrent use.
+// Package scaffold creates the .ralph folder of a repository for `ralph init`: [Files] renders its files, and [Write] adds
+// them without replacing any. [Canaries] reads the user's own canaries from that folder. The package keeps no state and is
+// safe for concurrent use.
 package scaffold
 
 import (
@@ -23,66 +24,66 @@ import (
 //go:embed files
 var files embed.FS
 
-// Dir is the folder's name, below the top of the checkout.
+// Dir is the folder below the top of the checkout.
 const Dir = ".ralph"
 
-// promptName is the template of prompts, and Prompt its place in a checkout.
+// promptName is the file of the prompt template, and Prompt its path in a checkout.
 const (
 	promptName = "prompt.md"
 	Prompt     = Dir + "/" + promptName
 )
 
-// configName is the file that makes a folder one that is set up.
+// configName is the file with which a folder counts as set up.
 const configName = "config.yaml"
 
-// What is part of the user's repository has the modes that the umask leaves, as git's own files have.
+// Files of the user's repository get the modes that the umask leaves, as git's own files do.
 const (
 	folderMode = 0o777
 	fileMode   = 0o666
 )
 
-// ErrExists is wrapped by Write when the folder is there already, with a configuration.
+// ErrExists is the error of Write for a folder that has a configuration already.
 var ErrExists = errors.New("exists already")
 
-// Choices is what the user decided. Agent and Sandbox are required.
+// Choices holds the user's decisions. Agent and Sandbox are required.
 type Choices struct {
 	Agent, Sandbox, Model string
 	About                 agents.Description // of the agent
-	Fallback, Attempts    []string           // the others that work, as AGENT or AGENT:MODEL
-	Review                string             // the one that reviews
-	Others                []Other            // all of them, each once
+	Fallback, Attempts    []string           // the other agents that work, as AGENT or AGENT:MODEL
+	Review                string             // the reviewer
+	Others                []Other            // all other agents, without duplicates
 	Command               []string           // for an agent without a program of its own
 	SkipPermissions       bool
 	Setup, Gate           []string
-	Notes                 []string        // on Setup, for its readers
-	Tools                 ecosystem.Image // that setup and gate run
+	Notes                 []string        // comments on Setup
+	Tools                 ecosystem.Image // the tools of setup and gate
 	Allow, AllowPrivate   []string        // hosts that setup and gate need
-	Env                   []string        // NAME=VALUE that they need
-	Provable              bool            // each file of tests can be run by itself
-	Show                  []string        // folders of the host that they need
-	Prompt                string          // text of prompt.md
-	Label                 string          // that picks issues up
-	Tracker               string          // where the issues are; empty: auto
-	Backlog               bool            // the issues are in a folder here
-	Example               bool            // which has an issue to begin with
+	Env                   []string        // their environment, NAME=VALUE
+	Provable              bool            // each file of tests can be run alone
+	Show                  []string        // folders of the host that setup and gate need
+	Prompt                string          // the text of prompt.md
+	Label                 string          // the pick-up label
+	Tracker               string          // empty: auto
+	Backlog               bool            // issues are files in this repository
+	Example               bool            // with a sample issue
 }
 
-// Other is an agent besides the first.
+// Other is an agent besides Choices.Agent.
 type Other struct {
 	Name  string
 	About agents.Description
 }
 
-// File is one file to write, with a slash-separated path below Dir.
+// File is a file to write. Path is relative to Dir, with slashes.
 type File struct {
 	Path string
 	Data []byte
 }
 
-// SampleTitle is the title of the issue that shows the format.
+// SampleTitle is the title of the sample issue.
 const SampleTitle = "Say what should be true when the work is done"
 
-// ImageFile is the name of the build file for a sandbox's image.
+// ImageFile returns the name of the build file for a sandbox's image.
 func ImageFile(sandbox string) string {
 	if sandbox == "podman" {
 		return "Containerfile"
@@ -90,7 +91,7 @@ func ImageFile(sandbox string) string {
 	return "Dockerfile"
 }
 
-// Files renders the folder.
+// Files renders the files of the folder.
 func Files(c Choices) ([]File, error) {
 	image := ImageFile(c.Sandbox)
 	data := struct {
@@ -122,9 +123,9 @@ func Files(c Choices) ([]File, error) {
 	return out, nil
 }
 
-// Write makes top/.ralph with the files and returns those that it has written. They are written to a folder beside it that is
-// then renamed, so that a crash or a full disk leaves no half of it. Where the folder is there without a configuration, what it
-// lacks is added and what it has stays. Where it has one, or anything else has its name, Write fails with ErrExists and touches nothing.
+// Write creates top/.ralph and returns the files that it wrote. A new folder is written under another name and then renamed,
+// so a crash or a full disk leaves no half of it. In a folder without a configuration, Write adds the missing files and
+// changes none. If the folder has a configuration, or the path is not a folder, it fails with ErrExists and changes nothing.
 func Write(top string, files []File) (written []File, err error) {
 	target := filepath.Join(top, Dir)
 	info, err := os.Lstat(target)
@@ -141,7 +142,7 @@ func Write(top string, files []File) (written []File, err error) {
 	if err := os.Mkdir(temp, folderMode); err != nil {
 		return nil, fmt.Errorf("write %s: %w", target, err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // nothing, once it is renamed
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }() // removes nothing after the rename
 	for _, f := range files {
 		name := below(temp, f)
 		if err := os.MkdirAll(filepath.Dir(name), folderMode); err != nil {
@@ -166,7 +167,7 @@ func Configured(top string) bool {
 	return err == nil
 }
 
-// add writes the files that the folder lacks. The configuration comes last: without it, all of this can be done again.
+// add writes the missing files. The configuration is last: as long as it is missing, init can be repeated.
 func add(target string, files []File) (written []File, err error) {
 	isConfig := func(f File) bool { return f.Path == configName }
 	sorted := slices.DeleteFunc(slices.Clone(files), isConfig)
@@ -186,7 +187,7 @@ func add(target string, files []File) (written []File, err error) {
 	return written, nil
 }
 
-// create writes a new file, and replaces none.
+// create writes a new file. It never replaces one.
 func create(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), folderMode); err != nil {
 		return err
@@ -202,7 +203,7 @@ func create(name string, data []byte) error {
 	return err
 }
 
-// below is the file's path in a folder, which it cannot leave.
+// below returns the file's path in a folder. The result is always inside that folder.
 func below(folder string, f File) string {
 	return filepath.Join(folder, filepath.FromSlash(path.Clean("/"+f.Path)))
 }

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestWriteNeverOverwrites: whatever has the name stays as it is.
+// TestWriteNeverOverwrites checks that anything with the name of the folder stays unchanged.
 func TestWriteNeverOverwrites(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(path string) error{
@@ -40,7 +40,7 @@ func TestWriteNeverOverwrites(t *testing.T) {
 	}
 }
 
-// TestWriteAdds what a folder without a configuration lacks; what it has stays as it is.
+// TestWriteAdds checks that a folder without a configuration gets the missing files, and that its own stay unchanged.
 func TestWriteAdds(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -60,7 +60,7 @@ func TestWriteAdds(t *testing.T) {
 	onlyThere(t, dir, "a", "backlog", "config.yaml", "prompt.md")
 }
 
-// TestWriteIsWholeOrNothing: the second file cannot be written, as the first is where its folder should be.
+// TestWriteIsWholeOrNothing checks that a failure leaves nothing: the second file needs a folder where the first file is.
 func TestWriteIsWholeOrNothing(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -70,7 +70,8 @@ func TestWriteIsWholeOrNothing(t *testing.T) {
 	onlyThere(t, top)
 }
 
-// TestWriteObeysTheUmask, so that a group can share the repository. It is not parallel: the umask is the process's.
+// TestWriteObeysTheUmask checks the modes of files, so that a group can share the repository. It is not parallel, because the
+// umask is global to the process.
 func TestWriteObeysTheUmask(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o002))
 	top := t.TempDir()
@@ -85,7 +86,7 @@ func TestWriteObeysTheUmask(t *testing.T) {
 	}
 }
 
-// TestWriteStaysInside: a path cannot leave the folder.
+// TestWriteStaysInside checks that no path leads out of the folder.
 func TestWriteStaysInside(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -96,7 +97,7 @@ func TestWriteStaysInside(t *testing.T) {
 	onlyThere(t, filepath.Join(top, Dir), "escaped")
 }
 
-// TestImageName: podman's users look for a Containerfile, docker's for a Dockerfile.
+// TestImageName checks the default build file: Containerfile for podman, Dockerfile for docker.
 func TestImageName(t *testing.T) {
 	t.Parallel()
 	for sandbox, want := range map[string]string{"none": "Dockerfile", "docker": "Dockerfile", "podman": "Containerfile"} {

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/clitest"
 )
 
-// Each stream is coloured by what reads it: status 2>/dev/null has its colours, and status | less has none.
+// Each stream is coloured by its own terminal: `status 2>/dev/null` has colours, and `status | less` has none.
 func TestColourOfEachStream(t *testing.T) {
 	t.Parallel()
 	tty, _ := clitest.Terminal(t, 80)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// JSON has nothing that a terminal obeys or hides, and says the same.
+// JSON contains no control or invisible characters, and decodes to the same text.
 func TestJSONIsPlain(t *testing.T) {
 	t.Parallel()
 	const text = "é 😀 <a> \u009b31m \x7f \x1b[0m \u202e \u200b \u200d \ufeff \u2028 \U000e0041 \t\n"

@@ -1,5 +1,5 @@
-// Package screen is what people see of ralph: results and notes, on a terminal or in a pipe, with colours, tables and lines
-// that fit. What agents and issues say is made safe to print here.
+// Package screen prints ralph's output: results and notes, on a terminal or in a pipe, with colours, tables and wrapped
+// lines. It also cleans text of agents and issues for printing.
 package screen
 
 import (
@@ -24,30 +24,30 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// Printer is all of ralph's output. What people and programs asked for goes to standard output; progress, warnings and
-// errors go to standard error. It is safe for concurrent use; each call writes whole lines.
+// Printer prints all of ralph's output: results on standard output; progress, warnings and errors on standard error. It is
+// safe for concurrent use, and each call writes whole lines.
 type Printer struct {
-	Out, Err *Writer // for results; for all else
+	Out, Err *Writer // Out for results, Err for everything else
 	stdout   io.Writer
 	env      []string // "K=V"
-	Terminal bool     // standard error is one, which somebody reads
-	color    bool     // of standard output
-	ErrColor bool     // of standard error
-	Quiet    bool     // results and errors only
-	Verbose  bool     // more of what goes on
-	once     sync.Map // what WarnOnce has printed
+	Terminal bool     // standard error is a terminal
+	color    bool     // on standard output
+	ErrColor bool     // on standard error
+	Quiet    bool     // print results and errors only
+	Verbose  bool     // print more details
+	once     sync.Map // the messages of WarnOnce
 
-	log *slog.Logger // nil: people read standard error
+	log *slog.Logger // nil: print for people
 }
 
-// New prints to these two, in an environment that says what a terminal can show.
+// New returns a Printer for these streams. env tells what the terminal can show.
 func New(stdout, stderr io.Writer, env []string) *Printer {
 	p := &Printer{Out: newWriter(stdout), Err: newWriter(stderr), stdout: stdout, env: env, Terminal: IsTerminal(stderr)}
 	p.Configure("auto", false, false)
 	return p
 }
 
-// Configure applies what people want: colours always, never or where there is a terminal (auto), and how much is printed.
+// Configure sets colours (always, never, or auto: on terminals only) and the amount of output.
 func (p *Printer) Configure(color string, quiet, verbose bool) {
 	p.Quiet, p.Verbose = quiet, verbose
 	wanted := config.Getenv(p.env, "NO_COLOR") == "" && config.Getenv(p.env, "TERM") != "dumb"
@@ -57,23 +57,23 @@ func (p *Printer) Configure(color string, quiet, verbose bool) {
 	p.color, p.ErrColor = on(IsTerminal(p.stdout)), on(p.Terminal)
 }
 
-// Into makes everything on standard error, but questions, records of a log that programs read. Call it before others print.
+// Into turns all output on standard error, except questions, into records of a log. Call it before any other output.
 func (p *Printer) Into(log *slog.Logger) { p.log, p.ErrColor, p.Terminal = log, false, false }
 
-// IsTerminal reports whether what is read or written is a person at a terminal.
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// HelpWidth is the width of text that is wrapped wherever it goes: COLUMNS, else the terminal's, else 80. Longer lines than 120
-// are hard to read.
+// HelpWidth is the width at which help is wrapped, even in a pipe: COLUMNS, else the terminal's, else 80; from 40 to 120, because
+// longer lines are hard to read.
 func (p *Printer) HelpWidth() int {
 	width, _ := strconv.Atoi(config.Getenv(p.env, "COLUMNS"))
 	return min(max(cmp.Or(max(width, 0), p.Width(), 80), 40), 120)
 }
 
-// Width is how many characters a line of standard output has room for; 0 if it is no terminal.
+// Width is the width of standard output in characters, or 0 if it is not a terminal.
 func (p *Printer) Width() int {
 	f, ok := p.stdout.(*os.File)
 	if !ok {
@@ -83,13 +83,13 @@ func (p *Printer) Width() int {
 	if err != nil {
 		return 0
 	}
-	return cmp.Or(width, 80) // some terminals do not know theirs
+	return cmp.Or(width, 80) // some terminals report 0
 }
 
-// Printf prints a result. Hostile text in args goes through Clean or CleanLine first.
+// Printf prints a result. Clean untrusted text in args with Clean or CleanLine first.
 func (p *Printer) Printf(format string, args ...any) { _, _ = fmt.Fprintf(p.Out, format, args...) }
 
-// Note prints progress for people, unless they asked for quiet.
+// Note prints progress, unless --quiet was given.
 func (p *Printer) Note(format string, args ...any) {
 	switch {
 	case p.Quiet:
@@ -100,7 +100,7 @@ func (p *Printer) Note(format string, args ...any) {
 	}
 }
 
-// Brief cuts what a person at a terminal need not read to the end; a log gets all of it.
+// Brief shortens a text to n characters on a terminal; a log gets all of it.
 func (p *Printer) Brief(text string, n int) string {
 	if !p.Terminal {
 		return text
@@ -108,7 +108,7 @@ func (p *Printer) Brief(text string, n int) string {
 	return Shorten(text, n)
 }
 
-// Warn prints what people should know although ralph goes on.
+// Warn prints a warning.
 func (p *Printer) Warn(message string) {
 	if p.log != nil {
 		p.log.Warn(CleanLine(message))
@@ -117,7 +117,7 @@ func (p *Printer) Warn(message string) {
 	_, _ = fmt.Fprintf(p.Err, "ralph: %s %s\n", p.PaintErr(Yellow, "warning:"), CleanLine(message))
 }
 
-// Fail prints a line about what ends ralph.
+// Fail prints a line of the error with which ralph ends.
 func (p *Printer) Fail(line string) {
 	if p.log != nil {
 		p.log.Error(CleanLine(line))
@@ -126,20 +126,20 @@ func (p *Printer) Fail(line string) {
 	_, _ = fmt.Fprintf(p.Err, "%s %s\n", p.PaintErr(Red, "ralph:"), CleanLine(line))
 }
 
-// WarnOnce is Warn for what is found again and again, such as whenever a service tries to open a project.
+// WarnOnce prints a warning only the first time, for warnings that repeat, such as at each attempt to open a project.
 func (p *Printer) WarnOnce(message string) {
 	if _, said := p.once.LoadOrStore(message, true); !said {
 		p.Warn(message)
 	}
 }
 
-// Prompt prints a part of a question, as it is.
+// Prompt prints a part of a question, unchanged.
 func (p *Printer) Prompt(text string) { _, _ = io.WriteString(p.Err, text) }
 
-// JSON prints one value as JSON.
+// JSON prints a value as indented JSON.
 func (p *Printer) JSON(v any) error { return WriteJSON(p.Out, v, "  ") }
 
-// WriteJSON writes one value. What a terminal obeys or hides is escaped, because people look at JSON, too.
+// WriteJSON writes a value as JSON. It escapes control and invisible characters, because people read JSON on terminals, too.
 func WriteJSON(to io.Writer, v any, indent string) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -152,7 +152,7 @@ func WriteJSON(to io.Writer, v any, indent string) error {
 	return err
 }
 
-// EscapeJSON writes control characters and those that cannot be seen as JSON's escapes. Valid JSON has them in strings only.
+// EscapeJSON replaces control and invisible characters by JSON escapes. Valid JSON contains them in strings only.
 func EscapeJSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
@@ -167,7 +167,7 @@ func EscapeJSON(text []byte) []byte {
 	return out
 }
 
-// Failed is the first error of writing standard output, such as a full disk: a result nobody got is no success.
+// Failed returns the first error of writing to standard output, such as a full disk: a lost result is not a success.
 func (p *Printer) Failed() error {
 	if err := p.Out.failed(); err != nil {
 		return fmt.Errorf("write standard output: %w", err)
@@ -175,14 +175,14 @@ func (p *Printer) Failed() error {
 	return nil
 }
 
-// Writer keeps the first error and lets one line through at a time. A pipe that nobody reads any more is no error:
-// what is written from then on is taken and dropped.
+// Writer serialises writes and stores the first error. A pipe without a reader is not an error: Writer drops all output after
+// that.
 type Writer struct {
-	Unread chan struct{} // closed when nobody reads any more
+	Unread chan struct{} // closed when the pipe has no reader any more
 	mu     sync.Mutex
-	w      io.Writer // guarded by mu; nil when nobody reads any more
+	w      io.Writer // guarded by mu; nil after Unread was closed
 	first  error     // guarded by mu
-	via    io.Writer // guarded by mu; what is written goes there instead; nil: nowhere else
+	via    io.Writer // guarded by mu; receives the output in place of w, unless it is nil
 }
 
 func newWriter(w io.Writer) *Writer {
@@ -214,7 +214,7 @@ func (c *Writer) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Divert sends what is written somewhere else; nil ends that.
+// Divert sends further output to another writer, or with nil to the original one again.
 func (c *Writer) Divert(to io.Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

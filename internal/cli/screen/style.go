@@ -9,10 +9,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/plural"
 )
 
-// Style is a terminal colour; its value is the SGR parameter.
+// Style is an SGR parameter of terminals.
 type Style string
 
-// The colours that ralph uses.
+// The styles that ralph uses.
 const (
 	Bold   Style = "1"
 	Dim    Style = "2"
@@ -21,10 +21,10 @@ const (
 	Yellow Style = "33"
 )
 
-// Paint colours text for standard output, where that is a terminal.
+// Paint colours text for standard output, if colours are on.
 func (p *Printer) Paint(s Style, text string) string { return painted(p.color, s, text) }
 
-// PaintErr colours text for standard error, where that is a terminal.
+// PaintErr colours text for standard error, if colours are on.
 func (p *Printer) PaintErr(s Style, text string) string { return painted(p.ErrColor, s, text) }
 
 func painted(on bool, s Style, text string) string {
@@ -34,13 +34,13 @@ func painted(on bool, s Style, text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// Clean makes text of others safe to print.
+// Clean makes untrusted text safe to print.
 func Clean(s string) string { return neutral.Terminal(s) }
 
-// CleanLine makes text of others one line that is safe to print.
+// CleanLine makes untrusted text one line that is safe to print.
 func CleanLine(s string) string { return neutral.Line(s) }
 
-// Shorten cuts text to n characters, the last of which then says so.
+// Shorten cuts text to n characters, with an ellipsis as the last one.
 func Shorten(s string, n int) string {
 	runes := []rune(s)
 	if len(runes) <= n || n < 1 {
@@ -49,7 +49,7 @@ func Shorten(s string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
-// Age is a duration for people: one or two units, none smaller than a second unless all is.
+// Age formats a duration for people, in one or two units. It shows no unit below seconds for a minute or more.
 func Age(d time.Duration) string {
 	switch d = max(0, d); { // a clock may have been set back
 	case d < time.Second:
@@ -64,7 +64,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Ago is a time for people, seen from now. Programs get it as it is.
+// Ago formats a time for people, relative to now.
 func Ago(t, now time.Time) string {
 	switch d := now.Sub(t); {
 	case d < 0:
@@ -81,8 +81,8 @@ func Ago(t, now time.Time) string {
 	return t.Local().Format(time.DateOnly)
 }
 
-// Plural is a number of things, such as "2 commits".
+// Plural formats a number of things, such as "2 commits".
 func Plural(n int, what string) string { return plural.Of(n, what) }
 
-// ShortSHA is the beginning of a commit's name, which is enough for people.
+// ShortSHA shortens a commit's ID for people.
 func ShortSHA(s string) string { return s[:min(12, len(s))] }

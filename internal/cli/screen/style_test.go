@@ -71,8 +71,8 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// The last column gives way to a narrow terminal: it goes on below itself. What does not fit there stands on a line of its own,
-// whole, as it is typed or copied.
+// On a narrow terminal the last column wraps below itself. Commands are never broken: one that does not fit gets a line of
+// its own.
 func TestTableFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	command := typed("git branch -D ralph/a-long-key")
@@ -95,7 +95,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 
 func plain(_ Style, text string) string { return text }
 
-// Other columns end in an ellipsis: free text first, then names longer than 20, and then details are left out before states and
+// Other columns are cut with an ellipsis: free text first, then names longer than 20. Details are dropped before states and
 // numbers are cut.
 func TestTableCutsWhatHasNoRoom(t *testing.T) {
 	t.Parallel()

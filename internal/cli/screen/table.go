@@ -8,30 +8,30 @@ import (
 	"unicode/utf8"
 )
 
-// Table prints rows in columns, the first row as headings. Cells are cleaned, so they may hold anything. On a terminal a cell
-// that has no room ends in an ellipsis, and a last column of reasons goes on below itself; a program gets all of each row on
-// one line.
+// Table prints rows in columns; the first row has the headings. It cleans the cells. On a terminal it cuts cells that do not
+// fit, with an ellipsis, and wraps a last column of reasons; otherwise each row is one full line.
 func (p *Printer) Table(rows [][]string) { table(p.Out, rows, p.Width(), p.Paint) }
 
 const (
-	// leastName is how narrow the column of keys may become.
+	// leastName is the minimum width of the column with names.
 	leastName = 20
-	// leastCell is how narrow one that wraps may become; a last one that would have less stands below the others.
+	// leastCell is the minimum width of a wrapped last column; with less room its cells go below the row.
 	leastCell = 16
-	// leastCut is how narrow other columns may become.
+	// leastCut is the minimum width of other columns.
 	leastCut = 6
-	// widest is how far one long cell moves the cells of the other rows; piped is the same where nothing is cut.
+	// widest is the maximum width that one long cell gives its column; piped is the same without a terminal, where cells are
+	// not cut.
 	widest, piped = 60, 40
-	// Below is the indentation of what stands on a line of its own.
+	// Below is the indentation of text on a line of its own.
 	Below = "  "
-	// joint is the blank inside what is typed as it stands.
+	// joint replaces blanks that must not be broken.
 	joint = "\u00a0"
 )
 
-// typed marks a command in a cell: it is broken nowhere.
+// typed makes a command in a cell unbreakable.
 func typed(command string) string { return strings.ReplaceAll(command, " ", joint) }
 
-// quoted marks what stands between backquotes as typed.
+// quoted makes text between backquotes unbreakable.
 func quoted(cell string) string {
 	parts := strings.Split(cell, "`")
 	for i := 1; i < len(parts)-1; i += 2 {
@@ -40,7 +40,7 @@ func quoted(cell string) string {
 	return strings.Join(parts, "`")
 }
 
-// rank says when a column is cut: free text first (0), then the names of the rows, and states, times and numbers last.
+// rank is the order in which columns are cut: free text first (0), then names, and states, times and numbers last.
 func rank(heading string) int {
 	switch heading {
 	case "TITLE", "VALUE", "FROM", "WHERE":
@@ -51,7 +51,7 @@ func rank(heading string) int {
 	return 2
 }
 
-// details are columns that are left out, in this order, where the terminal is too narrow for the others.
+// details lists the columns that are dropped, in this order, when cutting the others is not enough.
 func details() []string {
 	return []string{"TITLE", "WHERE", "FROM", "TOOK", "COMMITS", "ATTEMPT", "STARTED", "CACHE", "UNKNOWN", "OUT", "IN"}
 }
@@ -89,9 +89,9 @@ func table(w io.Writer, rows [][]string, width int, paint func(Style, string) st
 	}
 }
 
-// Columns are the widths of the columns. Where the terminal is too narrow, columns are cut by rank, and of one rank the widest
-// first; before states, times and numbers are cut, details are left out: their width is 0. A last column that wraps takes what is
-// left.
+// Columns returns the widths of the columns; 0 drops a column. On a narrow terminal it cuts columns by rank, and of one rank
+// the widest first; it drops details before it cuts states, times and numbers. A last column that wraps takes the remaining
+// width.
 func Columns(rows [][]string, width int, wraps bool) []int {
 	most := widest
 	if width == 0 {
@@ -137,7 +137,7 @@ func Columns(rows [][]string, width int, wraps bool) []int {
 	return widths
 }
 
-// WithoutUnknown takes the columns with these headings out in which no row says anything.
+// WithoutUnknown removes columns with these headings in which all cells are "-".
 func WithoutUnknown(rows [][]string, headings ...string) [][]string {
 	for i := len(rows[0]) - 1; i >= 0; i-- {
 		says := func(row []string) bool { return row[i] != "-" }
@@ -150,7 +150,7 @@ func WithoutUnknown(rows [][]string, headings ...string) [][]string {
 	return rows
 }
 
-// stateColour is the colour of a state or an outcome.
+// stateColour returns the colour of a state or an outcome.
 func stateColour(state string) Style {
 	word, _, _ := strings.Cut(state, " ")
 	switch word {
@@ -164,7 +164,7 @@ func stateColour(state string) Style {
 	return Yellow
 }
 
-// fit breaks a cell that begins at a column into lines that end before the width.
+// fit wraps a cell that begins at column at into lines that end before width.
 func fit(cell string, at, width int) string {
 	if utf8.RuneCountInString(cell) <= width-at {
 		return cell

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap fits text into the width. Lines that follow each other are one paragraph; an indented line stands for itself.
+// Wrap wraps text at width. Consecutive lines form one paragraph; an indented line is a paragraph of its own.
 func Wrap(text string, width int) string {
 	var out []string
 	paragraph := ""
@@ -35,7 +35,7 @@ func Wrap(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// Wrapped is a line for people, broken between words on a terminal.
+// Wrapped wraps a line on a terminal, with this indentation of further lines.
 func (p *Printer) Wrapped(line string, indent int) string {
 	if p.Width() == 0 {
 		return line
@@ -43,8 +43,8 @@ func (p *Printer) Wrapped(line string, indent int) string {
 	return WrapLine(line, indent, p.Width())
 }
 
-// WrapLine breaks a line between words; what follows is indented. The blanks that the line begins with, up to the
-// indentation, stay.
+// WrapLine wraps a line between words and indents the further lines. It keeps the blanks at the beginning of the line, up to the
+// indentation.
 func WrapLine(line string, indent, width int) string {
 	runes := []rune(line)
 	if len(runes) <= width {
@@ -54,15 +54,15 @@ func WrapLine(line string, indent, width int) string {
 	return head + flow(strings.Fields(string(runes[len([]rune(head)):])), indent, width)
 }
 
-// flow puts words into lines, the first of which has begun at the column that the others are indented to. A word that is too long
-// for that begins a line further to the left.
+// flow joins words into lines. The first line has begun at column indent, to which the others are indented. A word that is
+// too long for that begins a line with less indentation.
 func flow(words []string, indent, width int) string {
 	var out strings.Builder
 	used := indent
 	for i, word := range words {
 		n := utf8.RuneCountInString(word)
 		switch {
-		case indent+n > width && indent > len(Below): // the next word begins a line, too
+		case indent+n > width && indent > len(Below): // the next word begins a new line as well
 			out.WriteString("\n" + Below + word)
 			used = width
 			continue

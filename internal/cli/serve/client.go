@@ -16,13 +16,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
-// unitSocket is the socket of the unit in deploy/systemd.
+// unitSocket is the socket of the systemd unit in deploy/systemd.
 const unitSocket = "/run/ralph/api.sock"
 
-// usualListen says where serviceHere looks.
+// usualListen describes serviceHere in the help.
 const usualListen = "unix:" + unitSocket + " where that is, else " + defaultListen
 
-// serviceHere is where the service of this machine listens, unless somebody says another place.
+// serviceHere returns the default address of this machine's service.
 func serviceHere(a *compose.App) string {
 	if _, err := os.Stat(unitSocket); err == nil && a.Host.Service == "" {
 		return "unix:" + unitSocket
@@ -30,7 +30,7 @@ func serviceHere(a *compose.App) string {
 	return cmp.Or(a.Host.Service, defaultListen)
 }
 
-// address is where clients find the API.
+// address returns the address of the API, for people.
 func (s *serving) address(l net.Listener) string {
 	if strings.HasPrefix(s.listen, "unix:") {
 		return s.listen
@@ -44,7 +44,7 @@ func (s *serving) address(l net.Listener) string {
 	return "http://" + l.Addr().String() + "/"
 }
 
-// clientOf is a client of the service at an address, which flag names if it is not empty, with the token that it asks for.
+// clientOf returns a client of the service at an address, with its token. flag names the address in errors, unless it is empty.
 func clientOf(a *compose.App, flag, address, tokenFile string) (*attach.Service, error) {
 	token, err := listenToken(a, tokenFile)
 	if err != nil {
@@ -63,7 +63,7 @@ func clientOf(a *compose.App, flag, address, tokenFile string) (*attach.Service,
 	return s, nil
 }
 
-// refused says what to do about an answer of a service. Other errors stay as they are.
+// refused adds a hint to an error of a service, if there is one.
 func refused(err error) error {
 	if errors.Is(err, attach.ErrOther) {
 		return &exit.Error{Status: exit.Usage, Err: err, Hint: "is it a machine of a fleet? name one with the role web"}

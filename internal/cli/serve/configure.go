@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// configure reads the service's own configuration and its list of projects, whose issues are worked at the same time up to total.
+// configure reads the service's own configuration, and its list of projects. total limits the issues of all projects at a time.
 func (s *serving) configure() (list []service.Project, total int, err error) {
 	if s.Repo != "" && s.file != "" {
 		return nil, 0, exit.Usagef("--repo and CONFIG exclude each other; CONFIG names the repositories")
@@ -24,7 +24,7 @@ func (s *serving) configure() (list []service.Project, total int, err error) {
 		return nil, 0, exit.Usagef("%s: no such file; begin it with: ralph projects add --config %s REPO", s.file, git.Quote(s.file))
 	}
 	top := ""
-	if s.file == "" { // a bad configuration of the only project ends the command, at its start
+	if s.file == "" { // an invalid configuration of the only project ends the command
 		if top, err = s.Top(s.cmd.Context()); err != nil {
 			return nil, 0, s.orProjects(err)
 		}

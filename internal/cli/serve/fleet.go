@@ -23,7 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// fleetOptions are what `ralph serve` takes for a fleet.
+// fleetOptions are the flags of `ralph serve` for a fleet.
 type fleetOptions struct {
 	fleetdb.Options
 	roles   []string
@@ -39,14 +39,14 @@ func (o *fleetOptions) flags(cmd *cobra.Command) {
 
 func roleNames() []string { return []string{"planner", "worker", "web"} }
 
-// joined is this process in a fleet. The nil joined is none.
+// joined is this process as a member of a fleet. nil means no fleet.
 type joined struct {
 	*fleet.Fleet
 	database *fleet.Database
 	roles    map[string]bool
 }
 
-// join joins the fleet whose database is named; nil: none is.
+// join joins the fleet whose database is named, or returns nil if none is.
 func join(ctx context.Context, a *compose.App, o fleetOptions, log *slog.Logger) (*joined, error) {
 	roles := map[string]bool{}
 	for _, r := range o.roles {
@@ -82,7 +82,7 @@ func join(ctx context.Context, a *compose.App, o fleetOptions, log *slog.Logger)
 	return &joined{Fleet: f, database: d, roles: roles}, nil
 }
 
-// queue is the handler of the queue's pages, which work until ctx ends; nil: they are not wanted.
+// queue returns the handler of River's pages, which work until ctx ends, or nil if they are off.
 func (s *serving) queue(ctx context.Context) (http.Handler, error) {
 	if !s.fleet.queueUI || s.metricsOnly {
 		return nil, nil //nolint:nilnil // nil is no handler
@@ -97,7 +97,7 @@ func (j *joined) leave() {
 	}
 }
 
-// take has the fleet work an open project; served: people look at it here.
+// take lets the fleet work an open project. served means that this machine shows it to people.
 func (j *joined) take(parts *service.Parts, name, repository string, c config.Config, parallel int, served bool) {
 	agents := []string{c.Agent}
 	for _, other := range c.Fallback {

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// hooks takes deliveries for the projects of the service.
+// hooks returns the handler of webhook deliveries for all projects.
 func (s *serving) hooks() *webhook.Handler {
 	return webhook.New(webhook.Config{Count: s.metrics.Webhook, Find: func(name string) (webhook.Target, error) {
 		parts, err := s.service.Parts(name)
@@ -27,7 +27,7 @@ func (s *serving) hooks() *webhook.Handler {
 	}})
 }
 
-// webhook checks deliveries for an open project; nil: it takes none, because its tracker sends none or there is no secret.
+// webhook returns the check of deliveries for an open project, or nil if its tracker sends none or it has no secret.
 func (s *serving) webhook(ctx context.Context, a *compose.App, p *compose.Parts) (func(tracker.Delivery) (tracker.Notice, error), error) {
 	kind, err := a.TrackerKind(ctx, p)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *serving) webhook(ctx context.Context, a *compose.App, p *compose.Parts)
 		return nil, err
 	}
 	return func(d tracker.Delivery) (tracker.Notice, error) {
-		secret, err := s.secretOf(a, p) // it may have been renewed
+		secret, err := s.secretOf(a, p) // read it each time: it may have been renewed
 		if err != nil {
 			return tracker.Notice{}, errNoSecret
 		}
@@ -56,10 +56,10 @@ func (s *serving) webhook(ctx context.Context, a *compose.App, p *compose.Parts)
 	}, nil
 }
 
-// errNoSecret is the answer to a delivery; it names no file.
+// errNoSecret is the answer to a delivery. It names no file, because clients see it.
 var errNoSecret = errors.New("webhook-secret-file cannot be read, or its secret is too short")
 
-// secretOf is the secret of a project's deliveries: that of its file, or of the variable.
+// secretOf returns the secret of a project's deliveries: from its file, or from the variable.
 func (s *serving) secretOf(a *compose.App, p *compose.Parts) (secret string, err error) {
 	wrong := func(err error) error { return p.Wrong("webhook-secret-file", err) }
 	if secret = s.webhookSecret; p.WebhookSecretFile != "" {

@@ -21,7 +21,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// openProject opens a project as `ralph work` would. A machine of a fleet works so many issues of it at the same time.
+// openProject opens a project as `ralph work` would. parallel limits its issues on this machine of a fleet.
 func (s *serving) openProject(
 	ctx context.Context, a *compose.App, name string, parallel int, observe func(journal.Event),
 ) (_ *service.Parts, err error) {
@@ -68,7 +68,7 @@ func (s *serving) openProject(
 	c.Observe, c.Run.Emit, c.Run.Ending = func(e journal.Event) { observe(e); traces.Observe(e) }, a.Host.Observe, people.Ended
 	if s.joined != nil {
 		shared := s.joined.Journal(name, p.Journal)
-		c.Run.StopUnlabels = true // another machine's planner would go on with it at once
+		c.Run.StopUnlabels = true // otherwise another machine's planner would start it again at once
 		c.Run.Store, c.Observe = shared, func(e journal.Event) { observe(e); traces.Observe(e); shared.Observe(e) }
 	}
 	workers, err := pool.New(c)
@@ -92,7 +92,7 @@ func (s *serving) openProject(
 		Problem:  people.Problem,
 		Fix:      hint.Login,
 		Close: func() error {
-			s.closing.Go(people.Close) // these may take a while, and the project goes on with other parts
+			s.closing.Go(people.Close) // closing may take a while, and the project may be open again meanwhile
 			s.closing.Go(traces.Close)
 			return p.Close()
 		},
@@ -109,7 +109,7 @@ func (s *serving) openProject(
 	return parts, nil
 }
 
-// canWork reports what is in the way of working the project, and warns of what is not.
+// canWork checks that the project can be worked, and logs warnings.
 func canWork(ctx context.Context, a *compose.App, p *compose.Parts, c pool.Config) error {
 	if err := work.Sweepable(ctx, p, c.Run.Publish); err != nil {
 		return err
@@ -126,7 +126,7 @@ func canWork(ctx context.Context, a *compose.App, p *compose.Parts, c pool.Confi
 	return nil
 }
 
-// addView has the project's runs shown.
+// addView registers the view that prints the project's events.
 func (s *serving) addView(ctx context.Context, name string, p *compose.Parts) {
 	view := s.view(name)
 	view.State, view.Lack = p.State, work.LackOnBase(context.WithoutCancel(ctx), p)
@@ -135,7 +135,7 @@ func (s *serving) addView(ctx context.Context, name string, p *compose.Parts) {
 	s.mu.Unlock()
 }
 
-// repositoryOf names the project's remote for all machines; see nameOf.
+// repositoryOf names the project's remote the same way on all machines; see nameOf.
 func repositoryOf(ctx context.Context, a *compose.App, p *compose.Parts) string {
 	address, err := git.New(p.Top).RemoteURL(ctx, p.Repo.Remote())
 	if err != nil {
@@ -144,7 +144,7 @@ func repositoryOf(ctx context.Context, a *compose.App, p *compose.Parts) string 
 	return nameOf(ctx, a, address)
 }
 
-// nameOf names a remote the same by each protocol, and by each name that SSH's configuration has for its host; empty: it is a folder.
+// nameOf names a remote independently of its protocol, and of the aliases in SSH's configuration. It returns "" for a folder.
 func nameOf(ctx context.Context, a *compose.App, address string) string {
 	r, err := tracker.ParseRemote(address)
 	if err != nil {
@@ -156,10 +156,10 @@ func nameOf(ctx context.Context, a *compose.App, address string) string {
 	return r.Host + "/" + r.Path
 }
 
-// sshTime bounds the reading of SSH's configuration, which may ask for addresses of hosts.
+// sshTime is the time limit for reading SSH's configuration, which may resolve names of hosts.
 const sshTime = 5 * time.Second
 
-// sshHost is the host that SSH connects to by a name. Without an answer it is the name.
+// sshHost returns the host to which SSH connects under a name, or the name itself if ssh does not say.
 func sshHost(ctx context.Context, a *compose.App, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, sshTime)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// Machines of a fleet know a repository by each address of it, also by a name that only SSH's configuration knows.
+// All addresses of a repository have the same name for a fleet, even with a host alias of SSH's configuration.
 func TestNameOfRemote(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

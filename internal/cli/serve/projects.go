@@ -27,13 +27,13 @@ const projectsLong = `List, add, pause, resume and remove the projects of a serv
 The projects are in a YAML file, whose comments are kept. A running service reloads the file by itself. A paused project
 starts no new runs, also after a restart of the service; its current runs continue.`
 
-// projectsOptions are the flags of all subcommands.
+// projectsOptions holds the flags of all subcommands.
 type projectsOptions struct {
 	*compose.App
 	file, listen, tokenFile string
 }
 
-// NewProjects makes `ralph projects`.
+// NewProjects returns `ralph projects`.
 func NewProjects(a *compose.App) *cobra.Command {
 	o := &projectsOptions{App: a}
 	cmd := &cobra.Command{
@@ -68,7 +68,7 @@ func NewProjects(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// onProject is a subcommand about one project.
+// onProject returns a subcommand for one project.
 func (o *projectsOptions) onProject(verb, short string, do func(cmd *cobra.Command, name string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " NAME", Short: short, Example: "  ralph projects " + verb + " shop",
@@ -110,18 +110,18 @@ func names(list []config.Project) (names []string) {
 	return names
 }
 
-// nearestProject is the end of a line about a project that is not there.
+// nearestProject returns the end of an error about an unknown project.
 func nearestProject(name string, names []string) string {
 	return exit.Suggest(name, names, "", "`ralph projects list` lists them")
 }
 
-// there is a client of the service.
+// there returns a client of the service.
 func (o *projectsOptions) there() (*attach.Service, error) {
 	o.listen = cmp.Or(o.listen, serviceHere(o.App))
 	return clientOf(o.App, "--listen", o.listen, o.tokenFile)
 }
 
-// path is the file with the projects.
+// path returns the path of the file with the projects.
 func (o *projectsOptions) path() string {
 	if o.file != "" {
 		return o.Expand(o.Host.Dir, o.file)
@@ -140,16 +140,16 @@ func (o *projectsOptions) read() ([]config.Project, error) {
 	return file.Projects, nil
 }
 
-// ProjectData is a project as `ralph projects list` shows it.
+// ProjectData is one project of `ralph projects list`.
 type ProjectData struct {
 	Name    string `json:"name"`
 	Repo    string `json:"repo"`
-	State   string `json:"state"` // of the service, or not-running
+	State   string `json:"state"` // as the service reports it, or not-running
 	Problem string `json:"problem,omitempty"`
 	Running int    `json:"running"`
 }
 
-// list shows what the service does, also where the file has been broken since.
+// list shows the projects of the file and of the service. It still shows the service's if the file is invalid.
 func (o *projectsOptions) list(cmd *cobra.Command) error {
 	list, unread := o.read()
 	there, err := o.there()
@@ -167,7 +167,7 @@ func (o *projectsOptions) list(cmd *cobra.Command) error {
 		}
 		o.UI.Warn(unread.Error())
 	}
-	for _, p := range known { // such as one that was removed, whose runs are still on
+	for _, p := range known { // for example removed ones with open runs
 		if !slices.Contains(names(list), p.Name) {
 			list = append(list, config.Project{Name: p.Name, Repo: p.Repo})
 		}
@@ -231,7 +231,8 @@ func (o *projectsOptions) add(cmd *cobra.Command, repo, name string) error {
 	return o.says(cmd, "ralph serve "+o.path())
 }
 
-// addable refuses a project that the file cannot take besides those that it has. What else is wrong with the file is found later.
+// addable refuses a project whose name is invalid, or whose name or repository is in the file already. Other errors in the
+// file are found later.
 func (o *projectsOptions) addable(repo, name string) error {
 	if !config.IsProjectName(name) {
 		return exit.Usagef("project %q needs a name of A to Z, a to z, 0 to 9, . _ -: --name NAME", name)
@@ -278,7 +279,7 @@ func (o *projectsOptions) remove(cmd *cobra.Command, name string) error {
 	return o.says(cmd, "")
 }
 
-// says tells what a change of the file leads to.
+// says prints the effect of a change of the file.
 func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
 	there, err := o.there()
 	if err != nil {
@@ -294,7 +295,8 @@ func (o *projectsOptions) says(cmd *cobra.Command, begin string) error {
 	return nil
 }
 
-// pause asks the service, whose projects need not be those of the file. Without a service the next start finds it.
+// pause asks the service to pause or resume a project, which need not be in the file. Without a service it writes the pause
+// file, which the next start reads.
 func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) error {
 	done := "Resumed %s.\n"
 	if paused {
@@ -337,7 +339,8 @@ func (o *projectsOptions) pause(cmd *cobra.Command, name string, paused bool) er
 	return nil
 }
 
-// pauseFile is where a pause of a project is noted. To look there, its configuration need not be trusted.
+// pauseFile returns the path of the file that marks a project as paused. With looks the project's configuration need not be
+// trusted.
 func (o *projectsOptions) pauseFile(cmd *cobra.Command, p config.Project, looks bool) (string, error) {
 	b := *o.App
 	b.Repo, b.Project = p.Repo, &p

@@ -15,9 +15,9 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// The list of projects is edited as text, line by line: comments, order and everything else in the file stay as they are.
+// The list of projects is edited as text, so that comments, order and all else in the file stay unchanged.
 
-// errNotAList is the error of a list that is not written one project a line.
+// errNotAList is the error of a list that cannot be edited by lines.
 var errNotAList = errors.New("its projects are not a list with one \"- repo: PATH\" below the other; edit it by hand")
 
 var (
@@ -25,11 +25,11 @@ var (
 	listItem    = pattern.Lazy(`^( *)-(\s|$)`)
 )
 
-// span is lines of a file, from the first up to, not including, the last.
+// span is a range of lines: from is the first, to is one past the last.
 type span struct{ from, to int }
 
-// projectLines finds the items of the list. Blank lines and comments behind an item's own lines belong to none. With no such key
-// insert is where it would begin, and indent is -1.
+// projectLines finds the items of the list. Blank lines and comments after an item belong to no item. insert is the line for
+// a new item. Without the key "projects", insert is the end of the file and indent is -1.
 func projectLines(lines []string) (items []span, insert, indent int, err error) {
 	at, indent := -1, -1
 	for i, line := range lines {
@@ -66,7 +66,7 @@ func projectLines(lines []string) (items []span, insert, indent int, err error) 
 	return items, insert, max(indent, 2), nil
 }
 
-// addProject returns the text with another project at the end of the list.
+// addProject returns the text with a project added to the end of the list.
 func addProject(text, repo, name string) (string, error) {
 	lines := splitLines(text)
 	_, insert, indent, err := projectLines(lines)
@@ -105,7 +105,7 @@ func splitLines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// scalar is a text as YAML has it.
+// scalar formats a text as a YAML scalar.
 func scalar(s string) string {
 	out, err := yaml.Marshal(s)
 	if err != nil || strings.Count(string(out), "\n") != 1 {
@@ -114,7 +114,7 @@ func scalar(s string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// replaceProjects writes the file anew once it is sure that a service takes it.
+// replaceProjects replaces the file atomically, after checking that a service accepts the new text.
 func replaceProjects(a *compose.App, file, text string) error {
 	target := file
 	if linked, err := filepath.EvalSymlinks(file); err == nil {

@@ -39,7 +39,7 @@ func TestEditProjects(t *testing.T) {
 	}
 }
 
-// What was added and removed again leaves the text as it was.
+// Adding and removing a project leaves the text unchanged.
 func TestEditProjectsUndoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

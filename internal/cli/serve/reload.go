@@ -9,10 +9,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/service"
 )
 
-// fileCheck is how often the list of projects is looked at for a change.
+// fileCheck is the interval at which the list of projects is checked for changes.
 const fileCheck = 2 * time.Second
 
-// watch reloads the list of projects until ralph is asked to stop.
+// watch reloads the list of projects when it changes, and at each hangup, until ralph is asked to stop.
 func (s *serving) watch(hangup <-chan struct{}) {
 	ticker := time.NewTicker(fileCheck)
 	defer ticker.Stop()
@@ -56,12 +56,12 @@ func (s *serving) reload() {
 	s.log.Info("configuration read again", attrs...)
 }
 
-// without is the names that are not among others.
+// without returns the names that are not among others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// apply works these projects, and so many issues of them at the same time. Which project is next is decided by the rows of a fleet.
+// apply works these projects, at most total issues at a time. In a fleet the database decides which project is next.
 func (s *serving) apply(list []service.Project, total int) {
 	s.names, s.total = nil, total
 	for _, p := range list {
@@ -74,7 +74,7 @@ func (s *serving) apply(list []service.Project, total int) {
 	s.service.Apply(s.Hard, list, total)
 }
 
-// stamp changes when a file does; empty: there is none.
+// stamp identifies a version of a file by time and size. It returns "" if there is no file.
 func stamp(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package serve is `ralph serve`, alone and in a fleet, and `ralph projects`, its list of projects. `ralph top` is here, too: it
-// watches the runs of a service, or without one those of a repository on this host.
+// Package serve has the commands of the service: `ralph serve`, alone or in a fleet, and `ralph projects`, which edits its
+// list of projects. It also has `ralph top`, which watches the runs of a service or of a repository on this host.
 package serve
 
 import (
@@ -48,7 +48,7 @@ const serveExample = `  ralph serve
   ralph serve ~/.config/ralph/serve.yaml
   ralph serve --listen unix:/run/ralph/api.sock serve.yaml`
 
-// NewCommand makes `ralph serve`.
+// NewCommand returns `ralph serve`.
 func NewCommand(a *compose.App) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
@@ -73,7 +73,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// defaultListen is where a service listens.
+// defaultListen is the default address of the API.
 const defaultListen = "127.0.0.1:7420"
 
 type serveOptions struct {
@@ -82,32 +82,32 @@ type serveOptions struct {
 	fleet             fleetOptions
 }
 
-// serving is one run of the command.
+// serving is one run of `ralph serve`.
 type serving struct {
 	*compose.App
 	serveOptions
 	cmd     *cobra.Command
-	file    string // absolute; empty: the repository one stands in is the project
+	file    string // absolute; empty: the current repository is the only project
 	log     *slog.Logger
 	service *service.Service
 	metrics *web.Metrics
 	live    *dashboard.Live
-	joined  *joined // nil: this machine works alone
+	joined  *joined // nil: not in a fleet
 
-	metricsOnly bool // this machine shows nothing to people
+	metricsOnly bool // without the role web: no pages and no API
 
-	names []string // of the projects that are listed
-	total int      // issues of all projects at the same time; 0: no limit
+	names []string // of the listed projects
+	total int      // limit of issues of all projects at a time; 0: no limit
 
 	closing       sync.WaitGroup
-	systemd       compose.Host // with the variables that are for this process alone
-	webhookSecret string       // of projects without a file; empty: none
+	systemd       compose.Host // with the variables for this process only
+	webhookSecret string       // for projects without a file of their own; empty: none
 
 	mu    sync.Mutex
 	views map[string]*progress.View // guarded by mu; by project
 }
 
-// orProjects adds to the hint of an error, outside of a repository, the user's file of projects.
+// orProjects adds the user's file of projects to the hint of an error outside of a repository.
 func (s *serving) orProjects(err error) error {
 	file := config.ServiceFile(s.Host.Env)
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Hint != "" {
@@ -169,7 +169,7 @@ func (s *serving) run() error {
 	return nil
 }
 
-// listenToken is what clients of the API have to send; empty: nothing.
+// listenToken returns the token that clients of the API must send, or "" for none.
 func listenToken(a *compose.App, file string) (string, error) {
 	token, from := strings.TrimSpace(a.Host.Getenv(config.ListenTokenVariable)), config.ListenTokenVariable
 	if file != "" {
@@ -190,7 +190,7 @@ func listenToken(a *compose.App, file string) (string, error) {
 	return token, nil
 }
 
-// serve answers requests until ctx ends.
+// serve starts to answer requests, until ctx ends.
 func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token string) error {
 	if s.listen == "none" {
 		return nil
@@ -244,7 +244,7 @@ func (s *serving) serve(ctx context.Context, beside *sync.WaitGroup, token strin
 	return nil
 }
 
-// withoutService leaves out the variables that are for the service only, and not for what it starts.
+// withoutService removes the variables that are for the service only, and not for its child processes.
 func withoutService(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -280,13 +280,14 @@ func (s *serving) projects() (list []service.Project, total int, err error) {
 	return list, file.Parallel, nil
 }
 
-// loader reads the configuration of a project. total is how many issues of all projects are worked at the same time; 0: any number.
+// loader returns the function that reads a project's configuration. total limits the issues of all projects at a time; 0: no
+// limit.
 func (s *serving) loader(p config.Project, total int) func(context.Context) (service.Setup, error) {
 	return func(ctx context.Context) (service.Setup, error) {
-		a := *s.App // a project's .env changes the environment
+		a := *s.App // a copy: a project's .env changes the environment
 		a.Repo, a.Project = p.Repo, &p
 		setup, err := s.read(ctx, &a, p.Name, total)
-		setup.Repo = cmp.Or(setup.Repo, p.Repo) // people find the project by it, also where that is what is wrong
+		setup.Repo = cmp.Or(setup.Repo, p.Repo) // people find the project by it, even if the path is the error
 		return setup, s.explained(err)
 	}
 }
@@ -306,14 +307,14 @@ func (s *serving) read(ctx context.Context, a *compose.App, name string, total i
 	c := loaded.Config
 	values := loaded.Texts()
 	values["repo"] = top
-	// Files that are read when the project is opened.
+	// The contents of these files are read when the project is opened.
 	values[".ralph/.env"] = stamp(filepath.Join(top, compose.DotEnvFile))
 	values["prompt-file"] += stamp(cmp.Or(c.PromptFile, filepath.Join(top, scaffold.Prompt)))
 	values["request-template"] += stamp(c.RequestTemplate)
 	live := []string{"parallel", "poll"}
 	if s.joined != nil {
 		live = nil
-		if total > 0 { // it would keep rows from other machines that it cannot start
+		if total > 0 { // otherwise it would hold rows that it cannot start, and that other machines could
 			c.Parallel = min(c.Parallel, total)
 			values["parallel"] = strconv.Itoa(c.Parallel)
 		}
@@ -327,7 +328,7 @@ func (s *serving) read(ctx context.Context, a *compose.App, name string, total i
 	}, nil
 }
 
-// explained is an error on one line, with what to do about it.
+// explained returns an error as one line, with its hint.
 func (s *serving) explained(err error) error {
 	if err == nil {
 		return nil
@@ -340,12 +341,12 @@ func (s *serving) explained(err error) error {
 	return errors.New(line)
 }
 
-// view prints the events of a project.
+// view returns a View that prints the events of a project.
 func (s *serving) view(project string) *progress.View {
 	return &progress.View{UI: s.UI, Started: time.Now(), Name: func(key string) string { return project + "/" + key }}
 }
 
-// observe prints what matters of the projects' events.
+// observe records an event of a project, and prints it if it matters.
 func (s *serving) observe(project string, e journal.Event) {
 	s.metrics.Observe(project, e)
 	s.live.Observe(project, e)
@@ -357,7 +358,7 @@ func (s *serving) observe(project string, e journal.Event) {
 	}
 	s.mu.Unlock()
 	if e.Kind == journal.EventSweep {
-		if !e.Idle { // as at nearly every poll
+		if !e.Idle { // nearly every poll is idle
 			s.UI.Note("%s: %s", project, screen.CleanLine(e.Text))
 		}
 		return

@@ -17,15 +17,15 @@ import (
 	"github.com/ralph-pool/ralph/internal/web"
 )
 
-// systemdSocket tells systemd how a service is. Without systemd it does nothing.
+// systemdSocket sends the service's status to systemd. Without systemd it does nothing.
 type systemdSocket struct {
 	socket   string
-	watchdog time.Duration // how often systemd wants to hear; 0: never
+	watchdog time.Duration // maximum time between heartbeats; 0: no watchdog
 }
 
 func newSystemdSocket(h compose.Host) systemdSocket {
 	n := systemdSocket{socket: h.Getenv("NOTIFY_SOCKET")}
-	if strings.HasPrefix(n.socket, "@") { // of the abstract namespace
+	if strings.HasPrefix(n.socket, "@") { // the abstract namespace
 		n.socket = "\x00" + n.socket[1:]
 	}
 	usec, err := strconv.ParseInt(h.Getenv("WATCHDOG_USEC"), 10, 64)
@@ -35,7 +35,7 @@ func newSystemdSocket(h compose.Host) systemdSocket {
 	return n
 }
 
-// send sends one message, such as "READY=1". That systemd does not get it is no reason to end.
+// send sends one message, such as "READY=1". It ignores errors: they are no reason to end.
 func (n systemdSocket) send(message string) {
 	if n.socket == "" {
 		return
@@ -49,7 +49,7 @@ func (n systemdSocket) send(message string) {
 	_, _ = conn.Write([]byte(message))
 }
 
-// beat tells systemd, for as long as alive reports it, that the service is alive. It ends with ctx.
+// beat sends heartbeats to systemd's watchdog while alive returns true, until ctx ends.
 func (n systemdSocket) beat(ctx context.Context, alive func() bool) {
 	if n.socket == "" || n.watchdog == 0 {
 		return
@@ -64,10 +64,11 @@ func (n systemdSocket) beat(ctx context.Context, alive func() bool) {
 	}
 }
 
-// firstSocket is the descriptor of the first socket that systemd hands over.
+// firstSocket is the descriptor of the first socket from systemd.
 const firstSocket = 3
 
-// handedOver is the socket that systemd has opened for this process. Other machines may reach one that is not on loopback.
+// handedOver returns the socket that systemd has opened for this process. A socket that is not on loopback needs a token,
+// because other machines may reach it.
 func handedOver(h compose.Host, token string) (net.Listener, error) {
 	if h.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || h.Getenv("LISTEN_FDS") != "1" {
 		return nil, errors.New("systemd has not handed over one socket; start it by a socket unit")

@@ -24,7 +24,7 @@ outside a repository, show the runs of a service: HOST:PORT, http://HOST:PORT or
 
 Leaving top does not stop any run.`
 
-// NewTop makes `ralph top`.
+// NewTop returns `ralph top`.
 func NewTop(a *compose.App) *cobra.Command {
 	var t top
 	cmd := &cobra.Command{
@@ -57,7 +57,7 @@ func NewTop(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// top is one run of the command.
+// top is one run of `ralph top`.
 type top struct {
 	*compose.App
 	cmd                *cobra.Command
@@ -68,7 +68,7 @@ type top struct {
 	actions tui.Actions
 	name    func(project, key string) string
 	screen  *tui.View
-	views   map[string]*progress.View // by project; used by attach.Watch alone
+	views   map[string]*progress.View // by project; only attach.Watch uses it
 }
 
 func (t *top) run() (err error) {
@@ -86,7 +86,7 @@ func (t *top) run() (err error) {
 	shown, hide := progress.StartView(t.App, t.plain || !screen.IsTerminal(t.Host.Stdout), "ralph top", "", t.actions)
 	defer hide()
 	if t.screen = shown; shown == nil {
-		t.UI.Err.Divert(t.UI.Out) // the lines are the result
+		t.UI.Err.Divert(t.UI.Out) // the lines are this command's result
 		defer t.UI.Err.Divert(nil)
 		if len(runs) == 0 {
 			t.UI.Note("nothing is being worked now; what begins is shown")
@@ -106,7 +106,7 @@ func (t *top) run() (err error) {
 	return nil
 }
 
-// connect finds the runs: of the repository, or of a service.
+// connect opens the source of runs: the repository, or a service.
 func (t *top) connect(ctx context.Context) (end func() error, err error) {
 	if t.address == "" {
 		p, err := t.Open(t.cmd)
@@ -114,7 +114,7 @@ func (t *top) connect(ctx context.Context) (end func() error, err error) {
 			return nil, err
 		}
 		name := p.Names(ctx)
-		name("") // looks at the backlog now, and not while it draws
+		name("") // reads the backlog now, and not while the view draws
 		t.source, t.actions = attach.Local{Journal: p.Journal}, progress.ViewActions(t.App, p, name)
 		t.name = func(_, key string) string { return name(key) }
 		return p.Close, nil
@@ -135,7 +135,7 @@ func (t *top) connect(ctx context.Context) (end func() error, err error) {
 	return func() error { service.Close(); return nil }, nil
 }
 
-// diffThere is what a run of the service has changed, where its repository is on this host.
+// diffThere returns the changes of a service's run, if the repository is on this host.
 func (t *top) diffThere(ctx context.Context, r tui.Run) (text string, err error) {
 	runs, err := t.source.Runs(ctx)
 	if err != nil {
@@ -177,7 +177,7 @@ func (t *top) event(e attach.Event) {
 	v.Event(e.Event)
 }
 
-// away tells that the runs cannot be asked for, and that they can again.
+// away reports that the connection to the runs is lost, or is back.
 func (t *top) away(err error) {
 	if err != nil {
 		t.UI.Warn(fmt.Sprintf("%v; trying again", err))

@@ -13,20 +13,20 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/words"
 )
 
-// asker puts questions to a person, one line each, so that it works over any terminal and ends cleanly on Ctrl-C.
+// asker asks a person, one line per question, so that it works on any terminal and ends cleanly at Ctrl-C.
 type asker struct {
 	ui    *screen.Printer
 	lines <-chan string // closed at the end of the input
 }
 
-// option is one possible answer.
+// option is a possible answer.
 type option struct {
 	name, note string
-	proposed   bool // in the place of the first
+	proposed   bool // the default, in place of the first option
 }
 
-// newAsker starts reading lines. The reader ends with the input, or when ctx does and a line comes: a read from a
-// terminal cannot be called off, so after Ctrl-C it ends with the process.
+// newAsker starts to read lines. The goroutine ends with the input, or with the first line after ctx has ended: a read from a
+// terminal cannot be canceled, so after Ctrl-C it lasts as long as the process.
 func newAsker(ctx context.Context, ui *screen.Printer, in io.Reader) *asker {
 	lines := make(chan string)
 	go func() {
@@ -43,7 +43,7 @@ func newAsker(ctx context.Context, ui *screen.Printer, in io.Reader) *asker {
 	return &asker{ui: ui, lines: lines}
 }
 
-// line prints a prompt and reads the answer. The end of the input is as Ctrl-C.
+// line prints a prompt and reads the answer. The end of the input counts as Ctrl-C.
 func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 	a.ui.Prompt(prompt)
 	select {
@@ -59,7 +59,7 @@ func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// choose asks for one of several, by number or name. Nothing typed is the first.
+// choose asks for an option, by number or name. An empty answer is the proposed or first one.
 func (a *asker) choose(ctx context.Context, question string, options []option) (string, error) {
 	a.ui.Prompt(a.ui.PaintErr(screen.Bold, question) + "\n")
 	names, proposed := make([]string, len(options)), options[0].name
@@ -90,7 +90,7 @@ func (a *asker) choose(ctx context.Context, question string, options []option) (
 	}
 }
 
-// text asks for free text; nothing typed is the default.
+// text asks for free text. An empty answer is the default.
 func (a *asker) text(ctx context.Context, question, note, byDefault string) (string, error) {
 	a.ui.Prompt(a.ui.PaintErr(screen.Bold, question) + a.ui.PaintErr(screen.Dim, "  "+note) + "\n")
 	shown := "  > "
@@ -104,7 +104,7 @@ func (a *asker) text(ctx context.Context, question, note, byDefault string) (str
 	return answer, err
 }
 
-// shellLine asks for one shell line; nothing typed is the proposed ones.
+// shellLine asks for a shell line. An empty answer is the proposed lines.
 func (a *asker) shellLine(ctx context.Context, question string, proposed []string) ([]string, error) {
 	note, byDefault := "Enter: as shown", strings.Join(proposed, " && ")
 	if byDefault == "" {
@@ -120,7 +120,7 @@ func (a *asker) shellLine(ctx context.Context, question string, proposed []strin
 	return []string{line}, nil
 }
 
-// words asks for a command line until it is one.
+// words asks for a command line, until the answer is valid.
 func (a *asker) words(ctx context.Context, question, note string) ([]string, error) {
 	for {
 		answer, err := a.text(ctx, question, note, "")
@@ -138,7 +138,7 @@ func (a *asker) words(ctx context.Context, question, note string) ([]string, err
 	}
 }
 
-// yes asks a question whose safe answer, the default, is no.
+// yes asks a question whose default is the safe answer, no.
 func (a *asker) yes(ctx context.Context, question, note string) (bool, error) {
 	a.ui.Prompt(a.ui.PaintErr(screen.Bold, question) + a.ui.PaintErr(screen.Dim, "  "+note) + "\n")
 	for {

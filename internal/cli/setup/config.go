@@ -21,7 +21,7 @@ Precedence: flags, RALPH_* variables, the repository's .ralph/config.yaml, your 
 defaults. Settings of the repository's file that act outside the sandbox, or differ from your own file, need your consent
 (ralph trust); without it they are shown as if the file did not set them. Add the flag of any setting to see its effect.`
 
-// NewConfig makes `ralph config`.
+// NewConfig returns `ralph config`.
 func NewConfig(a *compose.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "config [KEY]",
@@ -80,7 +80,7 @@ func runConfig(cmd *cobra.Command, a *compose.App, args []string) error {
 	return nil
 }
 
-// near is a place in a file with a short path: below the repository, or below the home.
+// near shortens a path with a line number: relative to the repository, or to the home.
 func near(place, dir, home string) string {
 	if rest, ok := strings.CutPrefix(place, strings.TrimSuffix(dir, "/")+"/"); ok {
 		return rest
@@ -105,7 +105,7 @@ func printSetting(a *compose.App, e config.Entry) error {
 	return nil
 }
 
-// showSetting marks what is empty, and cuts what is longer than a person wants to see of it.
+// showSetting formats a value of at most longest characters, "-" for an empty one.
 func showSetting(v any, longest int) string {
 	if s := config.Show(v); s != "" {
 		return screen.Shorten(screen.CleanLine(s), longest)

@@ -2,7 +2,7 @@ package setup
 
 import "testing"
 
-// A place in a file has room beside the value: its end, with the line, is not cut.
+// The shortened place of a value keeps its end, with the line number.
 func TestNearPlaces(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

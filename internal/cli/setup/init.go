@@ -1,4 +1,4 @@
-// Package setup has the commands that configure a repository: init, config and trust.
+// Package setup has the commands that configure a repository: `ralph init`, `config` and `trust`.
 package setup
 
 import (
@@ -32,7 +32,7 @@ accepts all proposals. In a clone of a project on %s the issues are those of the
 Nothing is ever overwritten: existing files in .ralph stay, and an existing backlog gets no example. If .ralph/config.yaml
 exists, init refuses to run.`
 
-// forgeTitles names the trackers that keep issues on a server.
+// forgeTitles names the trackers of forges.
 func forgeTitles(a *compose.App) string {
 	var titles []string
 	for _, d := range a.Trackers.All() {
@@ -43,10 +43,10 @@ func forgeTitles(a *compose.App) string {
 	return strings.Join(titles, " or ")
 }
 
-// given reports the keys whose flag is on the command line: what they say is not asked for.
+// given reports whether a key's flag is on the command line. Such a key is not asked for.
 type given func(key string) bool
 
-// NewInit makes `ralph init`.
+// NewInit returns `ralph init`.
 func NewInit(a *compose.App) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
@@ -119,21 +119,21 @@ func runInit(cmd *cobra.Command, a *compose.App, yes bool) error {
 			err = fmt.Errorf("the files are written, and the image is not built: %w; again with: ralph image build", err)
 		}
 	}
-	if !a.UI.Quiet { // at the end: a build may print more than a screen
+	if !a.UI.Quiet { // last, because a build may print more than a screen
 		printNext(a, choices, build && err == nil)
 	}
 	return err
 }
 
 func existsAlready(top string) error {
-	if !scaffold.Configured(top) { // no folder, but something of that name
+	if !scaffold.Configured(top) { // not a folder, but something else with that name
 		return exit.Usagef("%s exists already, and is no folder; move it away", filepath.Join(top, scaffold.Dir))
 	}
 	return exit.Usagef("%s exists already; edit it, or move %s away to start anew",
 		filepath.Join(top, config.File), filepath.Join(top, scaffold.Dir))
 }
 
-// initFlags reads the flags alone: what files and variables say is no choice for this repository.
+// initFlags reads the flags only: values of files and variables are no choice for this repository.
 func initFlags(cmd *cobra.Command, a *compose.App) (c scaffold.Choices, said given, err error) {
 	loaded, err := config.Load(config.Sources{
 		Flags:     cmd.Flags(),
@@ -175,8 +175,8 @@ func initFlags(cmd *cobra.Command, a *compose.App) (c scaffold.Choices, said giv
 	return c, said, nil
 }
 
-// decide fills in what the flags leave open, by asking or by refusing, or with yes by what is proposed. build says that the image is to
-// be built.
+// decide completes the choices that flags leave open: by asking, or with yes by taking the proposals. Without a terminal and
+// without yes it fails if a required one is missing. build says whether to build the image.
 func decide(ctx context.Context, a *compose.App, top string, said given, yes bool, c *scaffold.Choices) (build bool, err error) {
 	forge, err := place(ctx, a, top, c)
 	if err != nil {
@@ -203,7 +203,7 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 			return false, err
 		}
 	}
-	named := a.About(c.Agent).Program == "" // by the user
+	named := a.About(c.Agent).Program == "" // its program comes from the user
 	if named && len(c.Command) == 0 {
 		if c.Command, err = ask.words(ctx, "Which program is it?", "it reads the prompt on standard input"); err != nil {
 			return false, err
@@ -247,12 +247,12 @@ func decide(ctx context.Context, a *compose.App, top string, said given, yes boo
 	return build, err
 }
 
-// buildable reports that an image can be built that has what setup and gate run, and that runs can use.
+// buildable reports whether an image can be built that contains the tools of setup and gate, and that runs of this user can use.
 func buildable(a *compose.App, c scaffold.Choices) bool {
 	return slices.Contains(compose.Engines(), c.Sandbox) && len(c.Tools.Missing) == 0 && !refusesRoot(a)
 }
 
-// refusesRoot reports that the user is root, whom containers refuse, and that the user's own configuration names nobody else.
+// refusesRoot reports that the user is root, which containers refuse, and has not configured another user.
 func refusesRoot(a *compose.App) bool {
 	if os.Getuid() != 0 {
 		return false
@@ -263,7 +263,7 @@ func refusesRoot(a *compose.App) bool {
 	return err != nil || own.Config.ContainerUser == ""
 }
 
-// missing names the flags that have no default and were not given.
+// missing returns an error that names the required flags that are missing.
 func missing(a *compose.App, c scaffold.Choices, yes bool) error {
 	var flags []string
 	choices := a.Choices()
@@ -324,7 +324,7 @@ func printScaffold(a *compose.App, top string, c scaffold.Choices, files []scaff
 	printChecks(a, c)
 }
 
-// printNext prints what is left to do. built reports that the sandbox's image is built.
+// printNext prints the next steps. built means that the image is built.
 func printNext(a *compose.App, c scaffold.Choices, built bool) {
 	a.UI.Printf("\nNext:\n")
 	step := 0
@@ -332,7 +332,7 @@ func printNext(a *compose.App, c scaffold.Choices, built bool) {
 		step++
 		a.UI.Printf("%s\n", a.UI.Wrapped(fmt.Sprintf("  %d. "+format, append([]any{step}, args...)...), 5))
 	}
-	inside := slices.Contains(compose.Engines(), c.Sandbox) // and so is the agent
+	inside := slices.Contains(compose.Engines(), c.Sandbox) // the agent is in the image then
 	if inside && refusesRoot(a) {
 		next("You are root, and an agent in a container does not run as root unasked: run ralph as another user, or have the files copied " +
 			"for one with --container-files copy --container-user 1000:1000, which are also keys of your own configuration.")

@@ -17,12 +17,12 @@ import (
 	"github.com/ralph-pool/ralph/internal/toolchain"
 )
 
-// assume chooses what --yes leaves open: the agent, and the default sandbox.
+// assume makes the choices that --yes leaves open: the agent, and the default sandbox.
 func assume(a *compose.App, c *scaffold.Choices) {
 	c.Agent, c.Sandbox = cmp.Or(c.Agent, proposedAgent(a)), cmp.Or(c.Sandbox, "auto")
 }
 
-// proposedAgent is the first that is installed and has a login, or else the first that is installed; empty where none is.
+// proposedAgent returns the first agent that is installed and has a login, else the first that is installed, else "".
 func proposedAgent(a *compose.App) string {
 	var installed string
 	for _, agent := range a.Agents().All() {
@@ -37,7 +37,7 @@ func proposedAgent(a *compose.App) string {
 	return installed
 }
 
-// propose fills in what the project's checks need, as far as the flags leave it open.
+// propose fills in setup, gate and what they need, except for what flags set.
 func propose(ctx context.Context, a *compose.App, top string, said given, c *scaffold.Choices) error {
 	proposals, err := toolchain.Propose(top)
 	if err != nil {
@@ -45,7 +45,7 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 	}
 	c.Tools = toolchain.Image(proposals)
 	allowed := said("allow") || said("allow-private")
-	asked := map[string]bool{} // tools; more than one folder may have them
+	asked := map[string]bool{} // several folders may use the same tool
 	for _, p := range proposals {
 		if !said("setup") {
 			c.Setup = append(c.Setup, p.Setup...)
@@ -83,8 +83,8 @@ func propose(ctx context.Context, a *compose.App, top string, said given, c *sca
 	return nil
 }
 
-// showNamed shows hosts that only files of the project name. Nothing proposes them: whoever wrote the project is not to say where runs
-// may send data, and no name is looked up.
+// showNamed warns of hosts that only files of the project name. Ralph proposes none of them and looks none up: the authors of
+// a project must not decide where runs may send data.
 func showNamed(a *compose.App, proposals []toolchain.Proposal, allowed []string) {
 	const most = 10
 	var named []string
@@ -102,7 +102,7 @@ func showNamed(a *compose.App, proposals []toolchain.Proposal, allowed []string)
 	}
 }
 
-// printChecks says what was proposed.
+// printChecks prints the proposed values.
 func printChecks(a *compose.App, c scaffold.Choices) {
 	title := "\nIn config.yaml, for you to check:\n"
 	var proof []string
@@ -125,7 +125,8 @@ func printChecks(a *compose.App, c scaffold.Choices) {
 	}
 }
 
-// otherTools are the agents besides the first: a container's image needs the programs of all, and each has a login of its own.
+// otherTools returns the agents besides the first. A container's image needs the programs of all of them, and each needs its
+// login.
 func otherTools(a *compose.App, c scaffold.Choices) (list []scaffold.Other, err error) {
 	for _, of := range []struct {
 		key   string

@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// place decides where the issues are: where the flag says, else on the forge of the remote, else in a folder. A folder
-// beside a forge would hide the project's own issues. It returns the forge when no flag decided.
+// place decides where the issues are: as the flag says, else on the remote's forge, else in a folder. A folder in a clone of
+// a forge's project would hide the project's own issues. If no flag decided, place returns the forge, for a question.
 func place(ctx context.Context, a *compose.App, top string, c *scaffold.Choices) (forge *tracker.Descriptor, err error) {
 	if c.Tracker != "" {
 		kind, err := a.Trackers.Lookup(c.Tracker)
@@ -28,13 +28,13 @@ func place(ctx context.Context, a *compose.App, top string, c *scaffold.Choices)
 		return &kind, nil
 	}
 	if folder, has := a.Trackers.Folder(); found && has {
-		c.Tracker = folder.Name // `auto` would take the forge
+		c.Tracker = folder.Name // auto would choose the forge
 	}
 	c.Backlog = true
 	return nil, nil
 }
 
-// hasBacklog reports whether there are files of issues already.
+// hasBacklog reports whether the folder of issues exists.
 func hasBacklog(top string) bool {
 	_, err := os.Lstat(filepath.Join(top, scaffold.Dir, "backlog"))
 	return err == nil

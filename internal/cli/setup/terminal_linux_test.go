@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/scaffold"
 )
 
-// What init proposes is broken between words.
+// Init's proposals are wrapped between words.
 func TestInitFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	tty, shown := clitest.Terminal(t, 40)

@@ -22,7 +22,7 @@ these settings, and say so. Flags, RALPH_* variables and your own file need no c
 You accept exactly these values, for this checkout. Later changes are shown against what you accepted; other keys may change
 freely. For CI, RALPH_TRUST=HASH accepts only the values with this hash (ralph trust --hash).`
 
-// NewTrust makes `ralph trust`.
+// NewTrust returns `ralph trust`.
 func NewTrust(a *compose.App) *cobra.Command {
 	var f trustFlags
 	cmd := &cobra.Command{
@@ -93,7 +93,7 @@ func runTrust(cmd *cobra.Command, a *compose.App, f trustFlags) error {
 	return nil
 }
 
-// consent asks a person, unless --yes stands for the answer.
+// consent asks the user, unless --yes was given.
 func consent(a *compose.App, cmd *cobra.Command, f trustFlags) error {
 	if f.yes {
 		return nil
@@ -129,7 +129,7 @@ func revokeTrust(a *compose.App, top string) error {
 	return nil
 }
 
-// printGuarded lists values; where others were accepted before, with a mark for each that is new (+) or gone (-).
+// printGuarded lists the values. If others were accepted before, it marks new (+) and removed (-) ones.
 func printGuarded(a *compose.App, title string, before, values trust.Values) {
 	changes, width := trust.Compare(before, values), 0
 	for _, c := range changes {
@@ -151,7 +151,7 @@ func printGuarded(a *compose.App, title string, before, values trust.Values) {
 		}
 		more := ""
 		if c.Before != nil && c.After != nil && c.Before.Shown == c.After.Shown {
-			more = " (another one)" // what differs is hidden
+			more = " (another one)" // the difference is hidden
 		}
 		if c.Before != nil {
 			line("-", screen.Red, c.Before, "")
@@ -163,7 +163,7 @@ func printGuarded(a *compose.App, title string, before, values trust.Values) {
 	a.UI.Printf("Hash: %s\n", values.Hash())
 }
 
-// trustOwn accepts what the user's own choices have just been written to.
+// trustOwn accepts the configuration that was just written from the user's own choices.
 func trustOwn(a *compose.App, top string) error {
 	values, err := config.Guarded(a.Sources(nil, top))
 	if err != nil || len(values) == 0 {

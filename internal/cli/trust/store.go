@@ -10,21 +10,21 @@ import (
 	"path/filepath"
 )
 
-// maxRecord bounds what is read: a configuration is smaller.
+// maxRecord is the maximum size of a record in bytes: no configuration is that large.
 const maxRecord = 4 << 20
 
-// Store keeps one record for each checkout in a folder of the user's own, which no repository can name.
+// Store stores a record for each checkout in a folder of the user, which no repository can choose.
 type Store struct {
-	Dir string // made when it is missing, for the user alone
+	Dir string // created if missing, with access for the user only
 }
 
-// record is the content of a file.
+// record is the content of a record's file.
 type record struct {
 	Repository string `json:"repository"` // real path of the checkout
 	Values     Values `json:"values"`
 }
 
-// place is the real path of the checkout at top, which records are kept under, and the file of its record.
+// place returns the real path of the checkout at top, and the file of its record.
 func (s Store) place(top string) (repository, file string, err error) {
 	if repository, err = filepath.EvalSymlinks(top); err != nil {
 		return "", "", fmt.Errorf("trust: %w", err)
@@ -35,8 +35,7 @@ func (s Store) place(top string) (repository, file string, err error) {
 	return repository, filepath.Join(s.Dir, sum(repository)[:32]+".json"), nil
 }
 
-// Trusted are the values that were accepted for the checkout at top; none were when it is empty. A record that cannot be
-// read is an error.
+// Trusted returns the values that were accepted for the checkout at top; empty: none. An unreadable record is an error.
 func (s Store) Trusted(top string) (Values, error) {
 	repository, file, err := s.place(top)
 	if err != nil {
@@ -63,7 +62,7 @@ func (s Store) Trusted(top string) (Values, error) {
 	return r.Values, nil
 }
 
-// Trust keeps the values as those accepted for the checkout at top. After a crash there is the old record or the new one.
+// Trust stores the values as accepted for the checkout at top. It is atomic: a crash leaves the old record or the new one.
 func (s Store) Trust(top string, v Values) error {
 	repository, file, err := s.place(top)
 	if err != nil {

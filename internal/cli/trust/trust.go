@@ -1,8 +1,7 @@
-// Package trust keeps what the user has accepted of the configurations of repositories: the values of their guarded keys.
-// What is accepted is exactly a list of values: one more, one less or another value is another list, with another hash.
+// Package trust stores what the user has accepted of a repository's configuration: the values of its guarded keys. The user
+// always accepts a complete list of values. A list with any difference has another hash, and is not accepted.
 //
-// A Store keeps nothing in memory and is safe for concurrent use, also by several processes: of two that write at the same
-// time, one wins.
+// A Store keeps nothing in memory and is safe for concurrent use, also by several processes: the last of several writes wins.
 package trust
 
 import (
@@ -17,16 +16,16 @@ import (
 type Value struct {
 	Key   string `json:"key"`
 	Shown string `json:"shown"` // for people: one line, control characters escaped, secrets hidden
-	Sum   string `json:"sum"`   // SHA-256 of the true value, in hex
+	Sum   string `json:"sum"`   // SHA-256 of the real value, in hex
 }
 
-// Of makes a Value: text is the true value in its one canonical spelling.
+// Of returns a Value. text is the real value in its canonical spelling.
 func Of(key, shown, text string) Value { return Value{Key: key, Shown: shown, Sum: sum(text)} }
 
-// Values are the guarded keys of a file, in the order of their names.
+// Values are the guarded keys of a file, sorted by name.
 type Values []Value
 
-// Hash is the SHA-256, in hex, over keys and true values. It does not depend on where the repository is.
+// Hash returns the SHA-256 of keys and real values, in hex. It does not depend on the repository's path.
 func (v Values) Hash() string {
 	var text strings.Builder
 	for _, value := range v {
@@ -35,7 +34,7 @@ func (v Values) Hash() string {
 	return sum(text.String())
 }
 
-// Keys are the names.
+// Keys returns the names of the keys.
 func (v Values) Keys() []string {
 	var names []string
 	for _, value := range v {
@@ -51,10 +50,10 @@ func (v Values) find(key string) *Value {
 	return nil
 }
 
-// Change is what has become of one key. One of the two is nil when the key is new or gone.
+// Change is the old and the new value of a key. One of them is nil for a new or a removed key.
 type Change struct{ Before, After *Value }
 
-// Key is the name.
+// Key returns the name of the key.
 func (c Change) Key() string {
 	if c.After != nil {
 		return c.After.Key
@@ -62,10 +61,10 @@ func (c Change) Key() string {
 	return c.Before.Key
 }
 
-// Same reports that the value is what it was.
+// Same reports whether the value is unchanged.
 func (c Change) Same() bool { return c.Before != nil && c.After != nil && c.Before.Sum == c.After.Sum }
 
-// Compare lists the keys of both in the order of their names.
+// Compare returns the changes from before to after, sorted by key.
 func Compare(before, after Values) []Change {
 	names := slices.Compact(slices.Sorted(slices.Values(append(before.Keys(), after.Keys()...))))
 	changes := make([]Change, len(names))

@@ -57,7 +57,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A home that cannot be used, such as a read-only one, is said together with what helps.
+// The error for an unusable home, such as a read-only one, contains a hint.
 func TestNoPlace(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -73,7 +73,7 @@ func TestNoPlace(t *testing.T) {
 	}
 }
 
-// TestBrokenRecord is no consent, and one line that says what to do.
+// TestBrokenRecord checks that a broken record counts as an error, with the fix in one line.
 func TestBrokenRecord(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

@@ -1,4 +1,4 @@
-// Package words reads command lines that people write.
+// Package words splits command lines that people write in the configuration.
 package words
 
 import (
@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Split splits a command line into words the way a POSIX shell does, and does nothing else a shell does: no
-// variables, globs, pipes or redirections. Unquoted characters that would mean one of the latter are refused, so that
-// nobody believes them to work.
+// Split splits a command line into words as a POSIX shell does, and does nothing else that a shell does: it knows no
+// variables, globs, pipes or redirections. It refuses unquoted characters of pipes and redirections, so that nobody expects
+// them to work.
 func Split(line string) ([]string, error) {
 	var (
 		words []string
 		word  strings.Builder
-		open  bool // a word has begun, perhaps an empty quoted one
+		open  bool // in a word, perhaps an empty quoted one
 		runes = []rune(line)
 	)
 	for i := 0; i < len(runes); i++ {
@@ -50,7 +50,7 @@ func Split(line string) ([]string, error) {
 	return words, nil
 }
 
-// quoted adds the text between the quote at start and its end, which it returns.
+// quoted appends the text between the quote at start and its closing quote, whose index it returns.
 func quoted(word *strings.Builder, runes []rune, start int) (end int, err error) {
 	quote := runes[start]
 	for i := start + 1; i < len(runes); i++ {

@@ -41,7 +41,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzSplit: what is quoted comes back as it was.
+// FuzzSplit checks that quoted words are returned unchanged.
 func FuzzSplit(f *testing.F) {
 	f.Add("a", "b c")
 	f.Add("'", `"\`)

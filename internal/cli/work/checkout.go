@@ -12,8 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/screen"
 )
 
-// noteUncommitted says that runs know nothing of what is changed in the checkout and not committed. Ralph reads its own folder there,
-// and writes into the backlog. Git's trouble with the files is no reason not to work.
+// noteUncommitted notes that runs do not see uncommitted changes in the checkout. It ignores ralph's own folder and the
+// backlog, which are read from the checkout. An error of git is no reason not to work.
 func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
 	if a.UI.Quiet {
 		return
@@ -25,7 +25,7 @@ func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
 	if err != nil {
 		return
 	}
-	// Commits of an agent that were merged may have brought the attributes that ask for a filter, or its program.
+	// Run no filters: merged commits of an agent may have brought the attributes that name one, or its program.
 	out, err := g.With(programs.WithoutPrograms()...).Run(ctx, "",
 		"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty", "HEAD", "--")
 	if err != nil {
@@ -41,7 +41,7 @@ func noteUncommitted(ctx context.Context, a *compose.App, p *compose.Parts) {
 	}
 }
 
-// NoteUnpushed says that the base branch, which has got commits, is ahead of its remote one.
+// NoteUnpushed notes that the base branch has commits that its remote branch lacks.
 func NoteUnpushed(ctx context.Context, a *compose.App, p *compose.Parts) {
 	base, err := p.FindBase(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ func NoteUnpushed(ctx context.Context, a *compose.App, p *compose.Parts) {
 	}, "for-each-ref", "--format=%(refname:short) %(upstream:short) %(upstream:track,nobracket)", base.Ref)
 }
 
-// projectName is what the user's service calls the repository, so that links lead to its pages there; else the folder's name, as a
-// service of this repository alone calls it.
+// projectName returns the repository's name in the user's service, so that links lead to its pages there; else the folder's
+// name, which a service of this repository alone would use.
 func projectName(a *compose.App, p *compose.Parts) string {
 	if listed, ok := config.Served(a.Host.Env, a.Choices(), p.Top); ok {
 		return listed.Name

@@ -15,23 +15,23 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 )
 
-// forecastFrom is how far back runs are looked at: prices and habits change.
+// forecastFrom is the maximum age of the runs in a forecast: prices and habits change.
 const forecastFrom = 90 * 24 * time.Hour
 
-// forecastData is what working some issues may cost, by what earlier runs of the agent and model have used.
+// forecastData is the expected cost of some issues, from the usage of earlier runs with the same agent and model.
 type forecastData struct {
 	Issues int    `json:"issues"`
 	Agent  string `json:"agent"`
 	Model  string `json:"model,omitempty"`
-	Runs   int    `json:"runs"` // earlier ones
-	// Unknown is how many of these have no known cost.
+	Runs   int    `json:"runs"` // earlier runs
+	// Unknown is the number of these runs without a known cost.
 	Unknown int `json:"runs_without_cost"`
-	// Each has the median of their tokens, and of the costs that are known; without one all of it is unpriced.
+	// Each has the median of tokens, and the median of known costs. Without a known cost all tokens are unpriced.
 	Each agents.Usage `json:"each"`
 	All  agents.Usage `json:"all"`
 }
 
-// expected is what working so many issues may cost; nil where nothing is known.
+// expected returns the forecast for a number of issues, or nil if nothing is known.
 func expected(ctx context.Context, c run.Config, issues int) (*forecastData, error) {
 	chain := c.Chain(1)
 	if len(chain) == 0 || issues == 0 {
@@ -41,7 +41,7 @@ func expected(ctx context.Context, c run.Config, issues int) (*forecastData, err
 	return forecast(runs, chain[0].Choice(), issues), err
 }
 
-// forecast multiplies the medians of what runs of an agent and model have used; nil where none is known.
+// forecast multiplies the medians of the runs of an agent and model. It returns nil if there are none.
 func forecast(runs []journal.Record, who agents.Choice, issues int) *forecastData {
 	var used []agents.Usage
 	var costs []float64
@@ -72,7 +72,7 @@ func forecast(runs []journal.Record, who agents.Choice, issues int) *forecastDat
 	return f
 }
 
-// supposed reports that nobody knows what a run has used, or an iteration of it: an amount from the configuration counts.
+// supposed reports that the usage of a run or of an iteration is only the estimate from the configuration.
 func supposed(f journal.Facts) bool {
 	none := func(u agents.Usage) bool {
 		return u.Estimated > 0 && u.Estimated == u.Input && u.Output == 0 && u.CacheRead == 0 && u.CacheWrite == 0

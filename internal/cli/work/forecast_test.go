@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Tokens and costs have their own medians; what is not known counts for nothing, and not as 0.
+// Tokens and costs have separate medians. Unknown values are ignored, and do not count as 0.
 func TestForecast(t *testing.T) {
 	t.Parallel()
 	supposed := loop.Budget{Tokens: 200000, CostUSD: 2}.Usage()
@@ -18,7 +18,7 @@ func TestForecast(t *testing.T) {
 		used   []agents.Usage
 		issues int
 		want   string
-		tokens int64 // of each
+		tokens int64 // per issue
 	}{
 		"all known": {[]agents.Usage{{Input: 10, CostUSD: 9}, {Input: 30, CostUSD: 0.5}, {Input: 20, CostUSD: 1}}, 4,
 			"Expected cost: $4.00 for 4 issues, at $1.00 each, the median of 3 runs with a.", 20},

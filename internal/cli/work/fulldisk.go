@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
 
-// onFullDisk adds to an error which disk is full, where it is about that and has no path.
+// onFullDisk adds a hint to an error of a full disk that names no path.
 func onFullDisk(p *compose.Parts, err error) error {
 	if err == nil || hint.For(err) != "" {
 		return err

@@ -16,13 +16,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// HiddenFiles are those of these paths that are files of this host and that the sandbox does not show.
+// HiddenFiles returns those paths that are files of this host and are not visible in the sandbox.
 func HiddenFiles(a *compose.App, p *compose.Parts, provider sandboxes.Provider, paths []string) (hidden []string) {
 	mounts, err := a.Mounts(p)
 	if err != nil || !compose.ShowsHost(provider) {
 		return nil
 	}
-	own := func(path string) bool { // of the system: inside there is the same, or one of its own
+	own := func(path string) bool { // of the system: the sandbox has the same, or its own
 		return slices.Contains([]string{"dev", "etc", "lib", "lib64", "proc", "sys"}, strings.Split(path, "/")[1])
 	}
 	mounted := func(path string) bool {
@@ -33,7 +33,7 @@ func HiddenFiles(a *compose.App, p *compose.Parts, provider sandboxes.Provider, 
 	for _, path := range paths {
 		path = filepath.Clean(path)
 		real, err := filepath.EvalSymlinks(path)
-		if provider.Name() == "landlock" && a.Shown(p.Config, real) { // links lead on there, wherever they are
+		if provider.Name() == "landlock" && a.Shown(p.Config, real) { // landlock follows links wherever they lead
 			continue
 		}
 		info, failed := os.Stat(path)
@@ -41,7 +41,7 @@ func HiddenFiles(a *compose.App, p *compose.Parts, provider sandboxes.Provider, 
 		if !isFile || !filepath.IsAbs(path) || own(path) || a.Shown(p.Config, path) {
 			continue
 		}
-		if link, err := os.Readlink(path); err == nil && link != "" { // its folder shows it
+		if link, err := os.Readlink(path); err == nil && link != "" { // show the folder of a link
 			path = a.Places(path)[0]
 		}
 		if !mounted(path) && !slices.Contains(hidden, path) {
@@ -51,10 +51,10 @@ func HiddenFiles(a *compose.App, p *compose.Parts, provider sandboxes.Provider, 
 	return hidden
 }
 
-// longestLine is more than the system reads of a script's first line.
+// longestLine is the maximum length of a script's first line, in bytes; systems read less.
 const longestLine = 512
 
-// Interpreter is the program that a script's first line names; empty: the file is no script, or cannot be read.
+// Interpreter returns the program in a script's first line, or "" if the file is not a script or is unreadable.
 func Interpreter(script string) string {
 	f, err := os.Open(script)
 	if err != nil {
@@ -69,8 +69,8 @@ func Interpreter(script string) string {
 	return words[0]
 }
 
-// needed are the files without which a command line does nothing: the interpreter of its program, and what a shell or the like is
-// told to run.
+// needed returns the files that a command line needs to start: the interpreter of its program, and the script that an
+// interpreter on the command line runs.
 func needed(program string, args []string) []string {
 	files := []string{Interpreter(program)}
 	interpreters := []string{"bash", "dash", "ksh", "node", "perl", "python", "python3", "ruby", "sh", "zsh"}
@@ -81,7 +81,7 @@ func needed(program string, args []string) []string {
 	return files
 }
 
-// hiddenProgram is the error of an agent's command that the sandbox cannot start, because it does not show its files.
+// hiddenProgram returns an error if the sandbox cannot start the agent's command, because it does not show its files.
 func hiddenProgram(a *compose.App, p *compose.Parts, provider sandboxes.Provider, agent, program string, args []string) error {
 	hidden := HiddenFiles(a, p, provider, needed(program, args))
 	if len(hidden) == 0 {

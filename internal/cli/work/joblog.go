@@ -15,12 +15,12 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// jobLog tells what a run without a tracker is doing, on the terminal or in --log-file.
+// jobLog prints the progress of a run without a tracker, on the terminal or into --log-file.
 type jobLog struct {
 	ui      *screen.Printer
 	secrets *redact.Secrets
 	name    string
-	file    *os.File // --log-file; nil: the terminal
+	file    *os.File // nil: the terminal
 }
 
 // newJobLog opens the log of one run.
@@ -40,7 +40,7 @@ func newJobLog(a *compose.App, f runFlags, secrets *redact.Secrets) (*jobLog, er
 
 func (l *jobLog) close() {
 	if l.file != nil {
-		_ = l.file.Close() // each line is written at once
+		_ = l.file.Close() // lines are not buffered
 	}
 }
 
@@ -76,7 +76,7 @@ func (l *jobLog) event(e loop.Event) {
 	}
 }
 
-// check tells how a command of setup, gate or after has ended, and where.
+// check prints the result of a command of setup, gate or after.
 func (l *jobLog) check(e journal.Event) {
 	if e.Check != nil {
 		l.print("%s%s: %s: exit status %d", e.Kind, report.Where(e.Place), e.Check.Command, e.Check.ExitCode)

@@ -11,18 +11,18 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// The data that `ralph work --json` prints. Fields are only ever added.
+// The output of `ralph work --json`. Fields are only ever added.
 
-// PlanData is what `ralph work --dry-run --json` prints.
+// PlanData is the output of `ralph work --dry-run --json`.
 type PlanData struct {
 	Work     []issueData      `json:"work"`
 	After    []look.SkipData  `json:"after,omitempty"` // issues that wait for runs with the same files or label
 	Later    []look.SkipData  `json:"later,omitempty"` // issues of work that lost their place in the order
 	Skipped  []look.SkipData  `json:"skipped"`
-	Merged   []issueData      `json:"merged"` // closed first
+	Merged   []issueData      `json:"merged"` // merged by people, and closed first
 	Problems []string         `json:"problems"`
 	Parked   []journal.Parked `json:"parked,omitempty"` // agents that are unavailable, until when and why
-	Cycles   []tracker.Cycle  `json:"cycles,omitempty"` // each issue waits for the next, the last for the first
+	Cycles   []tracker.Cycle  `json:"cycles,omitempty"` // each issue waits for the next one, and the last for the first
 	Forecast *forecastData    `json:"forecast,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type issueData struct {
 	Priority int    `json:"priority,omitempty"`
 }
 
-// SummaryData is what `ralph work --json` prints.
+// SummaryData is the output of `ralph work --json`.
 type SummaryData struct {
 	Runs        []journal.Record `json:"runs"`
 	Skipped     []look.SkipData  `json:"skipped"`
@@ -43,7 +43,7 @@ type SummaryData struct {
 	Unavailable string           `json:"unavailable,omitempty"`
 	ParkedUntil time.Time        `json:"parked_until,omitzero"`
 	Parked      []journal.Parked `json:"parked,omitempty"`   // agents that were unavailable at the end
-	Parallel    int              `json:"parallel,omitempty"` // issues that could be worked at once at the end
+	Parallel    int              `json:"parallel,omitempty"` // issues that could be worked at a time, at the end
 	Interrupted bool             `json:"interrupted"`
 	Spent       agents.Usage     `json:"spent"` // by all of Runs
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/hint"
 )
 
-// Submodules reports whether the base has any, and whether a command brings their files.
+// Submodules reports whether the base has submodules, and whether a command of setup or before fetches them.
 func Submodules(ctx context.Context, p *compose.Parts) (there, brought bool, err error) {
 	base, err := p.Repo.Base(ctx, p.Base)
 	if err != nil {
@@ -20,7 +20,8 @@ func Submodules(ctx context.Context, p *compose.Parts) (there, brought bool, err
 	return there, slices.ContainsFunc(p.Setup, named) || slices.ContainsFunc(p.Before, named), err
 }
 
-// LackOnBase says once what setup or gate may lack on the base, where one of them fails there; empty: nothing that is known of.
+// LackOnBase returns a function that says what setup or gate may lack when one of them fails on the base. After the first
+// call, and if nothing is known, it returns "".
 func LackOnBase(ctx context.Context, p *compose.Parts) func() string {
 	said := false
 	return func() string {

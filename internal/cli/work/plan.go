@@ -23,8 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// backAt is when a sweep works again because the first of its agents is expected back; zero: now, as one is not parked, or as all
-// wait for a person.
+// backAt returns when the first of the agents is expected back. It is zero if one is available, or if all wait for a person.
 func backAt(all []agents.Choice, parked []journal.Parked) (back time.Time) {
 	for _, p := range parking.Waits(all, parked) {
 		if at := p.Until; back.IsZero() || !at.IsZero() && at.Before(back) {
@@ -34,7 +33,7 @@ func backAt(all []agents.Choice, parked []journal.Parked) (back time.Time) {
 	return back
 }
 
-// stillParked reports that a sweep did nothing because an earlier one, which said so, had found its agents unavailable.
+// stillParked reports that a sweep did nothing because an earlier one had found its agents unavailable, and had reported it.
 func stillParked(s pool.Summary) bool {
 	agent, ok := errors.AsType[*run.UnavailableError](s.Unavailable)
 	return ok && agent.Key != "" && len(s.Runs) == 0
@@ -69,7 +68,7 @@ func (s *sweep) plan(ctx context.Context) error {
 		order, parked = "Would work then, in this order:\n", nil
 	}
 	switch {
-	case len(plan.Work) == 0 && order != work: // said above
+	case len(plan.Work) == 0 && order != work: // the line was printed above
 	case len(plan.Work) == 0:
 		a.UI.Printf("Nothing to work.\n")
 	default:
@@ -98,10 +97,10 @@ func (s *sweep) plan(ctx context.Context) error {
 	return nil
 }
 
-// FixCopy is what helps against NotToCopy.
+// FixCopy is the fix for NotToCopy.
 const FixCopy = "put it there, or take it out of copy"
 
-// NotToCopy names the files that every run begins with and that are not there: no run could begin.
+// NotToCopy names files of the setting copy that do not exist: without them no run can begin.
 func NotToCopy(p *compose.Parts) (problems []string) {
 	for _, path := range p.Copy {
 		if _, err := os.Lstat(filepath.Join(p.Top, path)); errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +110,7 @@ func NotToCopy(p *compose.Parts) (problems []string) {
 	return problems
 }
 
-// issueTable prints issues with their titles, numbered on request.
+// issueTable prints issues with their titles, and numbers if asked.
 func issueTable(a *compose.App, list []tracker.Issue, view *progress.View, numbered bool) {
 	rows := [][]string{{"#", "ISSUE", "TITLE"}}
 	for i, issue := range list {
@@ -125,7 +124,7 @@ func issueTable(a *compose.App, list []tracker.Issue, view *progress.View, numbe
 	a.UI.Table(rows)
 }
 
-// leftFor prints issues, each with what it is left for.
+// leftFor prints issues that are not worked now, with the reasons.
 func leftFor(a *compose.App, title, why string, list []backlog.Skipped, view *progress.View) {
 	rows := [][]string{{"ISSUE", why}}
 	for _, s := range list {
@@ -137,7 +136,7 @@ func leftFor(a *compose.App, title, why string, list []backlog.Skipped, view *pr
 	}
 }
 
-// warnCycles names issues that wait for each other.
+// warnCycles warns of issues that block each other.
 func warnCycles(a *compose.App, list []tracker.Cycle, view *progress.View) {
 	for _, c := range list {
 		var names []string

@@ -23,12 +23,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree/layer"
 )
 
-// preflightTime bounds the opening of a sandbox and one short command in it. A slow engine takes some seconds.
+// preflightTime is the time limit for opening a sandbox and running a short command in it. A slow engine takes some seconds.
 const preflightTime = 2 * time.Minute
 
-// Preflight opens a sandbox as every run will, over an empty folder beside the worktrees, and runs git in it. This finds a
-// wrong image, user, runtime, limit or mount before any sweep. A provider with an egress policy of its own starts a machine
-// for each sandbox, so for it Check is enough.
+// Preflight opens a sandbox as every run will, over an empty folder beside the worktrees, and runs git in it. That finds a
+// wrong image, user, runtime, limit or mount before any sweep. For a provider with an egress policy of its own, Check is
+// enough, because each sandbox starts a machine.
 func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider sandboxes.Provider) (err error) {
 	if _, err := p.Unmet(provider); err != nil {
 		return err
@@ -45,7 +45,7 @@ func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider s
 		return err
 	}
 	parent := filepath.Join(p.State, "preflight")
-	defer reapPreflights(ctx, parent, provider) // last, because the engine may still be busy with the killed check's sandbox
+	defer reapPreflights(ctx, parent, provider) // runs last: the engine may still be busy with a killed check's sandbox
 	run := fmt.Sprintf("preflight-%d-%s-%s", os.Getpid(), provider.Name(), strings.ToLower(rand.Text()[:12]))
 	dir := filepath.Join(parent, run)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -74,8 +74,8 @@ func Preflight(ctx context.Context, a *compose.App, p *compose.Parts, provider s
 	return nil
 }
 
-// checkSandbox checks the sandbox before a sweep. Where no other program is behind it, one success holds for this program until the machine
-// starts again: a sandbox that is opened for nothing is a tenth of the cost of a short sweep.
+// checkSandbox checks the sandbox before a sweep. For a sandbox without an external program, one success counts for this
+// program until the machine restarts: opening a sandbox takes a tenth of the time of a short sweep.
 func checkSandbox(ctx context.Context, p *compose.Parts, provider sandboxes.Provider) error {
 	file, now := checkedFile(p, provider), ""
 	if provider.Capabilities().Isolation == sandboxes.Namespaces {
@@ -97,14 +97,14 @@ func checkedFile(p *compose.Parts, provider sandboxes.Provider) string {
 	return filepath.Join(p.State, "checked-"+provider.Name())
 }
 
-// checkAgain has the next sweep check the sandbox, because one of a run did not open.
+// checkAgain makes the next sweep check the sandbox again if the sandbox of a run did not open.
 func checkAgain(p *compose.Parts, provider sandboxes.Provider, runs []journal.Record) {
 	if slices.ContainsFunc(runs, func(r journal.Record) bool { return r.Facts.Open != nil }) {
-		_ = os.Remove(checkedFile(p, provider)) // mostly there is none
+		_ = os.Remove(checkedFile(p, provider)) // usually there is none
 	}
 }
 
-// thisProgram names this start of the machine, the user and the program; empty: not known.
+// thisProgram identifies the machine's boot, the user and the program, or returns "".
 func thisProgram() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -117,17 +117,17 @@ func thisProgram() string {
 	return fmt.Sprintf("%s %d %s %d %d", strings.TrimSpace(layer.Boot()), os.Getuid(), path, info.Size(), info.ModTime().UnixNano())
 }
 
-// reapPreflights ends the sandboxes of preflight checks whose ralph was killed. One that cannot be ended now is found again
-// by the next check.
+// reapPreflights ends the sandboxes of preflight checks whose ralph process was killed. The next check tries again what fails
+// now.
 func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider) {
-	left, _ := os.ReadDir(dir) // none, mostly
+	left, _ := os.ReadDir(dir) // usually empty
 	for _, folder := range left {
 		var pid int
 		_, err := fmt.Sscanf(folder.Name(), "preflight-%d-", &pid)
 		if err != nil || !strings.Contains(folder.Name(), "-"+provider.Name()+"-") {
 			continue
 		}
-		if _, err := proc.Started(pid); err == nil { // it may still be at it
+		if _, err := proc.Started(pid); err == nil { // it may still run
 			continue
 		}
 		if reaper, ok := sandboxes.As[sandboxes.Reaper](provider); ok && reaper.Reap(ctx, folder.Name()) != nil {
@@ -137,8 +137,8 @@ func reapPreflights(ctx context.Context, dir string, provider sandboxes.Provider
 	}
 }
 
-// NoAgent is the error that every run would end with because this host lacks the agents' programs; nil when one is there, and the
-// reviewer's.
+// NoAgent returns the error of missing programs with which every run would end. It returns nil if the reviewer's program and one
+// agent's program exist.
 func NoAgent(a *compose.App, p *compose.Parts, c run.Config) (first error) {
 	if c.Review.Agent != nil {
 		if err := noProgram(a, p, c, agents.Link{Agent: c.Review.Agent, Options: c.Review.Options}); err != nil {
@@ -155,15 +155,16 @@ func NoAgent(a *compose.App, p *compose.Parts, c run.Config) (first error) {
 	return first
 }
 
-// noProgram is the error of a program that this host lacks; nil when it is there, may be in the sandbox only or in a PATH of
-// the run's own, or may come with the setup. A setup adds nothing to the PATH of a sandbox that shows the host's folders.
+// noProgram returns an error if the program cannot exist where the agent runs. It returns nil if the program is on the host,
+// or might be in the image, in a mount, in a PATH of the agent's environment, or installed by before or setup. Setup cannot
+// add to the PATH of a sandbox that shows the host's folders.
 func noProgram(a *compose.App, p *compose.Parts, c run.Config, l agents.Link) error {
 	program := l.Agent.Describe().Program
 	if program == "" && len(l.Options.Command) > 0 {
 		program = l.Options.Command[0]
 	}
 	ofHost := !c.Sandboxes.Capabilities().Isolated() || compose.ShowsHost(c.Sandboxes)
-	// A file of configuration means the top, a flag the working directory, which may lead to it by a link.
+	// A file's path is relative to the top, a flag's to the working directory, which may reach the checkout through a link.
 	inCheckout := strings.HasPrefix(program, p.Top+"/") || strings.HasPrefix(program, a.Dir()+"/")
 	if !ofHost && len(c.Mounts) == 0 && inCheckout {
 		return &exit.Error{
@@ -190,7 +191,7 @@ func noProgram(a *compose.App, p *compose.Parts, c run.Config, l agents.Link) er
 	}
 }
 
-// NoSandbox ends a sweep in which no run could open a sandbox.
+// NoSandbox returns the error of a sweep in which no run can open a sandbox.
 func NoSandbox(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// probed counts its checks.
+// probed counts the checks of a provider.
 type probed struct {
 	sandboxes.Provider
 	isolation sandboxes.Isolation
@@ -32,7 +32,7 @@ func (c *probed) Check(context.Context) error {
 	return c.err
 }
 
-// The check of a sandbox that needs no other program is made once, until it or the sandbox of a run fails.
+// A sandbox without an external program is checked once, until the check or the sandbox of a run fails.
 func TestSandboxIsCheckedOnce(t *testing.T) {
 	t.Parallel()
 	fails := errors.New("fails")
@@ -70,7 +70,7 @@ func noSandboxRun() (r journal.Record) {
 	return r
 }
 
-// A program in the checkout is not in a container: the worktree's is another file, which agents change.
+// A program in the checkout is not in a container: the worktree has another file, which agents may change.
 func TestAgentInTheCheckoutIsNotInContainers(t *testing.T) {
 	t.Parallel()
 	a := &compose.App{Host: compose.Host{Dir: "/checkout/below"}}
@@ -87,7 +87,7 @@ func TestAgentInTheCheckoutIsNotInContainers(t *testing.T) {
 	}
 }
 
-// TestEnoughFiles: fewer workers are proposed only where that helps.
+// TestEnoughFiles checks that fewer workers are only proposed if that helps.
 func TestEnoughFiles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

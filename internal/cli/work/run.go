@@ -42,7 +42,7 @@ const runExample = `  ralph run --sandbox none --prompt 'Fix the flaky test in p
   ralph run --prompt 'List the packages in <out>JSON</out>' \
     --output-tag out --output-schema schema.json`
 
-// runFlags are the flags of `ralph run` that are no settings.
+// runFlags are the flags of `ralph run` that are not settings.
 type runFlags struct {
 	prompt     string
 	promptArgs []string
@@ -56,7 +56,7 @@ type runFlags struct {
 	iterations int
 }
 
-// NewRun makes `ralph run`.
+// NewRun returns `ralph run`.
 func NewRun(a *compose.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
@@ -135,7 +135,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 		Output: output, Kill: a.Hard.Done(), Observe: log.event, Recovered: progress.NoteRecovered(a.UI),
 	}
 	if j.Place() == job.StrategyHead && !cmd.Flags().Changed("copy") {
-		j.Run.Copy = nil // the checkout has the files
+		j.Run.Copy = nil // the checkout has these files already
 	}
 	if err := j.Check(); err != nil {
 		return jobUsage(err)
@@ -151,7 +151,7 @@ func runRun(cmd *cobra.Command, a *compose.App, f runFlags) (err error) {
 	return conclude(a, p, redactedResult(res, p.Secrets), f)
 }
 
-// promptConfig configures a run of one prompt.
+// promptConfig returns the configuration of a run of one prompt.
 func promptConfig(ctx context.Context, a *compose.App, p *compose.Parts) (run.Config, error) {
 	if err := p.Startable(ctx); err != nil {
 		return run.Config{}, err
@@ -163,11 +163,11 @@ func promptConfig(ctx context.Context, a *compose.App, p *compose.Parts) (run.Co
 	if err := a.WithAgent(p, &c); err != nil {
 		return run.Config{}, err
 	}
-	c.Attempts = nil // an issue has them
+	c.Attempts = nil // only issues have attempts
 	return c, NoAgent(a, p, c)
 }
 
-// conclude prints the result. Its error is the exit status.
+// conclude prints the result. Its error decides the exit status.
 func conclude(a *compose.App, p *compose.Parts, res run.Result, f runFlags) error {
 	if err := printJob(a, res, f); err != nil {
 		return err
@@ -184,7 +184,7 @@ func conclude(a *compose.App, p *compose.Parts, res run.Result, f runFlags) erro
 	return err
 }
 
-// jobUsage says what does not fit together, with the flag that fixes it.
+// jobUsage turns an error of a job's strategy into wrong usage that names the flag.
 func jobUsage(err error) error {
 	var s *job.StrategyError
 	if !errors.As(err, &s) {
@@ -206,7 +206,7 @@ func jobUsage(err error) error {
 	return &exit.Error{Status: exit.Usage, Err: err}
 }
 
-// promptOf checks the prompt's flags.
+// promptOf checks the flags of the prompt.
 func (f runFlags) promptOf(cmd *cobra.Command) (prompt.Prompt, error) {
 	inline, file := cmd.Flags().Changed("prompt"), cmd.Flags().Changed("prompt-file")
 	switch {

@@ -23,7 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// jobVerdict is the exit status of a run; unavailable is why it could not work, if nothing could.
+// jobVerdict returns the error that decides the exit status of a run. unavailable is why nothing could work.
 func jobVerdict(r journal.Record, unavailable error) error {
 	why := errors.New(report.Reason(r.Verdict.Reason))
 	switch r.Verdict.Outcome {
@@ -51,14 +51,14 @@ func jobVerdict(r journal.Record, unavailable error) error {
 	return &exit.Error{Status: exit.Incomplete, Err: why, Hint: next}
 }
 
-// printJob prints what the run came to.
+// printJob prints the result of a run.
 func printJob(a *compose.App, res run.Result, f runFlags) error {
 	if a.JSON {
 		return a.UI.JSON(jobJSON(res))
 	}
 	r := res.Record
 	row := func(name, format string, args ...any) {
-		if a.UI.Quiet && f.outputTag != "" { // only the output was asked for
+		if a.UI.Quiet && f.outputTag != "" { // the user wants the output only
 			return
 		}
 		a.UI.Printf("%-18s %s\n", name+":", screen.CleanLine(fmt.Sprintf(format, args...)))
@@ -118,7 +118,7 @@ func printJob(a *compose.App, res run.Result, f runFlags) error {
 	return nil
 }
 
-// noteBranch says what to type where a run has left its commits on a branch of their own.
+// noteBranch prints the next commands for commits on a branch of their own.
 func noteBranch(a *compose.App, res run.Result, f runFlags) {
 	r := res.Record
 	switch {
@@ -130,7 +130,7 @@ func noteBranch(a *compose.App, res run.Result, f runFlags) {
 	}
 }
 
-// denied says what the agent was not allowed to do in a run without commits; empty: nothing.
+// denied says which permission the agent lacked in a run without commits, or "".
 func denied(r journal.Record) string {
 	n := len(r.Facts.Iterations)
 	if n == 0 || r.Commits > 0 || len(r.Facts.Iterations[n-1].Denied) == 0 {
@@ -142,14 +142,14 @@ func denied(r journal.Record) string {
 		d.Tool, d.Detail)
 }
 
-// RunData is what `ralph run --json` prints. Fields are only ever added.
+// RunData is the output of `ralph run --json`. Fields are only ever added.
 type RunData struct {
 	journal.Record
 	Signal  string          `json:"completion_signal,omitempty"`
 	Commits []span.Commit   `json:"commit_list"`
-	Merged  string          `json:"merged,omitempty"` // the commit that the base is at now
+	Merged  string          `json:"merged,omitempty"` // the base's new commit
 	Output  string          `json:"output,omitempty"` // the text between the tags
-	Result  json.RawMessage `json:"result,omitempty"` // the same as JSON, when a schema was given
+	Result  json.RawMessage `json:"result,omitempty"` // the same as JSON, if a schema was given
 }
 
 func jobJSON(res run.Result) RunData {
@@ -164,8 +164,8 @@ func jobJSON(res run.Result) RunData {
 	return d
 }
 
-// redactedResult returns a copy of the result in which no text for people carries a secret. The agent's output stays what
-// it is but for known values, because programs read it.
+// redactedResult returns a copy of the result without secrets in texts for people. In the agent's output it only replaces
+// known values, because programs read it.
 func redactedResult(res run.Result, s *redact.Secrets) run.Result {
 	res.Record = report.Redacted(res.Record, s)
 	res.Commits = slices.Clone(res.Commits)

@@ -18,8 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// summary prints the result of a sweep, which has pushed branches to the remote; named says that it was restricted to issues that
-// somebody has named.
+// summary prints the result of a sweep. remote is where branches were pushed; named means that the user named the issues.
 func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, named bool) error {
 	if a.JSON {
 		return a.UI.JSON(summaryJSON(s))
@@ -40,7 +39,7 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 		defer look.PrintOpen(a, s.Skipped)
 	}
 	if len(s.Runs) == 0 {
-		if a.UI.Quiet { // cron sends a mail for each line
+		if a.UI.Quiet { // cron would send mail for each line
 			return nil
 		}
 		a.UI.Printf("Nothing was worked%s.\n", because(s))
@@ -53,7 +52,7 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 	rows := [][]string{{"ISSUE", "OUTCOME", "COMMITS", "TOOK", "COST"}}
 	var sum look.CostGroup
 	for _, r := range s.Runs {
-		took := "unfinished" // the next sweep ends it
+		took := "unfinished" // the next sweep finishes it
 		if !r.Ended.IsZero() {
 			took = screen.Age(r.Took(r.Ended))
 		}
@@ -73,7 +72,7 @@ func summary(a *compose.App, s pool.Summary, v *progress.View, remote string, na
 	return nil
 }
 
-// noteNext says what to type where a sweep has left branches to look at.
+// noteNext prints the next commands for branches to look at.
 func noteNext(a *compose.App, runs []journal.Record) {
 	left := slices.DeleteFunc(slices.Clone(runs), func(r journal.Record) bool {
 		return r.Verdict.Outcome != journal.Succeeded || r.Settings.Publish != journal.PublishBranch
@@ -87,7 +86,7 @@ func noteNext(a *compose.App, runs []journal.Record) {
 	}
 }
 
-// because says in short why nothing was worked, unless an error says it.
+// because says briefly why nothing was worked, unless an error does.
 func because(s pool.Summary) string {
 	if len(s.Skipped) == 0 || s.Unavailable != nil {
 		return ""
@@ -98,7 +97,7 @@ func because(s pool.Summary) string {
 	return fmt.Sprintf(": %s left out (`ralph work --dry-run` says why)", screen.Plural(len(s.Skipped), "open issue"))
 }
 
-// nearestLabel is the label of issues that all of them were perhaps to be picked up by.
+// nearestLabel returns a label of the issues that is similar to the pick-up label, if all of them lack that.
 func nearestLabel(left []backlog.Skipped) string {
 	var want string
 	var have []string
@@ -130,7 +129,7 @@ func tally(s pool.Summary) string {
 	return strings.Join(parts, ", ")
 }
 
-// pushed lists the branches that runs have pushed to the remote without a request, as REMOTE/BRANCH.
+// pushed lists the branches that runs have pushed without a request, as REMOTE/BRANCH.
 func pushed(runs []journal.Record, remote string) (list []string) {
 	for _, r := range runs {
 		if r.Published != "" && r.Settings.Publish == journal.PublishBranch {

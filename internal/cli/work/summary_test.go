@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The end of a sweep says what it cost, as far as that is known.
+// The summary of a sweep has its cost, as far as it is known.
 func TestSummaryCost(t *testing.T) {
 	t.Parallel()
 	silent, priced := clitest.CostRun("one", 1, agents.Usage{}), clitest.CostRun("two", 1, agents.Usage{CostUSD: 0.25})
@@ -50,7 +50,7 @@ func TestSummaryCost(t *testing.T) {
 	}
 }
 
-// What the line of a run has said whole is not the last line, too.
+// The last line does not repeat a reason that a run's line has printed in full.
 func TestSayOnce(t *testing.T) {
 	t.Parallel()
 	a := compose.New(compose.Host{Stdout: io.Discard, Stderr: io.Discard})

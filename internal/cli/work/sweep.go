@@ -24,11 +24,11 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// sweep is one `ralph work`.
+// sweep is one run of `ralph work`.
 type sweep struct {
 	*compose.App
 	parts      *compose.Parts
-	keys       []string // of the issues that somebody has named; empty: all
+	keys       []string // as the user named them; empty: all issues
 	dry, plain bool     // flags
 
 	config  pool.Config
@@ -40,7 +40,7 @@ type sweep struct {
 func (s *sweep) run(ctx context.Context) (err error) {
 	p := s.parts
 	if s.dry {
-		p.PreferNone() // nothing is run
+		p.PreferNone() // a dry run runs nothing in a sandbox
 	}
 	if s.config, err = s.PoolConfig(ctx, p); err != nil {
 		return err
@@ -77,13 +77,13 @@ func (s *sweep) run(ctx context.Context) (err error) {
 	return s.plan(ctx)
 }
 
-// observe has the events of runs shown, told to people and traced, until end is called.
+// observe prints, notifies and traces the events of runs, until end is called.
 func (s *sweep) observe(ctx context.Context) (end func(), err error) {
 	p := s.parts
 	s.view = &progress.View{UI: s.UI, Started: time.Now(), Name: p.Names(ctx), State: p.State, Lack: LackOnBase(ctx, p)}
 	outbox := channels.Outbox(p)
 	if s.dry {
-		outbox = "" // nothing is sent
+		outbox = "" // send nothing
 	}
 	if s.people, err = channels.New(s.App, p, projectName(s.App, p), outbox); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (s *sweep) observe(ctx context.Context) (end func(), err error) {
 	}, nil
 }
 
-// work sweeps, and says how that has ended.
+// work sweeps, and prints the result.
 func (s *sweep) work(ctx context.Context) error {
 	p, provider := s.parts, s.config.Run.Sandboxes
 	if err := checkSandbox(ctx, p, provider); err != nil {
@@ -132,7 +132,7 @@ func (s *sweep) work(ctx context.Context) error {
 	return err
 }
 
-// ended says how a sweep has ended, failed if it did.
+// ended prints the result of a sweep, and returns the error that decides the exit status. failed is the error of the sweep.
 func (s *sweep) ended(ctx context.Context, done pool.Summary, failed error) error {
 	if failed != nil && len(done.Runs) == 0 {
 		return exit.Classified(failed)
@@ -156,7 +156,7 @@ func (s *sweep) ended(ctx context.Context, done pool.Summary, failed error) erro
 	return leftOut(done)
 }
 
-// sayOnce leaves the reason why no issue can be worked out of the last line where the line of a run has it: it may be long.
+// sayOnce shortens the last line if a run's line has already printed the reason, which may be long.
 func sayOnce(err, unavailable error, view *progress.View) {
 	why, ok := errors.AsType[*exit.Error](err)
 	if !ok || unavailable == nil {
@@ -176,7 +176,7 @@ func sayOnce(err, unavailable error, view *progress.View) {
 	}
 }
 
-// problemOf says why a sweep could not work the backlog; empty: it could.
+// problemOf returns the reason why a sweep could not work the backlog, or "".
 func problemOf(s pool.Summary, err error) string {
 	switch {
 	case s.Interrupted:
@@ -189,7 +189,7 @@ func problemOf(s pool.Summary, err error) string {
 	return ""
 }
 
-// leftOut is the error of issues that were asked for by their keys, and were not worked.
+// leftOut returns an error if issues that the user named were not worked.
 func leftOut(s pool.Summary) error {
 	n := countIf(s.Skipped, func(left backlog.Skipped) bool { return left.Skip.Code != journal.SkipRecovered })
 	if n == 0 {

@@ -1,5 +1,5 @@
-// Package work is `ralph work` and `ralph run`: what is checked before runs begin, the plan and its forecast, and the result.
-// Other commands that have runs begin use its checks.
+// Package work has the commands `ralph work` and `ralph run`: the checks before runs begin, the plan and its forecast, and
+// the result. Other commands that begin runs use its checks.
 package work
 
 import (
@@ -44,7 +44,7 @@ const workExample = `  ralph work --dry-run
   ralph work --sandbox none --skip-permissions fix-login
   ralph work --agent-command './my-agent --fast' --publish merge`
 
-// NewCommand makes `ralph work`.
+// NewCommand returns `ralph work`.
 func NewCommand(a *compose.App) *cobra.Command {
 	s := &sweep{App: a}
 	cmd := &cobra.Command{
@@ -63,7 +63,7 @@ func NewCommand(a *compose.App) *cobra.Command {
 	return cmd
 }
 
-// brokenText says how many issues could not be read; empty: none.
+// brokenText counts the issues that could not be read, or returns "".
 func brokenText(s pool.Summary) string {
 	n := countIf(s.Problems, func(p tracker.Problem) bool { return !p.Kept })
 	if n == 0 {
@@ -72,7 +72,7 @@ func brokenText(s pool.Summary) string {
 	return screen.Plural(n, "broken issue") + " left out"
 }
 
-// Sweepable finds what every run would stumble over, before anything starts.
+// Sweepable finds errors on which every run would fail, before anything starts.
 func Sweepable(ctx context.Context, p *compose.Parts, publish journal.Publish) error {
 	if publish == journal.PublishMerge {
 		if err := p.Repo.Settled(ctx); err != nil {
@@ -92,7 +92,7 @@ func Sweepable(ctx context.Context, p *compose.Parts, publish journal.Publish) e
 	return nil
 }
 
-// PrefixFree refuses a branch that is called like a folder of ralph's branches: git can have only one of them.
+// PrefixFree refuses a branch whose name is a folder of ralph's branches: git cannot have both.
 func PrefixFree(ctx context.Context, p *compose.Parts) error {
 	var folders []string
 	for at, c := range p.BranchPrefix {
@@ -114,7 +114,7 @@ func PrefixFree(ctx context.Context, p *compose.Parts) error {
 	return err
 }
 
-// Enough refuses a number of workers that would run out of open files, or of processes.
+// Enough refuses a number of workers for which there are too few open files or processes.
 func Enough(parallel int) error {
 	limit, err := proc.OpenFiles()
 	if err != nil {
@@ -144,7 +144,7 @@ func enoughFiles(parallel int, limit uint64) error {
 		parallel, parking.Files(parallel), limit, fewer, parking.Files(parallel)+1)
 }
 
-// onlyKey is the key of the only run.
+// onlyKey returns the key of a single run, else the placeholder KEY.
 func onlyKey(runs []journal.Record) string {
 	if len(runs) == 1 {
 		return runs[0].Key
@@ -152,9 +152,9 @@ func onlyKey(runs []journal.Record) string {
 	return "KEY"
 }
 
-// verdict is the exit status of a sweep.
+// verdict returns the error that decides the exit status of a sweep.
 func verdict(ctx context.Context, s pool.Summary) error {
-	unfinished := countIf(s.Runs, func(r journal.Record) bool { return r.Ended.IsZero() }) // the next sweep ends them
+	unfinished := countIf(s.Runs, func(r journal.Record) bool { return r.Ended.IsZero() }) // the next sweep ends these
 	untold := countIf(s.Runs, func(r journal.Record) bool { return r.Unreported != "" || r.Unlabelled != "" })
 	failed := slices.DeleteFunc(slices.Clone(s.Runs), func(r journal.Record) bool {
 		return r.Verdict.Outcome == journal.Succeeded || r.Verdict.Outcome == journal.Superseded
@@ -187,7 +187,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 			Hint: "`ralph show " + onlyKey(failed) + "` says why and what to type next"}
 	case s.Unavailable != nil:
 		return &exit.Error{Status: exit.Incomplete, Err: errors.New(unavailableText(s.Unavailable)), Hint: hint.For(s.Unavailable)}
-	case len(s.Broken) > 0: // each has been told
+	case len(s.Broken) > 0: // each was reported
 		status := exit.Incomplete
 		if len(s.Runs) == 0 {
 			status = exit.Failed
@@ -205,7 +205,7 @@ func verdict(ctx context.Context, s pool.Summary) error {
 	return nil
 }
 
-// badText counts the runs that ended with nothing to merge. Where no change was needed, nothing has failed.
+// badText counts the runs that ended with nothing to merge. A run without a change did not fail.
 func badText(failed []journal.Record, all int) string {
 	unchanged := countIf(failed, func(r journal.Record) bool { return r.Verdict.Outcome == journal.NoChange })
 	var parts []string
@@ -225,7 +225,7 @@ func partOf(n, all int) string {
 	return fmt.Sprintf("%d of %d issues", n, all)
 }
 
-// unavailableText says what keeps the rest of the backlog from being worked.
+// unavailableText says why the rest of the backlog cannot be worked.
 func unavailableText(err error) string {
 	var agent *run.UnavailableError
 	if errors.As(err, &agent) && agent.Key != "" {

@@ -1,4 +1,5 @@
-// Package access checks the settings that open network and files to a sandbox. Its errors go on from the value.
+// Package access checks the settings that open network and files to a sandbox. Its error messages continue a sentence that begins
+// with the value.
 package access
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// CheckAllow refuses what is no rule of who may be reached.
+// CheckAllow refuses a value that is not an egress rule.
 func CheckAllow(s string) error {
 	if s == "" {
 		return nil
@@ -29,7 +30,7 @@ func CheckAllow(s string) error {
 	return nil
 }
 
-// withoutRule drops the rule, which the problem names already.
+// withoutRule removes the rule from an error message, because the caller's message quotes the value already.
 func withoutRule(message string) string {
 	rest, ok := strings.CutPrefix(message, "egress rule ")
 	if !ok {
@@ -42,7 +43,7 @@ func withoutRule(message string) string {
 	return strings.TrimPrefix(rest[len(quoted):], ": ")
 }
 
-// CheckMount refuses what does not name a file of this host, or says more than may be said of one.
+// CheckMount refuses a mount without host=PATH, or with unknown parts.
 func CheckMount(s string) error {
 	if s == "" {
 		return nil
@@ -64,7 +65,7 @@ func CheckMount(s string) error {
 	return nil
 }
 
-// CheckShown refuses what would lead somewhere else inside.
+// CheckShown refuses a relative path: inside the sandbox it would lead to another place.
 func CheckShown(s string) error {
 	if s != "" && !filepath.IsAbs(s) {
 		return errors.New("is no absolute path, nor one below the home (~/PATH)")

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
-// agentKeys are those below the heading "Agent".
+// agentKeys returns the keys of the group "Agent".
 func agentKeys() []Key {
 	return []Key{
 		{
@@ -101,7 +101,7 @@ func agentKeys() []Key {
 	}
 }
 
-// loopKeys are those below the heading "Loop".
+// loopKeys returns the keys of the group "Loop".
 func loopKeys() []Key {
 	return []Key{
 		{
@@ -141,7 +141,7 @@ func loopKeys() []Key {
 	}
 }
 
-// timeKeys are those below the heading "Time".
+// timeKeys returns the keys of the group "Time".
 func timeKeys() []Key {
 	return []Key{
 		{

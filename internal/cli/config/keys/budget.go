@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// retryKeys say when an issue is tried again.
+// retryKeys returns the keys of retries.
 func retryKeys() []Key {
 	return []Key{
 		{
@@ -37,7 +37,7 @@ func retryKeys() []Key {
 	}
 }
 
-// budgetKeys are the caps of one issue, run and iteration.
+// budgetKeys returns the keys of budgets for one issue, run or iteration.
 func budgetKeys() []Key {
 	return []Key{
 		{
@@ -96,7 +96,7 @@ func budgetKeys() []Key {
 	}
 }
 
-// spendingKeys are the caps of all runs together, and what a run is taken to cost.
+// spendingKeys returns the keys of budgets for all runs together, and of prices and estimates.
 func spendingKeys() []Key {
 	return []Key{
 		{

@@ -26,7 +26,7 @@ func checkLabel(s string) error {
 	return nil
 }
 
-// checkLine refuses a command that a variable was to hold: a gate that silently checks nothing is worse than none.
+// checkLine refuses an empty command, such as from an unset variable: a gate that silently checks nothing is worse than none.
 func checkLine(s string) error {
 	if strings.TrimSpace(s) == "" {
 		return errors.New("is empty; write a command, or leave it out")
@@ -34,7 +34,7 @@ func checkLine(s string) error {
 	return nil
 }
 
-// checkInside refuses a path that is not below the repository's top folder. An empty one on the command line empties the list.
+// checkInside refuses a path outside of the repository. An empty one is valid: as a flag it empties the list.
 func checkInside(s string) error {
 	if s != "" && (!filepath.IsLocal(s) || filepath.Clean(s) == ".") {
 		return errors.New("is no path inside the repository; name what is there from its top, such as .env")
@@ -42,7 +42,7 @@ func checkInside(s string) error {
 	return nil
 }
 
-// checkArgument refuses what git would take for an option.
+// checkArgument refuses a value that git or an engine would read as an option.
 func checkArgument(s string) error {
 	if strings.HasPrefix(s, "-") {
 		return errors.New("begins with a dash")
@@ -62,13 +62,13 @@ func checkPrice(s string) error {
 	return errors.Unwrap(err)
 }
 
-// checkShare holds AGENT=USD or AGENT=USD/TOKENS; whether there is such an agent is checked where it is looked up.
+// checkShare checks AGENT=USD or AGENT=USD/TOKENS, but not whether the agent exists, which needs the registry.
 func checkShare(s string) error {
 	_, err := ledger.ParseShares([]string{s})
 	return errors.Unwrap(err)
 }
 
-// checkModel holds the name of a model. Whether there is such a model only its service knows.
+// checkModel checks the form of a model's name. Only the model's service knows whether it exists.
 func checkModel(s string) error {
 	if _, err := agents.ParseChoice("agent:" + s); err != nil {
 		return errors.New("is no name of a model, which has no leading dash, no blanks and at most 256 characters")
@@ -76,7 +76,7 @@ func checkModel(s string) error {
 	return nil
 }
 
-// checkBranchPrefix holds what must be true of the beginning of a branch name; the whole name is checked where it is made.
+// checkBranchPrefix checks the beginning of a branch name. The whole name is checked where it is made.
 func checkBranchPrefix(s string) error {
 	switch {
 	case s == "":
@@ -91,7 +91,7 @@ func checkBranchPrefix(s string) error {
 	return nil
 }
 
-// checkName holds a variable's name.
+// checkName checks the name of a variable.
 func checkName(s string) error {
 	if strings.Contains(s, "=") || checkEnv(s) != nil {
 		return errors.New("is no name of a variable")
@@ -99,7 +99,7 @@ func checkName(s string) error {
 	return nil
 }
 
-// checkIdent takes an empty text for none.
+// checkIdent checks NAME <MAIL>; an empty text is valid.
 func checkIdent(s string) error {
 	if s == "" {
 		return nil
@@ -125,7 +125,7 @@ func checkEnv(s string) error {
 	return nil
 }
 
-// hideEnv shows which variable is set, not to what.
+// hideEnv hides the value in NAME=VALUE.
 func hideEnv(s string) string {
 	if name, _, ok := strings.Cut(s, "="); ok {
 		return name + "=(hidden)"
@@ -133,10 +133,10 @@ func hideEnv(s string) string {
 	return s
 }
 
-// check applies the key's rules to one text or list item.
+// check checks one text or list item.
 func (k Key) check(s string, choices []string) error {
 	if s == "" && k.Default == "" {
-		return nil // as if it were not set
+		return nil // an empty value counts as unset
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
 		return errors.New(k.quote(s) + " contains control characters")
@@ -160,7 +160,7 @@ func (k Key) check(s string, choices []string) error {
 	return nil
 }
 
-// quote shows a value in an error, unless it may be a secret.
+// quote quotes a value for an error, unless it may be a secret.
 func (k Key) quote(s string) string {
 	if k.Hide != nil {
 		return "a value"
@@ -168,7 +168,7 @@ func (k Key) quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// checkLabelled checks LABEL=NUMBER.
+// checkLabelled returns a check of LABEL=NUMBER.
 func checkLabelled[T any](parse func(string) (string, T, error)) func(string) error {
 	return func(s string) error {
 		label, _, err := parse(s)

@@ -1,6 +1,6 @@
 package keys
 
-// gateKeys are what runs before, in and after a run, and what its commits must pass.
+// gateKeys returns the keys of the commands before, in and after a run, and of the gate.
 func gateKeys() []Key {
 	return []Key{
 		{
@@ -83,7 +83,7 @@ func gateKeys() []Key {
 	}
 }
 
-// proofKeys are those of further evidence: tests of the change, and a review.
+// proofKeys returns the keys of further evidence: tests of the change, and a review.
 func proofKeys() []Key {
 	return []Key{
 		{

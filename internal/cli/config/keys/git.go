@@ -2,7 +2,7 @@ package keys
 
 import "github.com/ralph-pool/ralph/pool/publish"
 
-// gitKeys are the base, what becomes of the commits, and who has made them.
+// gitKeys returns the keys of the base, the branches, and the authorship of commits.
 func gitKeys() []Key {
 	return []Key{
 		{
@@ -86,7 +86,7 @@ func gitKeys() []Key {
 	}
 }
 
-// requestKeys are those of requests, and the remote that they are made on.
+// requestKeys returns the keys of pull requests, and of their remote.
 func requestKeys() []Key {
 	return []Key{
 		{
@@ -144,7 +144,7 @@ func requestKeys() []Key {
 	}
 }
 
-// hostKeys are those below the heading "This host".
+// hostKeys returns the keys of the group "This host".
 func hostKeys() []Key {
 	return []Key{
 		{

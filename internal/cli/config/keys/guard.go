@@ -9,33 +9,33 @@ import (
 	"time"
 )
 
-// Guard says what loosens a key. The rule for all of them: what the user's own file says, a repository's file may only make
-// stricter, and where that file does not have the key, the repository may set what acts inside the sandbox or restricts. It
-// may not run something on the host, weaken the sandbox, open network or files, direct credentials or act in somebody's name:
-// of such a key the default counts as the user's own value then.
+// Guard says when a repository's value of a key needs the user's trust. The rule behind all guards: a repository may only make a
+// value of the user's own file stricter. For a key that is not in the user's file, a repository may choose what acts inside the
+// sandbox or restricts. It may not run programs on the host, weaken the sandbox, open network or files, direct credentials or act
+// in somebody's name: for such keys the default counts as the user's own value.
 type Guard string
 
-// The guards: what is no stricter than the value it is compared with. A key without one is as Changed.
+// The guards. Each describes a value that needs trust, compared with the user's own value. A key without a guard is Changed.
 const (
-	Ordinary Guard = "ordinary" // another value; without one of the user's own every value is free
-	Changed  Guard = "changed"  // another value; without one of the user's own, than the default
-	Listed   Guard = "listed"   // a list with another item; without one of the user's own, than the default's
-	Outside  Guard = "outside"  // another path, and without one of the user's own one out of the repository or in its git directory
+	Ordinary Guard = "ordinary" // a different value; without a value of the user's own, none
+	Changed  Guard = "changed"  // a different value; without a value of the user's own, than the default
+	Listed   Guard = "listed"   // a list with an additional item; without a list of the user's own, than the default
+	Outside  Guard = "outside"  // a different path; without one of the user's own, a path outside of the repository or in its git directory
 	Above    Guard = "above"    // a larger number; see Key.amount
 	Below    Guard = "below"    // a smaller number
-	Lacking  Guard = "lacking"  // a list without one of its items
-	Beyond   Guard = "beyond"   // a filter with another item, or an empty one, which admits all
-	Looser   Guard = "looser"   // one that is not on a stronger level; see Key.Levels
-	Own      Guard = "own"      // a repository may not set it at all
+	Lacking  Guard = "lacking"  // a list that lacks an item
+	Beyond   Guard = "beyond"   // a filter with an additional item, or an empty one, which admits everything
+	Looser   Guard = "looser"   // a value on a weaker level; see Key.Levels
+	Own      Guard = "own"      // any value: a repository may not set it
 )
 
-// bound reports whether the default counts as the user's own value where their file does not have the key.
+// bound reports whether the default counts as the user's own value if their file does not set the key.
 func (k Key) bound() bool {
 	return k.Bound || !slices.Contains([]Guard{Ordinary, Outside, Above, Below, Lacking, Beyond, Looser}, k.Guard)
 }
 
-// Guarded reports whether the repository's value needs trust. own is the value of the user's own file, nil when it has none.
-// Where it has one, only that counts: a repository may repeat it or make it stricter, also where the default is stricter still.
+// Guarded reports whether the repository's value v needs trust. own is the value in the user's own file, nil if there is none. Only
+// own counts then, even if the default is stricter: a repository may repeat it or make it stricter.
 func (k Key) Guarded(v, own any, repo string) bool {
 	if own != nil {
 		return k.loosens(v, own) || k.Levels != nil && v != own && k.Level(v) == k.Level(own)
@@ -46,7 +46,7 @@ func (k Key) Guarded(v, own any, repo string) bool {
 	return k.bound() && k.loosens(v, k.Default)
 }
 
-// loosens reports whether a value is looser than another one.
+// loosens reports whether v is looser than another value.
 func (k Key) loosens(v, than any) bool {
 	items, others := listOf(v), listOf(than)
 	switch k.Guard {
@@ -67,8 +67,8 @@ func (k Key) loosens(v, than any) bool {
 	return YAML(v) != YAML(than)
 }
 
-// amount is a number or duration. A negative one is no limit, and so is 0 where it is the default, or where negative ones are
-// allowed.
+// amount converts a number or duration for comparison. Negative values mean no limit; so does 0 if it is the default, or if the key
+// allows negative values.
 func (k Key) amount(v any) float64 {
 	var n float64
 	switch v := v.(type) {
@@ -87,7 +87,7 @@ func (k Key) amount(v any) float64 {
 	return n
 }
 
-// Level is the place of a value among the key's levels; what is on none of them is the weakest.
+// Level returns the index of a value among the key's levels. A value on no level is the weakest.
 func (k Key) Level(v any) int {
 	for i, names := range k.Levels {
 		if slices.Contains(names, fmt.Sprint(v)) {
@@ -97,7 +97,7 @@ func (k Key) Level(v any) int {
 	return len(k.Levels)
 }
 
-// listOf is a list; a text is one of a single item, or of none.
+// listOf returns v as a list. A text is a list of one item, an empty text an empty list.
 func listOf(v any) []string {
 	items, _ := v.([]string)
 	if text, _ := v.(string); text != "" {
@@ -106,12 +106,12 @@ func listOf(v any) []string {
 	return items
 }
 
-// contains reports whether items has all the others.
+// contains reports whether items contains all others.
 func contains(items, others []string) bool {
 	return !slices.ContainsFunc(others, func(item string) bool { return !slices.Contains(items, item) })
 }
 
-// Inside reports whether the path stays in the repository and out of its git directory, as it is written.
+// Inside reports whether the path, links not followed, is in the repository and outside of its git directory.
 func Inside(path, repo string) bool {
 	rel, err := filepath.Rel(repo, path)
 	if err != nil || !filepath.IsLocal(rel) {

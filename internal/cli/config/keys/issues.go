@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// issueKeys are those below the heading "Which issues".
+// issueKeys returns the keys of the group "Which issues".
 func issueKeys() []Key {
 	return []Key{
 		{
@@ -106,7 +106,7 @@ func issueKeys() []Key {
 	}
 }
 
-// trackerKeys are those below the heading "Where they live".
+// trackerKeys returns the keys of the group "Where they live".
 func trackerKeys() []Key {
 	return []Key{
 		{
@@ -200,7 +200,7 @@ func trackerKeys() []Key {
 	}
 }
 
-// labelKeys are those below the heading "Labels ralph sets".
+// labelKeys returns the keys of the group "Labels ralph sets".
 func labelKeys() []Key {
 	return []Key{
 		{

@@ -1,6 +1,6 @@
-// Package keys is the table of ralph's configuration keys ([All]): the name of each, its kind, default and help, which values
-// it takes, and which of them a repository may set without the user's trust. Package config reads the sources and fills
-// its Config by this table. Everything here is pure and safe for concurrent use.
+// Package keys is the table of ralph's configuration keys ([All]): for each key its name, kind, default, help and valid values, and
+// the guard that says which values of a repository need the user's trust. Package config uses the table to read all sources of
+// the configuration. The package does no I/O and is safe for concurrent use.
 package keys
 
 import (
@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Kind says what a key's value is and how it is written.
+// Kind is the type of a key's value, and how people write it.
 type Kind string
 
-// The kinds. A single value is accepted where a list is asked for, and is a list of one.
+// The kinds. A list may be written as a single value, which is its only item.
 const (
 	Text     Kind = ""       // the kind of most keys
-	Path     Kind = "path"   // relative to the working directory in a flag, to the repository in a file
+	Path     Kind = "path"   // in a flag relative to the working directory, in a file to the repository
 	Int      Kind = "number" // a whole number
 	Float    Kind = "amount" // a number
 	Bool     Kind = "true or false"
-	Duration Kind = "duration" // as Go writes it: 90s, 1h30m
+	Duration Kind = "duration" // in Go's syntax: 90s, 1h30m
 	Names    Kind = "names"    // a list; in the environment separated by commas
 	Folders  Kind = "folders"  // a list of absolute paths, or ~/PATH; in the environment separated by commas
-	Lines    Kind = "lines"    // a list; in the environment one a line
-	Words    Kind = "command"  // a program (with a slash it is a Path) and its arguments; one text is split as by a shell
+	Lines    Kind = "lines"    // a list; in the environment one item per line
+	Words    Kind = "command"  // a program (a Path if it has a slash) and its arguments; a single text is split as by a shell
 )
 
-// zero is the default of a key that names none.
+// zero returns the default of a key that has none in the table.
 func (k Kind) zero() any {
 	switch k {
 	case Int:
@@ -43,20 +43,20 @@ func (k Kind) zero() any {
 	return ""
 }
 
-// Use says what a key is for, and so which commands have it as a flag.
+// Use is a set of purposes. It decides which commands have the key as a flag.
 type Use int
 
 const (
-	toFind  Use = 1 << iota // the backlog
-	toTrack                 // to read and change it
-	toMerge                 // to run a gate and to publish, without an agent
-	toWork                  // to work the backlog
-	toServe                 // to work it for as long as a service runs
-	toRun                   // to run one prompt
-	toExec                  // to run one command in a sandbox
+	toFind  Use = 1 << iota // find the backlog
+	toTrack                 // read and change it
+	toMerge                 // run a gate and publish, without an agent
+	toWork                  // work the backlog
+	toServe                 // work it as a service
+	toRun                   // run one prompt
+	toExec                  // run one command in a sandbox
 )
 
-// The keys that kinds of commands take as flags.
+// The sets of keys that commands take as flags.
 const (
 	ForIssue   = toFind
 	ForTracker = ForIssue | toTrack
@@ -69,42 +69,43 @@ const (
 
 // Key is one setting.
 type Key struct {
-	Name    string // as the file has it; a dot is one level of nesting
-	Group   string // heading it stands under; set by the table
+	Name    string // as in the file; a dot stands for a level of nesting
+	Group   string // heading; set by the table
 	Kind    Kind
-	Default any    // of the Go type that Config has
+	Default any    // has the Go type of the field in Config
 	Help    string // one line
-	Use     Use    // none: only `ralph config` has its flag
+	Use     Use    // 0: only `ralph config` has the flag
 	// Guard says which values of a repository's file need the user's trust. Every key has one.
 	Guard Guard
-	// Bound says that the default counts as the user's own value where their file does not have the key.
+	// Bound makes the default count as the user's own value if their file does not set the key.
 	Bound bool
-	// Beside are keys this one acts in place of. Where the user's file has one of them, the default counts as their own value of
-	// this one. Where a variable, flag or service has one, a repository's value of this one does not count.
+	// Beside lists keys that this key can override. If the user's file sets one of them, the default counts as the user's own value
+	// of this key. If a variable, flag or service sets one, a repository's value of this key is ignored.
 	Beside []string
-	// Levels order the values of a key that is guarded as Looser, strongest first. A value on none is weaker than all.
+	// Levels orders the values of a key with the guard Looser, strongest first. A value on no level is the weakest.
 	Levels [][]string
-	// Choices is the closed set of values; empty allows anything the kind and Check allow.
+	// Choices is the closed set of values; empty allows all that Kind and Check allow.
 	Choices []string
-	// Registered marks keys whose choices are what the program registers (see Sources.Choices).
+	// Registered marks a key whose choices are registered names (see Sources.Choices).
 	Registered bool
-	// Agents marks keys whose items are AGENT or AGENT:MODEL.
+	// Agents marks a key whose items are AGENT or AGENT:MODEL.
 	Agents bool
-	// Min is the least number, or the least duration in nanoseconds.
+	// Min is the minimum, of a duration in nanoseconds.
 	Min int64
-	// Longest is the longest duration; 0: there is none.
+	// Longest is the maximum of a duration; 0: no maximum.
 	Longest time.Duration
-	// Least is the least number besides 0, where 0 stands for the default.
+	// Least is the minimum of a number for which 0 means the default.
 	Least float64
-	// Short is the flag's letter; most have none.
+	// Short is the flag's one-letter form; most keys have none.
 	Short string
-	// Check refuses what the kind cannot; for lists it sees each item. Its message follows the value.
+	// Check refuses values that Kind accepts; for lists it gets each item. Its message continues a sentence that begins with the
+	// value.
 	Check func(string) error
-	// Hide returns an item as it may be shown; nil shows it.
+	// Hide returns an item for display; nil shows it unchanged.
 	Hide func(string) string
 }
 
-// Flag is the name of the key's flag, without dashes. It adds one item to a list, and so is no plural.
+// Flag returns the name of the key's flag, without dashes. The flag of a list adds one item, so its name is singular.
 func (k Key) Flag() string {
 	name := strings.ReplaceAll(k.Name, ".", "-")
 	if k.Kind == Names || k.Kind == Lines {
@@ -113,15 +114,15 @@ func (k Key) Flag() string {
 	return name
 }
 
-// EnvPrefix begins the name of every variable of ralph's.
+// EnvPrefix is the prefix of ralph's variables.
 const EnvPrefix = "RALPH_"
 
-// Env is the name of the key's variable.
+// Env returns the name of the key's variable.
 func (k Key) Env() string {
 	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(k.Name))
 }
 
-// Field is the name of the Config's field, in lower case.
+// Field returns the name of the key's field in Config, in lower case.
 func (k Key) Field() string { return strings.NewReplacer("-", "", ".", "").Replace(k.Name) }
 
 // List reports whether the value is a []string.
@@ -130,7 +131,7 @@ func (k Key) List() bool {
 	return list
 }
 
-// Wanted is what to write for the value, in words.
+// Wanted describes a valid value in an error message.
 func (k Key) Wanted() string {
 	switch {
 	case k.List():

@@ -2,7 +2,7 @@ package keys
 
 import "github.com/ralph-pool/ralph/internal/cli/config/access"
 
-// sandboxKeys say what a sandbox is and what it may reach.
+// sandboxKeys returns the keys of the sandbox, its limits and its access to network and files.
 func sandboxKeys() []Key {
 	return []Key{
 		{
@@ -72,7 +72,7 @@ func sandboxKeys() []Key {
 			Name:  "cpus",
 			Help:  "processors of one run; 0: 2",
 			Kind:  Float,
-			Least: 0.1, // engines refuse less than 0.01, with which a shell takes seconds to start
+			Least: 0.1, // engines refuse less than 0.01, and with that little a shell takes seconds to start
 			Guard: Above,
 			Use:   toMerge | toRun | toExec,
 		},
@@ -80,7 +80,7 @@ func sandboxKeys() []Key {
 			Name:  "pids",
 			Help:  "processes and threads of one run; 0: 1024",
 			Kind:  Int,
-			Least: 64, // with 32 the helper of a container cannot start its threads
+			Least: 64, // with 32 a container's helper process cannot start its threads
 			Guard: Above,
 			Use:   toMerge | toRun | toExec,
 		},
@@ -94,7 +94,7 @@ func sandboxKeys() []Key {
 	}
 }
 
-// containerKeys are those of docker and podman alone.
+// containerKeys returns the keys for docker and podman only.
 func containerKeys() []Key {
 	return []Key{
 		{

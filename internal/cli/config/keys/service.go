@@ -2,7 +2,7 @@ package keys
 
 import "github.com/ralph-pool/ralph/internal/notify"
 
-// serviceKeys are those below the heading "Service".
+// serviceKeys returns the keys of the group "Service".
 func serviceKeys() []Key {
 	return []Key{
 		{
@@ -22,7 +22,7 @@ func serviceKeys() []Key {
 	}
 }
 
-// notificationKeys are those below the heading "Notifications".
+// notificationKeys returns the keys of the group "Notifications".
 func notificationKeys() []Key {
 	return []Key{
 		{
@@ -101,7 +101,7 @@ func notificationKeys() []Key {
 	}
 }
 
-// fleetKeys are those below the heading "Fleet".
+// fleetKeys returns the keys of the group "Fleet".
 func fleetKeys() []Key {
 	return []Key{
 		{

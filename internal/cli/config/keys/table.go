@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// All is the table: flags, variables, the example file, `ralph config` and validation all come from it.
+// All returns the table. Flags, variables, the example file, `ralph config` and validation are derived from it.
 func All() []Key { return slices.Clone(table()) }
 
-// Lookup finds a key by its name.
+// Lookup returns the key with this name.
 func Lookup(name string) (Key, bool) {
 	keys := table()
 	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
@@ -19,7 +19,7 @@ func Lookup(name string) (Key, bool) {
 	return keys[i], true
 }
 
-// AllNames lists the names in the table's order.
+// AllNames returns the names in the order of the table.
 func AllNames() []string {
 	keys := table()
 	names := make([]string, len(keys))
@@ -29,7 +29,7 @@ func AllNames() []string {
 	return names
 }
 
-// table makes the keys once: every command of the program binds some of them at every start.
+// table builds the keys once, because every start of ralph binds some of them.
 //
 //nolint:gochecknoglobals // never written
 var table = sync.OnceValue(func() []Key {
@@ -51,7 +51,7 @@ type group struct {
 	keys  []Key
 }
 
-// groups are the keys below the headings they stand under. The default is the zero value where none is given.
+// groups returns the keys by heading. table fills in missing defaults.
 func groups() []group {
 	return []group{
 		{"Which issues", issueKeys()},
@@ -70,11 +70,11 @@ func groups() []group {
 	}
 }
 
-// second is the Min of a duration that must be one at least.
+// second is the Min of durations of at least a second.
 const second = int64(time.Second)
 
-// byAgent are the keys that choose the agent; see Key.Beside.
+// byAgent lists the keys that choose the agent; see Key.Beside.
 func byAgent() []string { return []string{"agent", "agent-command", "model"} }
 
-// byGate is the key of the gate; see Key.Beside.
+// byGate lists the key of the gate; see Key.Beside.
 func byGate() []string { return []string{"gate"} }

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// Scalar reads one text as the key's kind. Lists are read by ListText.
+// Scalar parses a text as the key's kind. It refuses kinds that are lists; see ListText.
 func (k Key) Scalar(s string) (any, error) {
 	switch k.Kind {
 	case Int:
@@ -45,7 +45,7 @@ func (k Key) Scalar(s string) (any, error) {
 	return nil, fmt.Errorf("%s is a list", k.Name)
 }
 
-// Number reads a whole number within the bounds of the key.
+// Number parses a whole number within the key's bounds: an int64 if the default is one, else an int.
 func (k Key) Number(s string) (any, error) {
 	most := int64(math.MaxInt32)
 	if _, wide := k.Default.(int64); wide {
@@ -70,7 +70,7 @@ func (k Key) Number(s string) (any, error) {
 	return int(n), nil
 }
 
-// enough refuses a number with which nothing works.
+// enough refuses a number that is too small to work with.
 func (k Key) enough(n float64) error {
 	if n > 0 && n < k.Least {
 		return fmt.Errorf("%v is too little; give %v or more, or 0 for the default", n, k.Least)
@@ -78,15 +78,15 @@ func (k Key) enough(n float64) error {
 	return nil
 }
 
-// mostAmount is more than anybody has of what an amount counts; nothing that is computed from it overflows.
+// mostAmount is the maximum of a Float. It is more than anybody needs, and no computation overflows with it.
 const mostAmount = 1e9
 
-// outside is the error of a number that is too large, or too small to be read.
+// outside returns the error of a number that is out of range.
 func outside(s string, least, most any) error {
 	return fmt.Errorf("%s is not from %v to %v", s, least, most)
 }
 
-// durationForm is what a duration looks like, however long.
+// durationForm matches durations of any length.
 var durationForm = pattern.Lazy(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 
 func (k Key) duration(s string) (any, error) {
@@ -109,7 +109,7 @@ func (k Key) duration(s string) (any, error) {
 	return d, nil
 }
 
-// ListText reads a list that is written as one text, in the environment or as a single value in a file.
+// ListText parses a list that is written as one text. split is for variables: it divides the text at commas or line ends.
 func (k Key) ListText(s string, split bool) ([]string, error) {
 	if k.Kind == Words {
 		return words.Split(s)
@@ -130,7 +130,7 @@ func (k Key) ListText(s string, split bool) ([]string, error) {
 	return items, nil
 }
 
-// Verify applies the key's rules to a typed value.
+// Verify checks a typed value. choices, if not empty, is the closed set of names.
 func (k Key) Verify(v any, choices []string) error {
 	switch v := v.(type) {
 	case string:
@@ -149,7 +149,7 @@ func (k Key) Verify(v any, choices []string) error {
 	return nil
 }
 
-// Show is a value as the file would have it, with secrets hidden.
+// Show returns a value for display as in a file, with secrets hidden.
 func (k Key) Show(v any) any {
 	items, ok := v.([]string)
 	if !ok {
@@ -178,7 +178,7 @@ func Resolve(path, base, home string) string {
 	return filepath.Join(base, path)
 }
 
-// Place resolves paths, and the program of a command where it is named by one.
+// Place resolves paths against base, and the program of a command if it has a slash.
 func (k Key) Place(v any, base, home string) any {
 	switch v := v.(type) {
 	case string:
@@ -202,7 +202,7 @@ func (k Key) Place(v any, base, home string) any {
 	return v
 }
 
-// YAML writes a value of Config as it stands in a file.
+// YAML formats a value of Config as in a file.
 func YAML(v any) string {
 	switch v := v.(type) {
 	case []string:
@@ -219,7 +219,7 @@ func YAML(v any) string {
 	return fmt.Sprint(v)
 }
 
-// scalarYAML quotes what YAML could take for something else than text.
+// scalarYAML quotes a text that YAML could read as another type.
 func scalarYAML(s string) string {
 	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '/' && r != '.' && r != '_'
@@ -234,7 +234,7 @@ func scalarYAML(s string) string {
 	return strconv.Quote(s)
 }
 
-// ShortDuration drops the zero parts at the end: 10m, not 10m0s.
+// ShortDuration formats a duration without zero parts at the end: 10m, not 10m0s.
 func ShortDuration(d fmt.Stringer) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
