@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Commands after a run see its files, whatever came of it, and change nothing of what is published.
+// Commands of `after` see the run's files whatever its outcome, and change nothing that is published.
 func TestAfter(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo 1 >> work; git add -A; git commit -qm work; echo loose > loose`+done)
@@ -42,7 +42,7 @@ func TestAfter(t *testing.T) {
 	f.clean()
 }
 
-// A run that is stopped waits for them no longer than for an agent.
+// At a stop the commands of `after` have the same grace period as an agent.
 func TestAfterStop(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, endless)
@@ -65,7 +65,7 @@ func TestAfterStop(t *testing.T) {
 	f.clean()
 }
 
-// What they leave in the worktree, committed or not, gets into no merge, also onto a base that has moved.
+// Files and commits that the commands of `after` leave in the worktree get into no merge, even after the base has moved.
 func TestAfterAndMerge(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]string{"on the branch": "true", "on another": "git switch -q -c results", "on none": "git switch -q --detach"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Issues that share a file are worked one after the other, next to others; a plan says so.
+// Issues that share a file are worked one after the other, beside issues that do not. A plan shows that.
 func TestSameFilesOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -44,7 +44,7 @@ func TestSameFilesOneAfterTheOther(t *testing.T) {
 	g.clean()
 }
 
-// takers lets somebody else have taken an issue, without a trace.
+// takers simulates that another process has taken an issue, without a trace.
 type takers struct {
 	*worktree.Repo
 	key string
@@ -57,7 +57,7 @@ func (c takers) Claim(ctx context.Context, key string, h worktree.Holder, ttl ti
 	return c.Repo.Claim(ctx, key, h, ttl)
 }
 
-// An issue that could not be worked after all holds no other up; one that another machine works does, for this sweep.
+// An issue that could not be worked after all blocks no other; one that another machine works does, for this sweep.
 func TestWaitsOnlyForRuns(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -86,7 +86,7 @@ func TestWaitsOnlyForRuns(t *testing.T) {
 	}
 }
 
-// What declares a file that finished work changes waits until that is merged; a guess does not.
+// An issue that declares a file that unmerged work changes waits for the merge; an issue whose files are a guess does not.
 func TestWaitsForMerge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -110,7 +110,7 @@ func TestWaitsForMerge(t *testing.T) {
 	}
 }
 
-// No more work is begun than people can look at, by any way.
+// No call begins more work than the limit of open requests allows.
 func TestMaxOpen(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, strings.Replace(commits, "cat >/dev/null;", `cat >/dev/null; [ "$RALPH_ISSUE_KEY" != b ] || exit 1;`, 1))
@@ -124,7 +124,7 @@ func TestMaxOpen(t *testing.T) {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	s := f.sweep(t.Context())
-	if got := outcomes(s); len(got) != 3 || got["b"] != journal.Failed || got["c"] != journal.Succeeded { // of b nothing is open
+	if got := outcomes(s); len(got) != 3 || got["b"] != journal.Failed || got["c"] != journal.Succeeded { // b has nothing open
 		t.Errorf("%v", got)
 	}
 	if got := skips(s); got["d"] != journal.SkipOpen {

@@ -23,7 +23,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// attempt is one issue from its claim to its run. It belongs to one goroutine.
+// attempt takes one issue from the claim to the end of its run. It belongs to one goroutine.
 type attempt struct {
 	task
 	w           *Worker
@@ -31,23 +31,23 @@ type attempt struct {
 	claim       *worktree.Claim
 	feedback    string
 	unpublished *journal.Record // an earlier run whose commits are not published yet
-	stored      *journal.Record // the record for when a batch has merged its commits
-	landed      bool            // the batch has merged them; the later stages are left
+	stored      *journal.Record // the record that was stored before the batch moves the base
+	landed      bool            // the batch has merged the commits; only the later stages are left
 	failed      error           // why the run cannot begin; nil if it can
 	finished    []journal.Record
 	call        stops
-	on          *running // makes Stop reach the attempt
-	begun       func()   // ends what heed has begun
+	on          *running // the registration through which Stop reaches the attempt
+	begun       func()   // stops the polling that heed started
 }
 
-// issueError is a failure before the run that concerns this issue only. The run ends with it, and uses no attempt.
+// issueError is a failure before the run that affects this issue only. It ends the run, which does not count as an attempt.
 type issueError struct{ error }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *issueError) Unwrap() error { return e.error }
 
-// newAttempt claims an issue and freezes it. Without an attempt the result says why not. Stop reaches it, as its record is in the
-// journal.
+// newAttempt claims the issue and freezes it. If the attempt is nil, the result has the reason. It registers the attempt first, so
+// that Stop reaches it as soon as the journal shows its record.
 func (w *Worker) newAttempt(s stops, t task) (*attempt, Result) {
 	a := &attempt{task: t, w: w, call: s, rec: w.newRecord(t.issue)}
 	a.rec.Base = t.base.Name
@@ -74,7 +74,7 @@ func (w *Worker) newAttempt(s stops, t task) (*attempt, Result) {
 	return a, Result{}
 }
 
-// claimAndFreeze makes the attempt ready for its run. Where that failed, the result says why.
+// claimAndFreeze takes the claim and the snapshot. If it fails, the result has the reason.
 func (a *attempt) claimAndFreeze() (not Result, frozen bool) {
 	err := a.w.runner.Admission().Admit(a.call.hard, &a.rec)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a *attempt) claimAndFreeze() (not Result, frozen bool) {
 	}
 	asked, unlink := workspace.EndedBy(a.on.soft, a.call.early)
 	defer unlink()
-	change, cancel := workspace.Waiting(a.call.hard, asked.Done(), 0) // it is not to be left half done
+	change, cancel := workspace.Waiting(a.call.hard, asked.Done(), 0) // a change must not be left half done
 	defer cancel()
 	skip, err := a.freeze(change)
 	if err != nil && (a.on.soft.Err() != nil || a.call.early.Err() != nil) {
@@ -101,7 +101,7 @@ func (a *attempt) claimAndFreeze() (not Result, frozen bool) {
 	return Result{}, true
 }
 
-// do does the attempt's run.
+// do does the run of the attempt.
 func (a *attempt) do() Result {
 	w, rec := a.w, a.rec
 	a.begun()
@@ -117,8 +117,8 @@ func (a *attempt) do() Result {
 	return Result{Issue: a.issue, Record: res.Record, Closed: res.Closed, Unavailable: res.Unavailable, Deferred: res.Deferred, Finished: a.finished}
 }
 
-// freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue does not qualify any more.
-// change is for what it changes on the tracker and on the claim.
+// freeze settles the issue's dead runs and takes the snapshot for this run. A skip means that the issue no longer qualifies.
+// change is the context of changes to the tracker and the claim.
 func (a *attempt) freeze(change context.Context) (*journal.Skip, error) {
 	w := a.w
 	over, unsettled := a.settleEarlier()
@@ -161,7 +161,8 @@ func (a *attempt) freeze(change context.Context) (*journal.Skip, error) {
 	return nil, a.snapshot(change, issue, begun, told+feedback.Asked(a.rec.Earlier.Asked))
 }
 
-// ofEarlierRuns decides whether the run goes on from the earlier commits, and returns what its agent is told of earlier runs.
+// ofEarlierRuns decides whether the run continues from the earlier commits, and returns what the prompt tells the agent about
+// earlier runs.
 func (a *attempt) ofEarlierRuns(begun journal.History) (told string, err error) {
 	if a.follow != nil {
 		return feedback.Follow(*a.follow, a.base.Name), nil
@@ -176,7 +177,7 @@ func (a *attempt) ofEarlierRuns(begun journal.History) (told string, err error) 
 	return feedback.Earlier(begun), nil
 }
 
-// unfit is why the issue, or the request to follow up, does not qualify any more; nil if it does.
+// unfit returns the reason why the issue, or the request to follow up, no longer qualifies; nil if it does.
 func (a *attempt) unfit(change context.Context, issue tracker.Issue, past backlog.Past) (*journal.Skip, error) {
 	w, early := a.w, a.call.early
 	if a.follow != nil {
@@ -192,7 +193,7 @@ func (a *attempt) unfit(change context.Context, issue tracker.Issue, past backlo
 	return skip, err
 }
 
-// unlabel removes the pick-up label that a command has set: the text has changed since, so a person has to approve it.
+// unlabel removes the pick-up label that a command has set. The text has changed since, so a person has to approve it.
 func (a *attempt) unlabel(ctx context.Context) error {
 	if err := a.w.c.Run.Tracker.Change(ctx, a.rec.Key, tracker.Change{RemoveLabels: a.w.c.Require[:1]}); err != nil {
 		return err
@@ -202,7 +203,7 @@ func (a *attempt) unlabel(ctx context.Context) error {
 	return a.claim.SetRecord(ctx, tally.Record(t))
 }
 
-// anew makes the run begin at the base if people, or the policy, have refused the earlier commits.
+// anew makes the run start from the base if people or the policy have refused the earlier commits.
 func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 	w := a.w
 	if last.Verdict.Outcome == journal.PolicyBlocked {
@@ -228,7 +229,7 @@ func (a *attempt) anew(ctx context.Context, last journal.Record) error {
 	return nil
 }
 
-// count reads the issue's runs and puts their counts into the next run's record. known is the claim's record.
+// count reads the issue's runs and puts their counts into the record of the next run. known is the record in the claim.
 func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.ClaimRecord) (journal.History, error) {
 	runs, err := w.history(ctx, rec.Key)
 	last, _ := runs.Last()
@@ -241,14 +242,14 @@ func (w *Worker) count(ctx context.Context, rec *journal.Record, known worktree.
 	return runs, err
 }
 
-// snapshot puts the issue as it is now into the run's record, and sets the label claimed.
+// snapshot stores the present issue in the run's record and sets the label Claimed.
 func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journal.History, told string) error {
 	a.issue, a.feedback = issue, told
 	a.rec.Title, a.rec.URL, a.rec.Hash = issue.Title, issue.URL, issue.Hash()
 	if a.unpublished == nil && !tally.Afresh(a.rec.Earlier.Asked, a.claim.Record()) {
 		a.unpublished = tally.Unpublished(runs, a.claim.Record(), a.rec.Hash, a.rec.Answers)
 	}
-	if known := a.claim.Record(); known.Stopped { // somebody has asked for it again
+	if known := a.claim.Record(); known.Stopped { // somebody has requested the issue again
 		known.Stopped, a.rec.Earlier.Stopped = false, false
 		if err := a.claim.SetRecord(ctx, known); err != nil {
 			return err
@@ -263,7 +264,7 @@ func (a *attempt) snapshot(ctx context.Context, issue tracker.Issue, runs journa
 	return nil
 }
 
-// refused ends an attempt that was not admitted or got no claim. all: it would be so with every issue.
+// refused ends an attempt that was not admitted or got no claim. all means that every issue would fail for the same reason.
 func (a *attempt) refused(err error, all bool) Result {
 	if capped := admission.Skip(err); capped != nil {
 		return a.skipped(*capped)
@@ -299,7 +300,7 @@ func (a *attempt) givenUp(skip *journal.Skip, err error) Result {
 	return a.skipped(*skip)
 }
 
-// stopped is the skip of an attempt that was stopped, alone or with the call.
+// stopped returns the skip for a stop of this attempt alone, or of the whole call.
 func (a *attempt) stopped() *journal.Skip {
 	if a.on.soft.Err() != nil && a.call.soft.Err() == nil {
 		return &journal.Skip{Code: journal.SkipAsked}
@@ -307,7 +308,7 @@ func (a *attempt) stopped() *journal.Skip {
 	return &journal.Skip{Code: journal.SkipStopped}
 }
 
-// unpick takes the pick-up label away where a person's stop does so and has ended the attempt, as the run would have done.
+// unpick removes the pick-up label if StopUnlabels is set and a person's stop has ended the attempt. A run would do the same.
 func (a *attempt) unpick(not Result) {
 	var why journal.Facts
 	halt.Note(&why, context.Cause(a.on.soft))
@@ -323,7 +324,7 @@ func (a *attempt) unpick(not Result) {
 	}
 }
 
-// forget ends what makes Stop reach an attempt that starts no run.
+// forget removes the registration of an attempt that starts no run.
 func (a *attempt) forget() {
 	a.begun()
 	if err := journal.StopObeyed(a.rec); err != nil {
@@ -332,7 +333,7 @@ func (a *attempt) forget() {
 	a.w.forget(a.on)
 }
 
-// broken is the result for a fault of this host or the repository.
+// broken returns the result for a fault of this host or the repository.
 func (a *attempt) broken(err error) Result {
 	r := a.skipped(journal.Skip{Code: journal.SkipBroken, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")})
 	r.Err = err

@@ -15,7 +15,7 @@ import (
 // mergingForge is a forge that merges requests by itself.
 type mergingForge struct {
 	*forge
-	calls   []string // what it was asked for
+	calls   []string // the calls that it has received
 	refuses string
 	err     error
 }
@@ -30,7 +30,7 @@ func (f *mergingForge) KeepOpen(_ context.Context, head string) error {
 	return nil
 }
 
-// The forge is to merge exactly what has been checked, and nothing that somebody has to look at.
+// The forge is asked to merge exactly the checked commits, and nothing that a person has to look at.
 func TestAutoMerge(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -79,7 +79,7 @@ func TestAutoMerge(t *testing.T) {
 	}
 }
 
-// A forge that is away is asked again by the next sweep, without another run of the agent.
+// If the forge is unavailable, the next sweep asks it again, without another run of the agent.
 func TestAutoMergeOfAForgeThatIsAway(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

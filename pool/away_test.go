@@ -21,7 +21,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// pushes are the faults that refuse pushes and nothing else.
+// pushes is the number of faults that stands for refusing all pushes and nothing else.
 const pushes = -2
 
 // byHTTP makes the fixture reach its remote by HTTP. The next faults requests are answered with 503; negative: all.
@@ -49,8 +49,8 @@ func (f *fixture) byHTTP(bare string) (faults *atomic.Int32) {
 	return faults
 }
 
-// TestRemoteAway: a fault of the remote at any stage of a run is not seen, and an outage fails no run: nothing is said on
-// the issue, the sweep ends, and one after the outage does the work.
+// TestRemoteAway: one fault of the remote at any stage of a run has no effect. An outage fails no run: the issue gets no report,
+// the sweep ends, and a sweep after the outage does the work.
 func TestRemoteAway(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]int32{"one fault": 1, "outage": -1} {
@@ -68,14 +68,14 @@ func TestRemoteAway(t *testing.T) {
 					if s.Unavailable == nil {
 						t.Errorf("the sweep does not say that the remote is away: %+v", s)
 					}
-					for range 3 { // it lasts
+					for range 3 { // the outage lasts
 						f.sweep(t.Context())
 					}
 					if text := f.text("a"); at != journal.StageRelease && strings.Contains(text, "**ralph: ") || strings.Contains(text, "failed") {
 						t.Errorf("said on the issue:\n%s", text)
 					}
 					faults.Store(0)
-					f.git(bare, "update-ref", "-d", "refs/ralph/claims/a") // it has run out meanwhile
+					f.git(bare, "update-ref", "-d", "refs/ralph/claims/a") // it has expired meanwhile
 					f.sweep(t.Context())
 				}
 				runs, text := f.runs("a"), f.text("a")
@@ -93,8 +93,8 @@ func TestRemoteAway(t *testing.T) {
 	}
 }
 
-// The process whose run met an outage of the remote finishes it as soon as the remote is back: the claim, which it could not
-// change, still names this living process.
+// After an outage of the remote the same process finishes its run: the claim, which it could not change, still names this live
+// process.
 func TestRemoteBack(t *testing.T) {
 	t.Parallel()
 	for _, at := range []journal.Stage{journal.StagePublish, journal.StageReport, journal.StageRelease} {
@@ -126,7 +126,7 @@ func TestRemoteBack(t *testing.T) {
 	}
 }
 
-// deaf is a tracker that does not answer while it is off.
+// deaf is a tracker that does not answer while off is set.
 type deaf struct {
 	tracker.Tracker
 	off *atomic.Bool
@@ -139,7 +139,7 @@ func (d deaf) List(ctx context.Context, q tracker.Query) (tracker.Listing, error
 	return d.Tracker.List(ctx, q)
 }
 
-// An outage while a run is on, which may take hours, keeps new issues back only until it is over.
+// A sweep with a run in progress waits out an outage, and starts new issues as soon as it is over.
 func TestOutageDuringARun(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -175,7 +175,7 @@ func TestOutageDuringARun(t *testing.T) {
 	}
 }
 
-// What holds a sweep can be asked at any time, such as while the sweep recovers what an earlier one has left.
+// Held may be called at any time, for example while the sweep recovers earlier runs.
 func TestHeldFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -201,7 +201,8 @@ func TestHeldFromTheBeginning(t *testing.T) {
 	}
 }
 
-// A run that meets an outage at its end while another is on is ended as soon as that is over, and others begin.
+// A run that meets an outage at its end, while another run is in progress, is ended as soon as the outage is over, and other runs
+// begin.
 func TestEndMeetsAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, at := range []journal.Stage{journal.StagePublish, journal.StageReport} {
@@ -246,7 +247,7 @@ func TestEndMeetsAnOutage(t *testing.T) {
 	}
 }
 
-// A sweep that has begun as many runs as it may, or has spent its budget, ends a run that has met an outage all the same.
+// A sweep that has reached its limit of runs or its budget still ends a run that has met an outage.
 func TestEndMeetsAnOutageAtTheLimit(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*pool.Config){
@@ -294,7 +295,7 @@ func (b before) Claim(ctx context.Context, key string, h worktree.Holder, ttl ti
 	return b.Repo.Claim(ctx, key, h, ttl)
 }
 
-// An issue whose claim meets an outage while another run is on is tried again when the outage is over.
+// An issue whose claim meets an outage, while another run is in progress, is tried again when the outage is over.
 func TestClaimMeetsAnOutage(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -335,7 +336,7 @@ func TestClaimMeetsAnOutage(t *testing.T) {
 	}
 }
 
-// Issues that were named are worked after an outage also where others of them have left the backlog meanwhile.
+// After an outage named issues are worked even if some of them have left the backlog meanwhile.
 func TestNamedIssuesAreGoneAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -375,7 +376,7 @@ func TestNamedIssuesAreGoneAfterAnOutage(t *testing.T) {
 	}
 }
 
-// A remote that takes no pushes any more, as of an archived project, is said in every sweep while a run waits for it.
+// If a remote refuses all pushes, for example as an archived project, every sweep reports that while a run waits for it.
 func TestPushesRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -397,7 +398,7 @@ func TestPushesRefused(t *testing.T) {
 	}
 }
 
-// A merge that a refused push has left on its way says so whenever it is asked for, and ends when pushes are taken again.
+// A merge that a refused push has interrupted reports that on every call, and ends once pushes are accepted again.
 func TestMergeWhilePushesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, at := range []journal.Stage{journal.StageVerify, journal.StageReport} {
@@ -424,8 +425,8 @@ func TestMergeWhilePushesAreRefused(t *testing.T) {
 	}
 }
 
-// Requests into a branch that the remote does not have, as after its default branch got another name, are noticed before an agent
-// is paid.
+// If the remote lacks the branch that requests go into, for example after its default branch was renamed, that is noticed before
+// an agent is paid.
 func TestNoBranchForRequests(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -457,7 +458,7 @@ func (s slow) List(ctx context.Context, q tracker.Query) (tracker.Listing, error
 	return s.Tracker.List(ctx, q)
 }
 
-// What ends a sweep ends it also when the backlog is being listed at that moment.
+// Everything that ends a sweep also ends it while it lists the backlog.
 func TestSweepEndsWhileListing(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -473,8 +474,8 @@ func TestSweepEndsWhileListing(t *testing.T) {
 		g.next(1)
 		g.issue("b")
 		g.goOn("a", "b")
-		for p.SetParallel(4) > 0 { // the run holds its slot until it has handed over its result
-			<-time.After(time.Millisecond) // the pool has no event for it
+		for p.SetParallel(4) > 0 { // the run holds its slot until it has passed on its result
+			<-time.After(time.Millisecond) // the pool has no event for that
 		}
 		faults.Store(0)
 	}}

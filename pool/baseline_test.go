@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// A gate that cannot run on the base stops the sweep before any agent is started, and nothing is said on the issues.
+// A gate that cannot run on the base stops the sweep before any agent starts, and the issues get no report.
 func TestGateThatCannotRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -54,7 +54,7 @@ func TestGateThatCannotRun(t *testing.T) {
 			if _, ok := errors.AsType[*workspace.BaselineError](s.Unavailable); !ok || !strings.Contains(s.Unavailable.Error(), c.want) {
 				t.Errorf("%v", s.Unavailable)
 			}
-			for _, r := range s.Runs { // with a worker for each, both meet it
+			for _, r := range s.Runs { // with a worker for each, both may meet it
 				if r.Verdict.Outcome != journal.EnvironmentUnavailable || r.Verdict.Counted || !r.Verdict.RetryAt.IsZero() || r.Facts.Open == nil ||
 					r.Facts.Open.Kind != journal.FaultBase || !strings.Contains(r.Verdict.Reason.Detail, c.want) && !strings.Contains(r.Verdict.Reason.Detail, "the log of") {
 					t.Errorf("%+v, %+v", r.Verdict, r.Facts.Open)
@@ -79,7 +79,7 @@ END
 return 2; }; make`
 }
 
-// What a target that exists needs, or calls, may be what an agent has to add.
+// Targets that an existing target needs or calls may be missing because an agent has to add them.
 func TestGateWhoseTargetExists(t *testing.T) {
 	t.Parallel()
 	for name, gate := range map[string]string{
@@ -101,7 +101,7 @@ func TestGateWhoseTargetExists(t *testing.T) {
 	}
 }
 
-// All who wait for a gate that cannot run are told; it does not run for each.
+// All runs that wait for a gate that cannot run get its result; it does not run for each.
 func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -112,7 +112,7 @@ func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	defer waits.file.Close()
 	f.Config.Run.Gate = lines("echo x >>" + ran + "; read x <" + waits.path + "; no-such-program")
 	f.onEvent = func(e journal.Event) {
-		doing, _ := report.Action(e) // what the live view says of the run
+		doing, _ := report.Action(e) // the action in the live view
 		if other := map[string]string{"a": "b", "b": "a"}[e.Key]; doing == "waits for the gate on main, which the run of "+other+" has started" {
 			if _, err := waits.file.WriteString("go\n"); err != nil {
 				t.Error(err)
@@ -123,7 +123,7 @@ func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	if times, err := os.ReadFile(ran); err != nil || string(times) != "x\n" || len(s.Runs) != 2 {
 		t.Errorf("for %d runs it ran %q, %v", len(s.Runs), times, err)
 	}
-	whole := 0 // the others say where that is
+	whole := 0 // the others name the run that has the output
 	for _, r := range s.Runs {
 		if detail := r.Verdict.Reason.Detail; strings.Contains(detail, "no-such-program") {
 			whole++
@@ -137,7 +137,7 @@ func TestWaitingForAGateThatCannotRun(t *testing.T) {
 	f.clean()
 }
 
-// What the next run takes from earlier ones is not forgotten over one that ended before any agent could start.
+// A run that ended before any agent could start does not hide what the next run takes from earlier ones.
 func TestGateThatCannotRunHidesNoEarlierRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -186,7 +186,7 @@ func TestGateThatCannotRunHidesNoEarlierRun(t *testing.T) {
 	}
 }
 
-// A gate that fails on the base is a fact for the agent and for people; it runs there once for all issues and sweeps.
+// A gate that fails on the base is reported to the agent and to people. It runs there once for all issues and sweeps.
 func TestGateThatFailsOnTheBase(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat > "$GO/$RALPH_ISSUE_KEY"; echo work > fixed; git add -A; git commit -qm work`+done)
@@ -225,8 +225,8 @@ func TestGateThatFailsOnTheBase(t *testing.T) {
 	f.clean()
 }
 
-// A gate that fails just as on the base, whatever is committed, is left to a person after two iterations. One that an agent does
-// change is not.
+// If the gate fails as on the base after two iterations with new commits, a person gets the issue. If an agent's work changes the
+// failure, the run continues.
 func TestGateThatNoWorkChanges(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -255,7 +255,7 @@ func TestGateThatNoWorkChanges(t *testing.T) {
 	}
 }
 
-// Ctrl-C while the gate runs on the base ends it, and leaves nothing.
+// Ctrl-C ends a gate that runs on the base, and leaves nothing behind.
 func TestStopDuringTheBaseline(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -272,7 +272,7 @@ func TestStopDuringTheBaseline(t *testing.T) {
 	f.clean()
 }
 
-// While the gate runs on the base a run can be looked at and stopped, and so can one that waits for that.
+// While the gate runs on the base, its run can be looked at and stopped, and so can a run that waits for the result.
 func TestRunsDuringTheBaseline(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -336,7 +336,7 @@ func TestRunsDuringTheBaseline(t *testing.T) {
 	f.clean()
 }
 
-// The issue is looked at again after the gate on the base, before an agent is paid for.
+// The issue is read again after the gate on the base, before an agent is paid.
 func TestIssueThatChangesDuringTheBaseline(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{

@@ -9,7 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Host commands never run anything that an agent has committed, in no attempt; a run and its checks get what they make.
+// Host commands never run anything that an agent has committed, in any attempt. A run and its checks get the files that they
+// make.
 func TestHostCommandsSeeTheBaseOnly(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo "echo agent >> $MARK" > deps.sh; echo "$RALPH_ATTEMPT" > work; git add -A; git commit -qm work`+done)
@@ -38,7 +39,7 @@ func TestHostCommandsSeeTheBaseOnly(t *testing.T) {
 	f.clean()
 }
 
-// A run does not go on from commits that break the policy, even if they were never to be published.
+// A run does not continue from commits that violate the policy, even if they were never to be published.
 func TestPolicyBeforeARunGoesOn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; mkdir -p .github/workflows; echo evil > .github/workflows/evil.yml; git add -A; git commit -qm work`+done)

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// TestManyBlockers: an issue that many others block is left out with a short reason.
+// TestManyBlockers: an issue that many others block is skipped with a short reason.
 func TestManyBlockers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

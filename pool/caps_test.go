@@ -24,16 +24,16 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// tokensOfAnswer is what each answer of the model says that it took.
+// tokensOfAnswer is the usage that each answer of the model reports.
 const tokensOfAnswer = 7
 
-// serveModel serves a model that counts its answers.
+// serveModel serves a model and counts its answers.
 func serveModel(t *testing.T) (url string, answers *atomic.Int64) {
 	t.Helper()
 	answers = &atomic.Int64{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		_, _ = io.Copy(io.Discard, q.Body)
-		<-time.After(20 * time.Millisecond) // as long as a model takes, requests of other runs are on their way
+		<-time.After(20 * time.Millisecond) // like a real model, so that requests of other runs are in flight
 		answers.Add(1)
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"model":"m","usage":{"input_tokens":%d,"output_tokens":1}}`, tokensOfAnswer-1)
@@ -42,7 +42,7 @@ func serveModel(t *testing.T) (url string, answers *atomic.Int64) {
 	return s.URL, answers
 }
 
-// greedy is an agent that asks its model again and again, until it is refused.
+// greedy is an agent that queries its model until it is refused.
 type greedy struct{ keyed }
 
 func newGreedy() greedy { return greedy{keyed{login: func() error { return nil }}} }
@@ -63,7 +63,7 @@ func (p metering) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sand
 	return metered{box, socket}, err
 }
 
-// asksFirst is the last argument of a program that asks its model once, and then runs.
+// asksFirst is the last argument of a program that queries its model once before it runs.
 const asksFirst = "ask first"
 
 type metered struct {
@@ -122,8 +122,8 @@ func (f *fixture) withGreedy(caps ledger.Caps) (answers *atomic.Int64) {
 	return answers
 }
 
-// Four workers never spend more than a cap of the day and one answer. The runs that it ends are nobody's fault: the issues
-// are worked again as soon as the cap has room.
+// Four workers never spend more than a day's cap and one answer. The runs that the cap ends count as no failure: the issues are
+// worked again as soon as the cap allows it.
 func TestDayCapOfSeveralWorkers(t *testing.T) {
 	t.Parallel()
 	const most = 100
@@ -173,8 +173,8 @@ func TestDayCapOfSeveralWorkers(t *testing.T) {
 	}
 }
 
-// Runs with a budget of their own reserve it: no more are started than can spend it, and theirs is what the issue's budget
-// says, which a person has to raise.
+// Runs with a budget of their own reserve it: no more runs start than the budgets allow. A run that spends the issue's budget has
+// a final outcome: a person has to raise the budget.
 func TestBudgetsAreReserved(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -197,8 +197,8 @@ func TestBudgetsAreReserved(t *testing.T) {
 	}
 }
 
-// What an iteration counts of whose usage nobody tells is reserved: a run that has begun leaves no room for another, although it has
-// spent nothing yet.
+// The estimate for an iteration whose usage nobody reports is reserved: a run that has begun leaves no room for another, although
+// it has spent nothing yet.
 func TestEstimatesAreReserved(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -218,7 +218,7 @@ func TestEstimatesAreReserved(t *testing.T) {
 	f.one("a")
 }
 
-// A run with a budget of its own is ended there, whatever the issue may use, and a person has to raise it.
+// A run with a budget of its own ends at it, whatever the issue may use, and a person has to raise it.
 func TestBudgetOfARun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -234,7 +234,7 @@ func TestBudgetOfARun(t *testing.T) {
 	}
 }
 
-// What the gate asks of the model after a rebase is in the run's sum, too.
+// The run's sum includes requests of the gate to the model after a rebase.
 func TestUsageAfterTheWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -254,13 +254,13 @@ func TestUsageAfterTheWork(t *testing.T) {
 	if answers.Load() == before.Load() || r.Verdict.Outcome != journal.Succeeded {
 		t.Fatalf("the gate ran %d times before the rebase, and %d in all; %+v", before.Load(), answers.Load(), r.Verdict)
 	}
-	baseline := int64(1) // is of no run's
+	baseline := int64(1) // belongs to no run
 	if got, want := r.Facts.Usage.Tokens(), (answers.Load()-baseline)*tokensOfAnswer; got != want {
 		t.Errorf("%d tokens are counted, want %d", got, want)
 	}
 }
 
-// boasting is a greedy agent that says what it has used.
+// boasting is a greedy agent that states its usage.
 type boasting struct {
 	greedy
 	used agents.Usage
@@ -270,8 +270,8 @@ func (b boasting) NewDecoder() agents.Decoder { return tellingDecoder{b.greedy.N
 
 func tokens(u agents.Usage) [2]int64 { return [...]int64{u.Input, u.Output} }
 
-// What only the reviewer reports is in the run's sum, once, and told apart: it counts for no cap. So it is of a review that
-// follows the agent's loop.
+// Usage that only the reviewer reports is in the run's sum once, is shown separately, and counts for no cap. The same holds for a
+// review after the agent's loop.
 func TestUsageThatOnlyTheReviewerReports(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
@@ -302,7 +302,7 @@ func TestUsageThatOnlyTheReviewerReports(t *testing.T) {
 	}
 }
 
-// What a run has reserved is free when its process has died, also of a job, which no sweep brings to its end.
+// A dead process frees the reservation of its run, even of a job, which no sweep recovers.
 func TestDeadRunReservesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -324,7 +324,7 @@ func TestDeadRunReservesNothing(t *testing.T) {
 	}
 }
 
-// The budget of an issue also holds in what follows the agent's loop in another process, such as the gate after a stop.
+// The budget of an issue also bounds what follows the agent's loop in another process, such as the gate after a stop.
 func TestBudgetOfAContinuedRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")

@@ -15,8 +15,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/parking"
 )
 
-// quota is an agent that may do so many iterations, and then says that its limit ends at a time. Each adds a line with the
-// agent's name to a file; the work is done once the file has four.
+// quota is an agent that may do a number of iterations, and then reports a limit with its end. Each iteration adds a line with
+// the agent's name to a file. The work is done once the file has four lines.
 type quota struct {
 	agents.Command
 	name  string
@@ -38,7 +38,7 @@ func (q quota) Invocation(r agents.Request) (agents.Invocation, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	script := `cat >/dev/null; echo ` + q.name + ` >> work; git add work; git commit -qm "work of ` + q.name + `"; test $(wc -l < work) -lt 4 || echo "<promise>COMPLETE</promise>"`
-	if *q.out = *q.left == 0; *q.out { // it has begun on something, and is cut off
+	if *q.out = *q.left == 0; *q.out { // it has begun something, and is cut off
 		script = `cat >/dev/null; echo half > "$RALPH_ISSUE_KEY.half"`
 	} else {
 		*q.left--
@@ -73,8 +73,8 @@ func by(r journal.Record) string {
 	return strings.Join(names, " ")
 }
 
-// Three agents in a chain, each of which reaches its limit: each goes on in the worktree of the one before, new runs begin
-// with the first that is available, and each has its own wait.
+// Three agents in a chain reach their limits. Each continues in the worktree of the one before, new runs begin with the first
+// agent that is available, and each agent has its own waiting time.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -99,7 +99,7 @@ func TestChain(t *testing.T) {
 	if text := f.text("one"); !strings.Contains(text, "Agent: a, then b, then c, ") {
 		t.Errorf("the report names other agents:\n%s", text)
 	}
-	// The others are known to be parked.
+	// The other agents are known to be parked.
 	if two.Verdict.Outcome != journal.AgentUnavailable || two.Agent != "c" || by(two) != "c c" || two.Verdict.Counted {
 		t.Errorf("two: %s by %s, begun by %s", two.Verdict.Outcome, by(two), two.Agent)
 	}
@@ -118,12 +118,12 @@ func TestChain(t *testing.T) {
 	}
 	f.clean()
 
-	// The next ralph knows that from the journal, and tries none of them before its time.
+	// The next ralph process reads that from the journal, and tries none of them before its time.
 	f.Config = f.again()
 	if s := f.sweep(t.Context()); len(s.Runs) != 0 || s.Unavailable == nil || !s.ParkedUntil.Equal(now.Add(time.Hour)) || !slices.Equal(parked(s.Parked), want) {
 		t.Errorf("the next sweep: %+v", s)
 	}
-	// A run by another agent ends no other's wait.
+	// A run by another agent does not end the wait of these agents.
 	usual := f.Config
 	f.Config = f.again()
 	f.Config.Run.Agent, f.Config.Run.Options, f.Config.Run.Next = newQuota("d", 4, now), agents.Options{}, nil
@@ -135,20 +135,20 @@ func TestChain(t *testing.T) {
 	if s := f.sweep(t.Context()); len(s.Runs) != 0 || !slices.Equal(parked(s.Parked), want) {
 		t.Errorf("after a run by another agent: %+v", s)
 	}
-	// A person who names the issue has the first agent tried at once.
+	// If a person names the issue, the first agent is tried at once.
 	if r := f.one("three"); by(r) != "a b c" {
 		t.Errorf("named: by %s", by(r))
 	}
 }
 
-// again is the configuration of a new process.
+// again returns the configuration of a new process.
 func (f *fixture) again() (c pool.Config) {
 	c = f.Config
 	c.Run.Repo = f.open("")
 	return c
 }
 
-// Attempts name the agent for each, and the last counts for all later ones.
+// Attempts names the agent of each attempt; the last one also does all later attempts.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -169,7 +169,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// After a refusal fewer runs are worked at once, also by another model of the same agent.
+// After a refusal fewer runs are worked at once, even by another model of the same agent.
 func TestFewerRunsAfterARefusal(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")

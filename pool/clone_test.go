@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// clone is a fixture on another clone of the remote, on the same host, with its own copy of the issues.
+// clone returns a fixture on another clone of the remote, on the same host, with its own copy of the issues.
 func (f *fixture) clone(bare, agent string, keys ...string) *fixture {
 	f.t.Helper()
 	c := newFixture(f.t, agent)
@@ -32,7 +32,7 @@ func (f *fixture) clone(bare, agent string, keys ...string) *fixture {
 	return c
 }
 
-// What another clone has finished and nobody has merged counts, although the files of this one's backlog do not show it.
+// Unmerged work that another clone has finished counts, although this clone's backlog does not show it.
 func TestOpenWorkOfAnotherClone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -58,8 +58,8 @@ func TestOpenWorkOfAnotherClone(t *testing.T) {
 	}
 }
 
-// A branch that a person has deleted on the remote is not open any more, in the clone that made it and in one that has its
-// commits. What was never pushed is.
+// A branch that a person has deleted on the remote no longer counts as open, in the clone that made it and in one that has its
+// commits. A branch that was never pushed still counts.
 func TestOpenWorkWithoutItsBranch(t *testing.T) {
 	t.Parallel()
 	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishNone} {
@@ -92,8 +92,8 @@ func TestOpenWorkWithoutItsBranch(t *testing.T) {
 	}
 }
 
-// A remote that declines every push, such as one that was made read-only while the agent worked, costs one run of the agent:
-// the commits wait in the clone that has them. Another clone starts none, neither meanwhile nor when the remote accepts
+// A remote that declines every push, for example because it became read-only while the agent worked, costs one run of the agent:
+// the commits wait in the clone that has them. Another clone starts no agent, neither meanwhile nor when the remote accepts
 // pushes again.
 func TestRemoteThatDeclinesEverything(t *testing.T) {
 	t.Parallel()
@@ -149,8 +149,8 @@ func TestRemoteThatDeclinesEverything(t *testing.T) {
 	}
 }
 
-// A run that loses its claim says so on this clone's copy of the issue, which nobody else writes to: it does not look as if
-// the issue was worked here for ever.
+// A run that loses its claim reports that on this clone's copy of the issue, which nobody else writes to. Otherwise the issue
+// would look as if it were worked here forever.
 func TestLostClaimIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, endless)
@@ -179,7 +179,8 @@ func TestLostClaimIsReported(t *testing.T) {
 	}
 }
 
-// A finished issue that a person wants worked again is no older state of the backlog, whatever became of that run.
+// A finished issue that a person wants worked again does not count as an older state of the backlog, whatever the outcome of that
+// run.
 func TestLostClaimOfAnIssueWorkedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `test -f a.txt && { `+endless+`; }; `+commits)
@@ -188,7 +189,7 @@ func TestLostClaimOfAnIssueWorkedAgain(t *testing.T) {
 	f.one()
 	f.Config.Run.ProgressReport, f.Config.Run.ClaimTTL = time.Nanosecond, 3*time.Second
 	finished := f.git(bare, "rev-parse", "refs/ralph/claims/a")
-	f.onStarted(func(string) { // another clone has taken the claim over, and given it up
+	f.onStarted(func(string) { // another clone has taken the claim over and given it up
 		f.git(bare, "update-ref", "refs/ralph/claims/a", finished)
 	})
 	f.write(".ralph/backlog/a.md", strings.Replace(f.text("a"), "in-review", "no-human", 1))
@@ -199,7 +200,7 @@ func TestLostClaimOfAnIssueWorkedAgain(t *testing.T) {
 	}
 }
 
-// A dead run whose issue another clone on this host has by now is ended at once: nothing of it waits for the other clone.
+// A dead run whose issue another clone on this host has meanwhile claimed is ended at once, without waiting for the other clone.
 func TestDeadRunOfAnIssueThatAnotherCloneHas(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -241,8 +242,8 @@ func TestDeadRunOfAnIssueThatAnotherCloneHas(t *testing.T) {
 	f.clean()
 }
 
-// Two clones died over one issue, the second one after it had pushed: the run of the first ends without publishing, what was
-// pushed is reported, and no agent works again.
+// Two clones die over one issue, the second one after its push. The first run ends without publishing, the pushed result is
+// reported, and no agent works again.
 func TestDeadRunsOfTwoClones(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -253,7 +254,7 @@ func TestDeadRunsOfTwoClones(t *testing.T) {
 	probe.withRemote()
 	probe.issue("a")
 	m, _ := probe.dieAt(0, true)
-	save := slices.Index(m.saved, journal.StagePublish) + 1 // at the next one the branch has been pushed
+	save := slices.Index(m.saved, journal.StagePublish) + 1 // at the next save the branch has been pushed
 	if _, died := f.dieAt(save, true); !died {
 		t.Fatal("ralph did not die")
 	}
@@ -279,7 +280,7 @@ func TestDeadRunsOfTwoClones(t *testing.T) {
 	}
 }
 
-// expired leaves a claim of issue a in a run's name that has expired by the clock it returns.
+// expired leaves a claim of issue a, in the name of a run, that has expired by the returned clock.
 func (f *fixture) expired(run string) *time.Time {
 	f.t.Helper()
 	clock := time.Now()
@@ -295,7 +296,7 @@ func (f *fixture) expired(run string) *time.Time {
 	return &clock
 }
 
-// A claim that names the beginning of ids ends no run: whoever may push could end all of a day.
+// A claim that names only the beginning of run ids ends no run: otherwise anyone who may push could end all runs of a day.
 func TestClaimThatNamesNoRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -313,8 +314,8 @@ func TestClaimThatNamesNoRun(t *testing.T) {
 	}
 }
 
-// What a person has stopped, or taken away from its run, is not worked by a clone whose own copy of the issue does not show that,
-// until somebody asks for it again there.
+// If a person has stopped an issue, or taken it from its run, a clone whose own copy does not show that does not work it until
+// somebody requests it there again.
 func TestStoppedElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(f *fixture, p *pool.Pool){
@@ -371,7 +372,7 @@ func TestStoppedElsewhere(t *testing.T) {
 	}
 }
 
-// Whoever may push can write claims without number, of holders that have died. They delay no sweep for long.
+// Anyone who may push can write any number of claims of dead holders. They do not delay a sweep for long.
 func TestManyStrayClaims(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -22,11 +22,11 @@ type forum struct {
 	tracker.Tracker
 
 	mu       sync.Mutex
-	said     []tracker.Command           // without an answer; guarded by mu
+	said     []tracker.Command           // commands without an answer; guarded by mu
 	answers  map[string][]tracker.Answer // by command; guarded by mu
-	failures int                         // answers that fail from now on; guarded by mu
+	failures int                         // number of the next answers that fail; guarded by mu
 	looked   func()                      // called after each look; guarded by mu
-	request  int                         // that is open; 0: none is
+	request  int                         // number of the open request; 0: none
 	broken   string                      // branch of a request that cannot be read
 	replied  []int                       // requests of the answers, 0 for the issue; guarded by mu
 }
@@ -76,7 +76,7 @@ func (h *forum) Review(_ context.Context, branch string) (tracker.FollowUp, erro
 
 func (h *forum) Addressed(context.Context, int, []string, string) error { return nil }
 
-// all are the answers so far.
+// all returns the answers so far.
 func (h *forum) all() (out []tracker.Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,7 +86,7 @@ func (h *forum) all() (out []tracker.Answer) {
 	return out
 }
 
-// A command whose answer is lost takes effect once, and is answered by a later sweep, of any host.
+// A command whose answer is lost takes effect once, and a later sweep of any host answers it.
 func TestCommandTakesEffectOnce(t *testing.T) {
 	t.Parallel()
 	for verb, runs := range map[tracker.Verb]int{tracker.Retry: 2, tracker.Fix: 2, tracker.Fresh: 2, tracker.Stop: 1, tracker.Explain: 1, "dance": 1} {
@@ -126,7 +126,7 @@ func TestCommandTakesEffectOnce(t *testing.T) {
 	}
 }
 
-// What a person asks for stands until a run has come to a final end: counts start anew, and each attempt is told of it.
+// A command stands until a run has a final outcome: counts start anew, and each attempt gets its text.
 func TestCommandStandsUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	prompt := filepath.Join(t.TempDir(), "prompt")
@@ -151,7 +151,7 @@ func TestCommandStandsUntilTheEnd(t *testing.T) {
 	}
 }
 
-// A person stops a run from the tracker, whichever host the run is on.
+// A person stops a run from the tracker, whichever host does the run.
 func TestCommandStopsARun(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"this host", "another host"} {
@@ -199,7 +199,7 @@ func TestCommandStopsARun(t *testing.T) {
 	}
 }
 
-// A command for a run waits until the one that is on has ended.
+// A command that needs a new run waits until the run in progress has ended.
 func TestCommandWaitsForTheRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, endless)
@@ -240,7 +240,7 @@ func TestCommandWaitsForTheRun(t *testing.T) {
 	}
 }
 
-// What is asked for elsewhere with words of a person stands on the tracker, too, as data; anything else does not.
+// A request for work from elsewhere, with a person's text, is shown on the tracker as data; one without text is not.
 func TestAskedElsewhere(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "cat >/dev/null; exit 1")
@@ -277,7 +277,7 @@ func TestAskedElsewhere(t *testing.T) {
 	}
 }
 
-// Where there is a request, that is where it stands.
+// If there is a request, the text is shown there.
 func TestAskedElsewhereOfRequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -297,7 +297,7 @@ func TestAskedElsewhereOfRequest(t *testing.T) {
 	}
 }
 
-// A request that cannot be read delays its own round only.
+// A request that cannot be read delays only its own round.
 func TestRoundOfARequestThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -15,7 +15,7 @@ import (
 // pointed is an agent that is a pointer.
 type pointed struct{ agents.Command }
 
-// A part that is a nil pointer, or a repository that nobody has opened, is refused by its name and does not end the first sweep.
+// A nil pointer as a part, or a repository that was not opened, is refused by name, so that it does not end the first sweep.
 func TestPartsThatAreNilAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(*pool.Config){

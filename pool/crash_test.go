@@ -20,21 +20,21 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// forge is a tracker with requests, which counts what reaches it and can refuse one call.
+// forge is a tracker with requests that counts calls and can fail one of them.
 type forge struct {
 	tracker.Tracker
 
 	mu       sync.Mutex
-	requests map[string]int // guarded by mu; how often each head branch was asked for
+	requests map[string]int // guarded by mu; number of requests asked for, by head branch
 	calls    int            // guarded by mu
 	fail     int            // guarded by mu; the call that fails, counted from 1; 0: none
-	err      error          // guarded by mu; how it fails
-	forever  bool           // guarded by mu; so do all calls of its kind after it
-	failed   string         // guarded by mu; the kind of call that has failed
-	opening  func()         // called before a request is opened; nil: nothing
+	err      error          // guarded by mu; the error of that call
+	forever  bool           // guarded by mu; all later calls of that kind fail, too
+	failed   string         // guarded by mu; the kind of the call that has failed
+	opening  func()         // called before a request is opened; may be nil
 }
 
-// call counts a call, and is its error.
+// call counts a call and returns its error.
 func (f *forge) call(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +91,7 @@ func (f *forge) OpenRequest(_ context.Context, r tracker.Request) (tracker.Reque
 type mortal struct {
 	*journaltest.Memory
 	last  int  // the number of the save at which it dies
-	store bool // that save is still stored
+	store bool // whether that save is still stored
 	die   func()
 
 	mu    sync.Mutex
@@ -101,7 +101,7 @@ type mortal struct {
 	dead  bool            // guarded by mu
 }
 
-// deadPID is no process's: it is above what Linux and macOS give.
+// deadPID belongs to no process: it is above the range of Linux and macOS.
 const deadPID = 1 << 30
 
 func (m *mortal) Save(ctx context.Context, r journal.Record) error {
@@ -122,7 +122,7 @@ func (m *mortal) Save(ctx context.Context, r journal.Record) error {
 	}
 	if m.dead {
 		m.die()
-		runtime.Goexit() // nothing of the run goes on
+		runtime.Goexit() // nothing of the run continues
 	}
 	return err
 }
@@ -136,8 +136,8 @@ func (m *mortal) kill() {
 	runtime.Goexit()
 }
 
-// dieAt sweeps with a process that dies at a save, from 1. It returns its journal, and whether it did die. begin gets the journal
-// before the sweep.
+// dieAt sweeps with a process that dies at a save, counted from 1. It returns its journal, and whether it died. begin receives
+// the journal before the sweep.
 func (f *fixture) dieAt(save int, stored bool, begin ...func(*mortal)) (journaled *mortal, died bool) {
 	f.t.Helper()
 	ctx, die := context.WithCancelCause(f.t.Context())
@@ -158,19 +158,19 @@ func (f *fixture) dieAt(save int, stored bool, begin ...func(*mortal)) (journale
 	return m, m.dead
 }
 
-// bury makes the claims look like those of a process that is gone.
+// bury makes the claims look like those of a dead process.
 func (f *fixture) bury(dir string) {
 	f.t.Helper()
 	f.rewriteClaims(dir, `s/"pid":[1-9][0-9]*/"pid":%d/`)
 }
 
-// buryAll does the same with those that a sweep, which a test ends more gently than a kill does, has left to be continued.
+// buryAll does the same with claims that a sweep has left to be continued: a test ends a sweep more gently than a kill does.
 func (f *fixture) buryAll(dir string) {
 	f.t.Helper()
 	f.rewriteClaims(dir, `s/"pid":[0-9]*/"pid":%d/`)
 }
 
-// rewriteClaims edits the claims with a sed script that is given the id of a dead process.
+// rewriteClaims edits the claims with a sed script, which gets the id of a dead process.
 func (f *fixture) rewriteClaims(dir, sed string) {
 	f.t.Helper()
 	for _, ref := range strings.Fields(f.git(dir, "for-each-ref", "--format=%(refname)", "refs/ralph/claims")) {
@@ -184,10 +184,10 @@ func (f *fixture) rewriteClaims(dir, sed string) {
 	}
 }
 
-// TestDeathAtEverySave kills ralph at every save of a run's way: right after the state was stored and before the stage did
-// anything, and right before it was stored, when the stage before has done all of its work. Afterwards there is exactly
-// one published result and one report, nothing is held, and no commit is lost. Until it publishes, a run that asks for a review
-// does what one that merges does: `make soak` kills it there, too.
+// TestDeathAtEverySave kills ralph at every save of a run: right after the state was stored, before the stage did anything, and
+// right before it was stored, when the stage before has done all of its work. Afterwards there is exactly one published result
+// and one report, no claim is held, and no commit is lost. Until it publishes, a run that asks for a review does the same as one
+// that merges: `make soak` kills it there, too.
 func TestDeathAtEverySave(t *testing.T) {
 	t.Parallel()
 	for _, publish := range []journal.Publish{journal.PublishMerge, journal.PublishRequest} {
@@ -214,10 +214,10 @@ func TestDeathAtEverySave(t *testing.T) {
 	}
 }
 
-// everything reports whether every case of a matrix is tested, as `make soak` does.
+// everything reports whether every case of a matrix is tested, as in `make soak`.
 func everything() bool { return os.Getenv("RALPH_TEST_EVERYTHING") != "" }
 
-// savedStages are the stages of the saves of a run, in order.
+// savedStages returns the stages of a run's saves, in order.
 func savedStages(t *testing.T, publish journal.Publish) []journal.Stage {
 	t.Helper()
 	f, _, _ := mortalFixture(t, publish)
@@ -225,7 +225,7 @@ func savedStages(t *testing.T, publish journal.Publish) []journal.Stage {
 	return m.saved
 }
 
-// mortalFixture is a fixture with an issue, the forge that it publishes to, and the repository that has its claims.
+// mortalFixture returns a fixture with an issue, the forge that it publishes to, and the repository that has its claims.
 func mortalFixture(t *testing.T, publish journal.Publish) (f *fixture, host *forge, claims string) {
 	t.Helper()
 	f = newFixture(t, commits)
@@ -240,12 +240,12 @@ func mortalFixture(t *testing.T, publish journal.Publish) (f *fixture, host *for
 	return f, host, claims
 }
 
-// survive lets ralph die once, and has another one end what it left.
+// survive lets ralph die once, and has another process end its run.
 func survive(t *testing.T, publish journal.Publish, save int, stored bool) {
 	t.Helper()
 	f, host, claims := mortalFixture(t, publish)
 	key := f.withProof()
-	var told sync.Map // runs whose end was told
+	var told sync.Map // runs whose end was reported
 	f.Config.Run.Ending = func(e journal.Event) { told.Store(e.Run, e.Outcome) }
 	m, died := f.dieAt(save, stored)
 	if !died {

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A run that fills the disk is ended, whoever has begun it, and none is begun then.
+// A run that fills the disk is ended, whichever call began it, and no other run begins.
 func TestDiskIsWatched(t *testing.T) {
 	t.Parallel()
 	for name, work := range map[string]func(context.Context, *pool.Pool) (pool.Result, error){
@@ -49,8 +49,8 @@ func TestDiskIsWatched(t *testing.T) {
 	}
 }
 
-// An attempt that goes on from earlier commits and finds the disk full has met what every other would. With room on the disk, what git
-// says counts for nothing: the commits may have it say anything.
+// An attempt that continues from earlier commits and finds the disk full has met a fault of every run. With room on the disk, the
+// same error of git proves nothing: the commits can cause it.
 func TestFullDiskOnEarlierCommits(t *testing.T) {
 	t.Parallel()
 	for name, full := range map[string]bool{"full": true, "with room": false} {
@@ -86,7 +86,7 @@ func TestFullDiskOnEarlierCommits(t *testing.T) {
 	}
 }
 
-// An import that git could not do while the disk was full says nothing of the issue, whatever git says.
+// A failed import says nothing about the issue if the disk was full, whatever git's error says.
 func TestFullDiskAtImport(t *testing.T) {
 	t.Parallel()
 	for name, full := range map[string]bool{"full": true, "with room": false} {

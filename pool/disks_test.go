@@ -17,11 +17,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// disks is a provider whose sandboxes have disks: without its disk, what a run has made is gone. While it is broken, nothing is imported
+// disks is a provider whose sandboxes have disks: without its disk the work of a run is lost. While it is broken, no import works
 // and no sandbox closes.
 type disks struct {
 	binding
-	dir    string // one folder for each disk: what was in the files and the repository before
+	dir    string // one folder for each disk, with the initial files and repository
 	broken *atomic.Bool
 }
 
@@ -84,7 +84,7 @@ func (b diskBox) Close(ctx context.Context) error {
 	return errors.Join(b.Sandbox.Close(ctx), b.d.Reap(ctx, b.run))
 }
 
-// What only the disk of a sandbox holds of a job on a branch is imported before the next job on that branch.
+// Work of a job on a branch that is only on a sandbox's disk is imported before the next job on that branch.
 func TestDiskOfAJobOnAReusedBranch(t *testing.T) {
 	t.Parallel()
 	for name, died := range map[string]bool{"ended": false, "died": true} {
@@ -121,7 +121,7 @@ func TestDiskOfAJobOnAReusedBranch(t *testing.T) {
 	}
 }
 
-// What a job that died had made in a kept worktree is imported, also where an earlier one has made the worktree.
+// Work of a dead job in a kept worktree is imported, even if an earlier job has made the worktree.
 func TestDeathOfAJobOnAReusedBranch(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]sandboxes.Provider{"bind": newBinding(nil), "copy": newDisks(t)} {
@@ -148,10 +148,10 @@ func TestDeathOfAJobOnAReusedBranch(t *testing.T) {
 	}
 }
 
-// shattering is a provider with disks of whose sandboxes one breaks at a gate. The disk of a sandbox that broke stays when that is closed.
+// shattering is a provider with disks, one of whose sandboxes breaks at a gate. Closing a broken sandbox leaves its disk.
 type shattering struct {
 	disks
-	gates *atomic.Int32 // gates until then
+	gates *atomic.Int32 // number of gates until then
 }
 
 func (s shattering) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
@@ -185,7 +185,7 @@ func (b *shatteringBox) Close(ctx context.Context) error {
 	return b.diskBox.Close(ctx)
 }
 
-// No disk of a sandbox that broke at a gate is left, whichever gate it was: nothing on it is unsaved.
+// The disk of a sandbox that broke at a gate is removed, whichever gate it was: it has nothing unsaved.
 func TestDiskOfASandboxThatBroke(t *testing.T) {
 	t.Parallel()
 	for at, name := range []string{"on the base", "in the worktree", "on a clean checkout"} {

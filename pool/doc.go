@@ -1,21 +1,21 @@
-// Package pool empties one backlog of one repository.
+// Package pool works the issues of one backlog of one repository.
 //
-// A [Worker] works one issue end to end: claim, freeze, and then the stages of package pool/run. A [Pool] is a Worker
-// with a backlog: it selects issues and schedules them under one limit, however many sweeps run. Both are safe for
-// concurrent use, and any number of them, in any number of processes, may share a repository: claims keep them off each
-// other's issues.
+// A [Worker] works one issue from end to end: it claims the issue, takes a snapshot of it, and does the stages of package
+// pool/run. A [Pool] is a Worker with a backlog: it selects issues and schedules their runs under one limit, which all its sweeps
+// share. Both are safe for concurrent use. Any number of pools, in any number of processes, may share a repository: claims keep
+// two of them from working the same issue.
 //
-// Nothing here writes to standard output, reads flags or handles signals. The caller passes values (agent, sandbox
-// provider, tracker, journal) and gets [journal.Event] values and a [Summary].
+// Nothing here writes to standard output, reads flags or handles signals. The caller passes in values (agent, sandbox provider,
+// tracker, journal) and receives [journal.Event] values and a [Summary].
 //
-// [Pool.Drain], the end of a sweep's context and [Worker.Kill] end a pool, each more quickly than the one before;
-// [Worker.Stop] ends one run. What a crash leaves is recovered when the next sweep begins.
+// Three things end a pool, each more quickly than the one before: [Pool.Drain], the end of a sweep's context, and [Worker.Kill].
+// [Worker.Stop] ends one run. The next sweep recovers the runs that a crash has cut off.
 //
-// Several backlogs of one repository need names of their own, in the Run.Name of their Config and in the Namespace of their
+// Several backlogs of one repository need separate names, in the Run.Name of their Config and in the Namespace of their
 // worktree.Options.
 //
-// Stability: the packages of this module below internal/ may change with any release. The others follow semantic
-// versions from v1 on; before v1 a minor version may change them, and says so in its notes. Packages batch, checks and workspace
-// below this one are parts of a run: their signatures have types of internal/, and other programs have no use for them. Nor have
-// they for the KeptHomes of run/config and the Finder of redact. The Canary of run/config has two fields for them.
+// Stability: packages below internal/ may change with any release. The other packages follow semantic versions from v1 on; before
+// v1 a minor version may change them, and its notes say so. Some exported names serve only other packages of this module: the
+// packages batch, checks and workspace below this one, whose signatures have types of internal/; KeptHomes of run/config; and
+// Finder of redact. Of the Canary of run/config other programs use two fields.
 package pool

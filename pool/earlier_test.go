@@ -12,12 +12,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// renamed is a silent provider of another name.
+// renamed is a silent provider with another name.
 type renamed struct{ *silent }
 
 func (renamed) Name() string { return "renamed" }
 
-// What a dead run has left in a sandbox is ended by the provider of that sandbox, whatever runs have now.
+// The provider of a dead run's sandbox ends what the run has left there, whatever provider runs have now.
 func TestRecoverFromAnotherSandbox(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -40,7 +40,7 @@ func TestRecoverFromAnotherSandbox(t *testing.T) {
 	f.clean()
 }
 
-// A job does not work in a worktree in which an earlier one may still be at work.
+// A job does not start in a worktree in which an earlier one may still be running.
 func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 	t.Parallel()
 	for name, died := range map[string]bool{"ended": false, "died": true} {
@@ -81,7 +81,7 @@ func TestJobWhereASandboxWasNotClosed(t *testing.T) {
 	}
 }
 
-// Work that only the sandbox of an earlier job has stays there: the next jobs do not end that sandbox, and do not begin.
+// Work that only the sandbox of an earlier job has stays there: later jobs do not end that sandbox, and do not begin.
 func TestJobWhereWorkIsNotImported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -103,7 +103,7 @@ func TestJobWhereWorkIsNotImported(t *testing.T) {
 	}
 }
 
-// noting notes whose sandboxes are removed.
+// noting records the runs whose sandboxes are removed.
 type noting struct {
 	unimporting
 	runs *[]string

@@ -14,11 +14,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// losing is a binding whose first sandbox or command with some words fails, a command once it has done its work and a file is there.
+// losing is a binding whose first sandbox or command with certain words fails; a command fails only after its work, and if a file
+// exists.
 type losing struct {
 	binding
 	words string
-	file  string // empty: none has to be
+	file  string // empty: no file is needed
 	err   error
 	lost  *atomic.Bool
 }
@@ -45,8 +46,8 @@ func (b losingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.E
 	return exit, err
 }
 
-// An engine that goes away while an agent works, such as for an update, is no failure of the run. It is back by the time that the
-// commits are imported, so the sweep goes on, and the next one works the issue again without a pause.
+// If an engine goes away while an agent works, for example for an update, the run does not count as failed. The engine is back
+// for the import of the commits, so the sweep continues, and the next one works the issue again without a pause.
 func TestEngineAwayDuringARun(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -83,7 +84,7 @@ func TestEngineAwayDuringARun(t *testing.T) {
 	}
 }
 
-// Where only the checks met it, the next run needs no agent.
+// If only the checks met the outage, the next run needs no agent.
 func TestEngineAwayDuringTheGate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `echo x >>"$AGENTS"; `+commits)
@@ -103,7 +104,8 @@ func TestEngineAwayDuringTheGate(t *testing.T) {
 	}
 }
 
-// An engine that goes away before or while the reviewer works is no failure of the reviewer's: the change is reviewed once it is back.
+// If an engine goes away before or while the reviewer works, the reviewer has not failed: it reviews the change once the engine
+// is back.
 func TestEngineAwayDuringAReview(t *testing.T) {
 	t.Parallel()
 	away := fmt.Errorf("run sh: %w: broken", sandboxes.ErrAway)

@@ -19,8 +19,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// A service empties the backlog of a repository. The agent of this example is a line of shell; agents.Claude{} and
-// agents.Codex{} take its place in real life.
+// A service empties the backlog of a repository. The agent of this example is a line of shell; a real service uses
+// agents.Claude{} or agents.Codex{}.
 func Example() {
 	ctx := context.Background()
 	config, closeStore := exampleConfig(ctx)
@@ -69,7 +69,7 @@ func Example_job() {
 	// Output: succeeded 1 main Keep this.
 }
 
-// exampleConfig is what every run needs: a repository, a journal, an agent, a sandbox provider and a state folder.
+// exampleConfig returns what every run needs: a repository, a journal, an agent, a sandbox provider and a state folder.
 func exampleConfig(ctx context.Context) (config run.Config, closeStore func()) {
 	dir, state := exampleRepository(), exampleState()
 	repo, err := worktree.Open(ctx, dir, worktree.Options{StateDir: state})

@@ -6,8 +6,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// Disk is the guard of the disk.
+// Disk returns the disk guard.
 func (w *Worker) Disk() *disk.Guard { return w.disk }
 
-// TellAfter sets after how long a wait for the remote is told.
+// TellAfter sets the time after which a wait for the remote is reported.
 func (w *Worker) TellAfter(d time.Duration) { w.slow = d }

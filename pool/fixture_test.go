@@ -37,12 +37,12 @@ const (
 	done = `; echo "<promise>COMPLETE</promise>"`
 	// commits is an agent that commits one file named after its issue and says that it is done.
 	commits = `cat >/dev/null; echo work >> "$RALPH_ISSUE_KEY.txt"; git add -A; git commit -qm "work on $RALPH_ISSUE_KEY"` + done
-	// endless is an agent that commits, says so and then works until it is stopped.
+	// endless is an agent that commits, says that it has started and then runs until it is stopped.
 	endless = `cat >/dev/null; echo work > work; git add work; git commit -qm "half the work"; echo more > more; echo started; exec sleep 1000`
 	evil    = `mkdir -p .github/workflows; echo evil > .github/workflows/evil.yml; git add -A; `
 )
 
-// fixture is one repository with a backlog, and what a pool needs.
+// fixture is a repository with a backlog, and everything that a pool needs.
 type fixture struct {
 	t      *testing.T
 	repo   string
@@ -71,7 +71,7 @@ func newFixture(t *testing.T, agent string) *fixture {
 	return f
 }
 
-// config makes what one ralph process would have: everything but the store opened anew.
+// config returns the configuration of one ralph process: everything but the store is opened anew.
 func (f *fixture) config(agent string) pool.Config {
 	f.t.Helper()
 	backlog, err := local.New(local.Config{Dir: filepath.Join(f.repo, ".ralph", "backlog"), LockDir: f.state})
@@ -110,7 +110,7 @@ func (f *fixture) withRemote() (bare string) {
 	return bare
 }
 
-// store is a journal that tells when a run has reached a stage: its state is stored, and nothing of it is done yet.
+// store is a journal that signals when a run has reached a stage: its state is stored, and the stage has done nothing yet.
 type store struct {
 	journaltest.Memory
 
@@ -188,7 +188,7 @@ func (f *fixture) sweep(ctx context.Context, keys ...string) pool.Summary {
 	return s
 }
 
-// runs are the records of an issue.
+// runs returns the records of an issue.
 func (f *fixture) runs(key string) []journal.Record {
 	f.t.Helper()
 	runs, err := f.store.Find(context.WithoutCancel(f.t.Context()), journal.Query{Pool: f.Config.Run.Name, Key: key})
@@ -198,7 +198,7 @@ func (f *fixture) runs(key string) []journal.Record {
 	return runs
 }
 
-// one sweeps and returns its only run.
+// one sweeps and returns the only run.
 func (f *fixture) one(keys ...string) journal.Record {
 	f.t.Helper()
 	return f.only(f.sweep(f.t.Context(), keys...))
@@ -236,7 +236,7 @@ func (f *fixture) commit(message string) {
 	f.git(f.repo, "commit", "-qm", message)
 }
 
-// issue adds an issue that ralph may work; extra are further lines of front matter.
+// issue adds an issue that ralph may work; extra has more lines of front matter.
 func (f *fixture) issue(key string, extra ...string) {
 	f.t.Helper()
 	labels := "labels: [no-human]\n"
@@ -256,7 +256,7 @@ func (f *fixture) text(key string) string {
 	return string(b)
 }
 
-// labels is the line of the issue with its labels.
+// labels returns the line of the issue with its labels.
 func (f *fixture) labels(key string) string {
 	f.t.Helper()
 	for line := range strings.Lines(f.text(key)) {
@@ -305,7 +305,7 @@ func lines(cmds ...string) []loop.Command {
 	return out
 }
 
-// outcomes are those of a sweep, by key.
+// outcomes returns the outcomes of a sweep by key.
 func outcomes(s pool.Summary) map[string]journal.Outcome {
 	out := map[string]journal.Outcome{}
 	for _, r := range s.Runs {
@@ -314,7 +314,7 @@ func outcomes(s pool.Summary) map[string]journal.Outcome {
 	return out
 }
 
-// skips are the codes of a sweep's skipped issues, by key.
+// skips returns the codes of a sweep's skipped issues by key.
 func skips(s pool.Summary) map[string]journal.SkipCode {
 	out := map[string]journal.SkipCode{}
 	for _, k := range s.Skipped {
@@ -323,7 +323,7 @@ func skips(s pool.Summary) map[string]journal.SkipCode {
 	return out
 }
 
-// pipe is a named pipe by which a command tells the test that it has begun.
+// pipe is a named pipe by which a command signals the test that it has begun.
 type pipe struct {
 	path string
 	file *os.File
@@ -336,7 +336,7 @@ func newPipe(t *testing.T) pipe {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.OpenFile(path, os.O_RDWR, 0) // both ends, so that opening waits for nobody
+	file, err := os.OpenFile(path, os.O_RDWR, 0) // both ends, so that opening does not block
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// reviewed is a forge where ralph's request for an issue has been reviewed.
+// reviewed is a forge with a review of ralph's request for an issue.
 type reviewed struct {
 	*forge
 
 	review   time.Time // zero: there is none
-	conflict bool      // with the base, instead of a review
-	answered time.Time // what it was told last
+	conflict bool      // a conflict with the base, instead of a review
+	answered time.Time // the last result of FollowUpQuery.Answered
 }
 
 func (r *reviewed) FollowUps(ctx context.Context, q tracker.FollowUpQuery) (out []tracker.FollowUp, err error) {
@@ -38,7 +38,7 @@ func (r *reviewed) FollowUps(ctx context.Context, q tracker.FollowUpQuery) (out 
 	}}, nil
 }
 
-// TestConflictNamesTheBase: a prompt about a conflict names the base, also the default one.
+// TestConflictNamesTheBase: a prompt about a conflict names the base, even the default one.
 func TestConflictNamesTheBase(t *testing.T) {
 	t.Parallel()
 	prompt := filepath.Join(t.TempDir(), "prompt")
@@ -56,8 +56,8 @@ func TestConflictNamesTheBase(t *testing.T) {
 	}
 }
 
-// TestReviewIsAnswered: a review is answered by a run that was told of it and has pushed, and by nothing else; of another
-// host's run its end counts.
+// TestReviewIsAnswered: a review counts as answered after a run that was told of it and has pushed, and only then. For a run of
+// another host the end of the run counts.
 func TestReviewIsAnswered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -90,7 +90,7 @@ func TestReviewIsAnswered(t *testing.T) {
 	}
 }
 
-// unlisted is such a forge that lists what has the pick-up label only, and has a review until that is answered.
+// unlisted is such a forge that lists only issues with the pick-up label, and has a review until it is answered.
 type unlisted struct {
 	*reviewed
 	asks atomic.Bool
@@ -109,8 +109,8 @@ func (u *unlisted) List(ctx context.Context, q tracker.Query) (tracker.Listing, 
 	return l, err
 }
 
-// A run that follows a request up counts for the labels of its issue before it begins and while it is on, whichever process has
-// it, although the forge does not list the issue any more.
+// A run that follows up a request counts for the labels of its issue before it begins and while it is in progress, whichever
+// process does it, although the forge no longer lists the issue.
 func TestFollowUpCountsForLabels(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -151,8 +151,8 @@ func TestFollowUpCountsForLabels(t *testing.T) {
 	}
 }
 
-// An issue in review that gets an excluded label is left alone, whatever its request needs: the plan says so, a command is refused,
-// and a run that is on ends.
+// An issue in review that gets an excluded label is left alone, whatever its request needs: the plan shows that, a command is
+// refused, and a run in progress ends.
 func TestExcludedIssueIsNotFollowedUp(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -181,7 +181,7 @@ func TestExcludedIssueIsNotFollowedUp(t *testing.T) {
 	if err := f.pool().Requeue(t.Context(), "a", "ada", tracker.Fix, "Rename it."); err == nil || !strings.Contains(err.Error(), "carries excluded label frozen") {
 		t.Errorf("the command: %v", err)
 	}
-	r, err := f.pool().WorkPlanned(t.Context(), "a", &plan.FollowUp[0].FollowUp) // a plan of before
+	r, err := f.pool().WorkPlanned(t.Context(), "a", &plan.FollowUp[0].FollowUp) // a plan made before that
 	if err != nil || r.Skip == nil || r.Skip.Unfit != why {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -206,7 +206,8 @@ func (s *secret) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return i, err
 }
 
-// TestConfidentialIssue: nothing is published of an issue that became confidential while it was worked, or while its request was reviewed.
+// TestConfidentialIssue: nothing is published for an issue that became confidential during its run, or during the review of its
+// request.
 func TestConfidentialIssue(t *testing.T) {
 	t.Parallel()
 	for _, how := range []journal.Publish{journal.PublishBranch, journal.PublishMerge, journal.PublishRequest} {

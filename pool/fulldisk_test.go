@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// unsaved is a journal that stores no run until that works again.
+// unsaved is a journal that fails to store runs while err is set.
 type unsaved struct {
 	journal.Store
 	err   error
@@ -28,7 +28,7 @@ func (u *unsaved) Save(ctx context.Context, r journal.Record) error {
 	return u.Store.Save(ctx, r)
 }
 
-// TestNothingCanBeWritten: where no run can be stored, the sweep says so once, and the next one goes on.
+// TestNothingCanBeWritten: if no run can be stored, the sweep reports that once, and the next one works.
 func TestNothingCanBeWritten(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{

@@ -14,11 +14,11 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// gated is an agent that says that it started, and goes on once somebody writes into the pipe of its issue's name.
+// gated is an agent that says that it has started, and continues once somebody writes into the pipe named after its issue.
 const gated = `cat >/dev/null; echo started; mkfifo "$GO/$RALPH_ISSUE_KEY" 2>/dev/null; read line < "$GO/$RALPH_ISSUE_KEY"
 echo work >> "$RALPH_ISSUE_KEY.txt"; git add -A; git commit -qm work` + done
 
-// gate lets the agents of a fixture go on, one by one, and tells which have started.
+// gate lets the agents of a fixture continue one by one, and signals which have started.
 type gate struct {
 	*fixture
 	dir     string
@@ -62,7 +62,7 @@ func (g *gate) goOn(keys ...string) {
 // next waits for the next agents to start.
 func (g *gate) next(n int) []string { return g.wait(g.started, n, "started") }
 
-// wait gets n keys.
+// wait returns the next n keys.
 func (g *gate) wait(from chan string, n int, what string) []string {
 	g.t.Helper()
 	var keys []string
@@ -77,7 +77,7 @@ func (g *gate) wait(from chan string, n int, what string) []string {
 	return keys
 }
 
-// idle fails the test if another agent has started. Whoever calls it knows that the pool has looked at its backlog.
+// idle fails the test if another agent has started. Callers know that the pool has looked at its backlog.
 func (g *gate) idle() {
 	g.t.Helper()
 	select {
@@ -87,7 +87,7 @@ func (g *gate) idle() {
 	}
 }
 
-// begin sweeps in the background; the function that it returns waits for the end.
+// begin sweeps in the background; wait returns at the end.
 func (g *gate) begin(ctx context.Context, p *pool.Pool, keys ...string) (wait func() pool.Summary) {
 	g.t.Helper()
 	out := make(chan pool.Summary, 1)

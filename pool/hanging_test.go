@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A remote that hangs while the commits are published keeps neither ralph nor one issue's run from ending, and the next sweep
+// A remote that hangs while the commits are published does not keep ralph, or the run of one issue, from ending. The next sweep
 // publishes them.
 func TestStopWhileTheRemoteHangs(t *testing.T) {
 	t.Parallel()
@@ -27,7 +27,7 @@ func TestStopWhileTheRemoteHangs(t *testing.T) {
 	}
 }
 
-// stopWhileTheRemoteHangs ends a run that publishes. one: no other is asked to end.
+// stopWhileTheRemoteHangs ends a run that publishes. one means that only this run is asked to end.
 func stopWhileTheRemoteHangs(t *testing.T, one bool, end func(*pool.Pool, journal.Record, context.CancelCauseFunc) error) {
 	t.Helper()
 	for name, c := range map[string]struct{ setting, program, hang string }{
@@ -64,7 +64,7 @@ func stopWhileTheRemoteHangs(t *testing.T, one bool, end func(*pool.Pool, journa
 			})
 			f.onEvent = func(e journal.Event) {
 				if one && e.Kind == journal.EventDeferred {
-					_ = os.Remove(hangs) // the sweep goes on, and lists the backlog
+					_ = os.Remove(hangs) // the sweep continues, and lists the backlog
 				}
 			}
 			late := time.AfterFunc(time.Minute, func() { t.Error("it goes on after it was stopped"); p.Kill() })
@@ -75,7 +75,7 @@ func stopWhileTheRemoteHangs(t *testing.T, one bool, end func(*pool.Pool, journa
 			if err != nil || r.Stage != journal.StagePublish || !r.Ended.IsZero() || r.Facts.Cut != "" || s.Interrupted == one {
 				t.Errorf("%+v, %v", s, err)
 			}
-			if one && (s.Unavailable != nil || len(s.Broken) > 0) { // nobody has waited long enough to know
+			if one && (s.Unavailable != nil || len(s.Broken) > 0) { // the wait was too short to prove an outage
 				t.Errorf("others are told: %v, %+v", s.Unavailable, s.Broken)
 			}
 			if _, err := os.Stat(filepath.Join(r.Dir, "stop")); err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Whatever ends a run before it begins ends the wait for a tracker that does not answer the change of its labels, too. The next
-// sweep works the issue.
+// Everything that ends a run before it begins also ends the wait for a tracker that does not answer the change of labels. The
+// next sweep works the issue.
 func TestStopWhileTheLabelHangs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -54,7 +54,7 @@ func TestStopWhileTheLabelHangs(t *testing.T) {
 	}
 }
 
-// A stop that takes the pick-up label away does so before the run has begun, too. One that is no person's leaves it.
+// With StopUnlabels a person's stop removes the pick-up label even before the run has begun. Other stops leave it.
 func TestStopUnlabelsBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	for name, person := range map[string]bool{"a person": true, "the sweep": false} {

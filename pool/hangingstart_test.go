@@ -15,12 +15,12 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A sweep that waits for a remote which hangs ends when it is stopped, whatever it waits for, as long as no agent has begun. The next
-// sweep works the issue.
+// A stop ends a sweep that waits for a remote that hangs, whatever it waits for, as long as no agent has begun. The next sweep
+// works the issue.
 func TestStopBeforeAnAgentWhileTheRemoteHangs(t *testing.T) {
 	t.Parallel()
 	for setting, program := range map[string]string{"uploadpack": "upload-pack", "receivepack": "receive-pack"} {
-		for n := range 8 { // there are fewer to each before the agent
+		for n := range 8 { // more than the connections to each before the agent
 			t.Run(fmt.Sprint(program, " ", n+1), func(t *testing.T) {
 				t.Parallel()
 				if !stopBeforeAgent(t, setting, program, n+1) && n == 0 {
@@ -38,7 +38,7 @@ func stopBeforeAgent(t *testing.T, setting, program string, n int) (hung bool) {
 	f.withRemote()
 	f.Config.Run.Publish = journal.PublishRequest
 	f.Config.Run.Tracker = &forge{Tracker: f.Config.Run.Tracker, requests: map[string]int{}}
-	if setting == "uploadpack" { // a claim that cannot be given back stays with this process until it expires
+	if setting == "uploadpack" { // a claim that cannot be released stays with this process until it expires
 		f.issue("left")
 		f.one()
 		f.pretend("left", journal.StageRelease, nil)
@@ -81,7 +81,7 @@ func stopBeforeAgent(t *testing.T, setting, program string, n int) (hung bool) {
 	return hung
 }
 
-// ended is the outcome of the issue's last run.
+// ended returns the outcome of the issue's last run.
 func (f *fixture) ended(key string) journal.Outcome {
 	f.t.Helper()
 	if runs := f.runs(key); len(runs) > 0 {
@@ -90,7 +90,7 @@ func (f *fixture) ended(key string) journal.Outcome {
 	return ""
 }
 
-// hangs makes the n-th connection to a program of the remote hang, and the later ones, while there is the file.
+// hangs makes the n-th connection to a program of the remote hang, and later ones, as long as the file exists.
 func (f *fixture) hangs(setting, program string, n int, pipe pipe) (file string) {
 	f.t.Helper()
 	dir := f.t.TempDir()
@@ -105,7 +105,7 @@ func (f *fixture) hangs(setting, program string, n int, pipe pipe) (file string)
 	return file
 }
 
-// A stop ends the wait for the remote before the commits are checked, too: they are kept, and the next sweep checks them.
+// A stop also ends the wait for the remote before the commits are checked: they are kept, and the next sweep checks them.
 func TestStopWhileTheBaseIsFetchedForTheChecks(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, strings.Replace(commits, "git commit", "git commit -m 'Fixes #1'", 1))
@@ -139,7 +139,7 @@ func TestStopWhileTheBaseIsFetchedForTheChecks(t *testing.T) {
 	f.clean()
 }
 
-// A claim of a dead holder that could not be released because of the stop is no problem: a later sweep releases it.
+// If a stop keeps a dead holder's claim from being released, that is no problem: a later sweep releases it.
 func TestStopWhileAStrayClaimIsReleased(t *testing.T) {
 	t.Parallel()
 	for setting, program := range map[string]string{"uploadpack": "upload-pack", "receivepack": "receive-pack"} {
@@ -170,7 +170,7 @@ func TestStopWhileAStrayClaimIsReleased(t *testing.T) {
 	}
 }
 
-// Merges that wait for the tracker end when they are stopped.
+// A stop ends merges that wait for the tracker.
 func TestStopWhileMergesWaitForTheTracker(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -190,7 +190,7 @@ func TestStopWhileMergesWaitForTheTracker(t *testing.T) {
 	}
 }
 
-// Merges that wait for the remote before the base moves end when they are stopped, and the next call does them.
+// A stop ends merges that wait for the remote before the base moves, and the next call merges.
 func TestStopWhileMergesWaitForTheRemote(t *testing.T) {
 	t.Parallel()
 	keys := []string{"a", "b"}
@@ -233,7 +233,7 @@ func TestStopWhileMergesWaitForTheRemote(t *testing.T) {
 	}
 }
 
-// Drain ends the wait of a sweep for a remote that hangs, too, as long as no run has begun.
+// Drain also ends the wait of a sweep for a remote that hangs, as long as no run has begun.
 func TestDrainWhileTheRemoteHangs(t *testing.T) {
 	t.Parallel()
 	for setting, most := range map[string]int{"uploadpack": 3, "receivepack": 1} {
@@ -272,7 +272,7 @@ func TestDrainWhileTheRemoteHangs(t *testing.T) {
 	}
 }
 
-// A call for one issue tells it, too, each time.
+// Each call for one issue reports a slow remote, too.
 func TestSlowRemoteIsToldByEachCall(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -301,7 +301,7 @@ func TestSlowRemoteIsToldByEachCall(t *testing.T) {
 	}
 }
 
-// A remote that takes long is told once, with what is waited for.
+// A slow remote is reported once, with the reason of the wait.
 func TestSlowRemoteIsTold(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{1: "still reading the claims on origin", 2: "still fetching the base from origin", 4: "still fetching ralph/a from origin"} {
@@ -331,7 +331,8 @@ func TestSlowRemoteIsTold(t *testing.T) {
 	}
 }
 
-// A person's request to stop an issue ends the wait for its claim, too, says so, and leaves nothing that a later run would heed.
+// A person's request to stop an issue also ends the wait for its claim, is reported, and leaves nothing that would stop a later
+// run.
 func TestStopWhileTheClaimHangs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -38,7 +38,7 @@ func (f *fixture) signing() {
 	f.Config.Run.Identity.Sign = identity.SSH
 }
 
-// What is signed is what the gate passed and what is published, also when the base has moved twice meanwhile.
+// The signed commits are those that the gate has passed and that are published, even if the base has moved twice meanwhile.
 func TestSignedCommits(t *testing.T) {
 	t.Parallel()
 	for name, publish := range map[string]journal.Publish{"merge": journal.PublishMerge, "branch": journal.PublishBranch, "none": journal.PublishNone} {
@@ -77,7 +77,7 @@ func TestSignedCommits(t *testing.T) {
 	}
 }
 
-// account is a tracker on which ralph has an account of its own.
+// account is a tracker on which ralph has its own account.
 type account struct{ tracker.Tracker }
 
 func (a account) Unwrap() tracker.Tracker { return a.Tracker }
@@ -86,14 +86,14 @@ func (account) Committer(context.Context) (name, email string, err error) {
 	return "bot[bot]", "7+bot[bot]@users.noreply.example.com", nil
 }
 
-// The account of ralph's on a forge makes the commits, unless another author is asked for.
+// Ralph's account on a forge is the author of commits, unless another author is configured.
 func TestCommitsOfAnAccount(t *testing.T) {
 	t.Parallel()
 	for author, want := range map[identity.Ident]string{
 		{}:                                  "bot[bot] <7+bot[bot]@users.noreply.example.com>",
 		{Name: "Eve", Email: "eve@example"}: "Eve <eve@example>",
 	} {
-		// The environment of the agent says it; so does what is done to a commit in another name.
+		// The agent's environment sets it, and a commit in another name is rewritten.
 		for _, agent := range []string{commits, strings.Replace(commits, "git commit", "git -c author.name=X commit --author='X <x@y>'", 1)} {
 			f := newFixture(t, agent)
 			f.issue("a")
@@ -109,7 +109,7 @@ func TestCommitsOfAnAccount(t *testing.T) {
 	}
 }
 
-// Without a name to commit with, or a key to sign with, no agent is started.
+// Without a name to commit with, or a key to sign with, no agent starts.
 func TestIdentityIsMissing(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	f := newFixture(t, "echo x >> "+ran+"; "+commits)
@@ -154,7 +154,7 @@ func TestIdentityIsMissing(t *testing.T) {
 	f.clean()
 }
 
-// Where the sandbox's environment hides the name that git knows on the host, no agent is started either.
+// If the sandbox's environment hides the name that git has on the host, no agent starts either.
 func TestIdentityIsHidden(t *testing.T) {
 	t.Parallel()
 	ran := filepath.Join(t.TempDir(), "ran")
@@ -192,7 +192,7 @@ type named struct{ agents.Command }
 
 func (named) Describe() agents.Description { return agents.Description{Mail: "agent@example.invalid"} }
 
-// A report names the people whom an agent's commits claim, and nobody else.
+// A report names the people that an agent's commits name, and nobody else.
 func TestClaimedPeople(t *testing.T) {
 	t.Parallel()
 	const warning = "the commits name others, who may know nothing of it: "
@@ -232,7 +232,7 @@ func TestClaimedPeople(t *testing.T) {
 	}
 }
 
-// trailers is the agent commits with lines at the end of its message.
+// trailers returns the agent commits with lines at the end of its message.
 func trailers(lines string) string {
 	return strings.TrimSuffix(commits, `"`+done) + "\n\n" + lines + `"` + done
 }

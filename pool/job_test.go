@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// job is a prompt for the fixture's agent.
+// job returns a prompt for the fixture's agent.
 func (f *fixture) job(s job.Strategy) job.Job {
 	j := job.Job{Run: f.Config.Run, Strategy: s}
 	j.Run.Tracker, j.Run.MaxIterations = nil, 0
@@ -54,7 +54,7 @@ func TestJobOnABranch(t *testing.T) {
 	}
 }
 
-// The job before may have had a sandbox that shows layers, which this one cannot.
+// The job before may have had a sandbox that shows layers, while this one cannot.
 func TestJobOnALayeredBranch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -80,7 +80,7 @@ func TestJobOnALayeredBranch(t *testing.T) {
 	}
 }
 
-// Every strategy puts the commits where it says, and a command is run like a prompt.
+// Every strategy puts the commits into its own place, and a command runs like a prompt.
 func TestJobStrategies(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -102,7 +102,7 @@ func TestJobStrategies(t *testing.T) {
 	f.clean()
 }
 
-// A job is held to what an issue's run is held to: nothing is merged of an agent that failed, nor what the policy forbids.
+// The rules for an issue's run hold for a job: commits of a failed agent, or against the policy, are not merged.
 func TestJobThatIsNotMerged(t *testing.T) {
 	t.Parallel()
 	const work = `echo x >> x; git add -A; git commit -qm half; `
@@ -138,7 +138,7 @@ func TestJobThatIsNotMerged(t *testing.T) {
 	}
 }
 
-// What does not fit together is refused before anything starts.
+// Jobs whose parts do not fit together are refused before anything starts.
 func TestJobsAreChecked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -160,7 +160,7 @@ func TestJobsAreChecked(t *testing.T) {
 	}
 }
 
-// A worktree with uncommitted changes is worked on only when that was asked for.
+// A worktree with uncommitted changes is reused only on request.
 func TestJobInADirtyWorktree(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -183,8 +183,8 @@ func TestJobInADirtyWorktree(t *testing.T) {
 	}
 }
 
-// A later job on a kept branch finds the copied files of the first one, whose agent may have changed them: an isolated worktree gets
-// them before its first sandbox only.
+// A later job on a kept branch finds the copied files of the first one, as its agent may have changed them: an isolated worktree
+// gets them only before its first sandbox.
 func TestCopyOnAReusedBranch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")

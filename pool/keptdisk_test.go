@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// balky is a provider with disks from which the first import fails.
+// balky is a provider with disks whose first import fails.
 type balky struct {
 	disks
 	failed *atomic.Bool

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// hung is a tracker one of whose methods answers only when its context ends.
+// hung is a tracker one of whose methods returns only when its context ends.
 type hung struct {
 	tracker.Tracker
 
@@ -63,7 +63,7 @@ func (h hung) Refused(ctx context.Context, _, _ string) (commit, url string, err
 	return "", "", h.wait(ctx, "refused")
 }
 
-// Kill ends a sweep and a single run that wait for a tracker which does not answer, and nothing is started after it.
+// Kill ends a sweep and a single run that wait for a tracker that does not answer, and nothing starts after it.
 func TestKillDoesNotWaitForTheTracker(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"list", "get", "report", "change"} {
@@ -156,8 +156,8 @@ func TestKillLeavesASandboxThatDoesNotClose(t *testing.T) {
 	f.clean()
 }
 
-// Kill leaves neither claim nor record of a run that waits between its claim and its snapshot, and another pool of the same
-// process works the issue at once.
+// Kill leaves neither claim nor record of a run that waits between its claim and its snapshot. Another pool of the same process
+// can work the issue at once.
 func TestKillBeforeTheSnapshot(t *testing.T) {
 	t.Parallel()
 	for name, remote := range map[string]bool{"claims here": false, "claims on a remote": true} {
@@ -196,7 +196,7 @@ func TestKillBeforeTheSnapshot(t *testing.T) {
 	}
 }
 
-// A key that is no issue is an UnknownKeyError, whichever call gets it.
+// Every call returns an UnknownKeyError for a key that names no issue.
 func TestUnknownKey(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -216,7 +216,7 @@ func TestUnknownKey(t *testing.T) {
 	}
 }
 
-// Work is for a caller who has decided: the limit of sweeps, and Drain, do not hold it back.
+// Work serves a caller who has decided: the limit of sweeps and Drain do not stop it.
 func TestWorkNeedsNoSlot(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -229,7 +229,7 @@ func TestWorkNeedsNoSlot(t *testing.T) {
 	}
 }
 
-// Kill ends the calls that work no issue, and after it they write nothing.
+// Kill ends the calls that work no issue; after it they write nothing.
 func TestKillEndsOtherCalls(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(*pool.Pool, context.Context) error{
@@ -281,7 +281,7 @@ func TestKillEndsOtherCalls(t *testing.T) {
 	}
 }
 
-// A call whose context is over works nothing, and that is no fault.
+// A call whose context has ended works nothing, and that is no error.
 func TestCallsWithAContextThatIsOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -300,7 +300,7 @@ func TestCallsWithAContextThatIsOver(t *testing.T) {
 	}
 }
 
-// A pool that starts no more runs wants no slot.
+// A pool that starts no more runs demands no slot.
 func TestEndedPoolHasNoDemand(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*pool.Pool){"Drain": (*pool.Pool).Drain, "Kill": func(p *pool.Pool) { p.Kill() }} {

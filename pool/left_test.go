@@ -15,8 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Commits that were rebased pass the gate, whatever happens between the rebase and the merge, and whatever the gate is by
-// then.
+// Rebased commits have to pass the gate, whatever happens between the rebase and the merge, and whatever the gate is by then.
 func TestRebasedCommitsPassTheGateAfterAStop(t *testing.T) {
 	t.Parallel()
 	for name, gate := range map[string]bool{"the same gate": true, "the gate is taken away": false} {
@@ -54,7 +53,7 @@ func TestRebasedCommitsPassTheGateAfterAStop(t *testing.T) {
 	}
 }
 
-// noFolder puts a file where the folder of an issue's runs is to be.
+// noFolder puts a file in the place of the folder of an issue's runs.
 func (f *fixture) noFolder(key string) (path string) {
 	f.t.Helper()
 	path = filepath.Join(f.state, "runs", key)
@@ -67,7 +66,7 @@ func (f *fixture) noFolder(key string) (path string) {
 	return path
 }
 
-// A run that waits to be continued, and whose record was lost meanwhile, keeps nobody from its issue.
+// A run that waits to be continued, and whose record was lost meanwhile, does not block its issue.
 func TestRunWhoseRecordIsLost(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -86,7 +85,7 @@ func TestRunWhoseRecordIsLost(t *testing.T) {
 	}
 }
 
-// A run whose folder cannot be written is left, and whoever asked for it learns why.
+// A run whose folder cannot be written is deferred, and the caller gets the reason.
 func TestRunWithoutAFolder(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -117,7 +116,7 @@ func (d pricedDecoder) Finish(e agents.Ending) agents.Report {
 	return r
 }
 
-// What an iteration has cost is stored when it ends: ralph may die in the gate.
+// The cost of an iteration is stored when it ends, because ralph may die in the gate.
 func TestSpendIsStoredBeforeTheGate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -143,13 +142,13 @@ func TestSpendIsStoredBeforeTheGate(t *testing.T) {
 	}
 }
 
-// slowTeller is a tracker whose first report, that of the progress, takes until the run comes to its last word.
+// slowTeller is a tracker whose first report, about progress, lasts until the run writes its final report.
 type slowTeller struct {
 	tracker.Tracker
 	t        *testing.T
-	progress chan struct{} // closed when the progress is being told
-	last     chan struct{} // closed when the run has come to its last word
-	entered  chan struct{} // closed when the last word is being told
+	progress chan struct{} // closed when the report of progress begins
+	last     chan struct{} // closed when the run is ready for its final report
+	entered  chan struct{} // closed when the final report begins
 	first    bool
 }
 
@@ -194,7 +193,7 @@ func TestLastWordComesLast(t *testing.T) {
 	}
 }
 
-// A stop also ends the gate of a run that is recovered: it is left to the next sweep once more.
+// A stop also ends the gate of a run that is recovered: the run is left to the next sweep once more.
 func TestStopWhileRecovering(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -205,7 +204,7 @@ func TestStopWhileRecovering(t *testing.T) {
 		f.commit("the base moves")
 	})
 	begun := newPipe(t)
-	f.Config.Run.Gate = lines(`test ! -f moved || { echo > ` + begun.path + `; exec sleep 1000; }`) // of the run, whoever continues it
+	f.Config.Run.Gate = lines(`test ! -f moved || { echo > ` + begun.path + `; exec sleep 1000; }`) // the run has this gate, whoever continues it
 	for range 2 {
 		ctx, stop := context.WithCancelCause(t.Context())
 		begun.then(func() { stop(nil) })

@@ -38,7 +38,7 @@ func TestUnavailableAgentStopsTheSweepAndCostsNothing(t *testing.T) {
 	}
 }
 
-// A limit is that of one agent and model: others work the issue at once. The wait after a failure is everybody's.
+// A limit belongs to one agent and model: others work the issue at once. The wait after a failure is the same for all.
 func TestLimitOfAnotherAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -87,7 +87,7 @@ var resetAt = time.Date(2040, 1, 2, 3, 4, 5, 0, time.UTC)
 type limited struct {
 	agents.Command
 	name  string // default "limited"
-	fails bool   // for another reason than the limit
+	fails bool   // for a reason other than the limit
 }
 
 func (l limited) Name() string { return cmp.Or(l.name, "limited") }

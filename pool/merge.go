@@ -12,13 +12,13 @@ import (
 )
 
 // Merge merges an issue's branch in a run without an agent: it rebases the commits onto the base branch, checks them there, moves
-// the base branch and closes the issue. The caller is a person who has read the commits, so changed checks are allowed. An
-// unfinished merge is continued. Otherwise it is like Work. The base must be a branch of this repository.
+// the base branch and closes the issue. The caller is a person who has read the commits, so changed checks are allowed. Merge
+// continues an unfinished merge. In all else it works like Work. The base must be a branch of this repository.
 func (w *Worker) Merge(ctx context.Context, key string) (Result, error) {
 	return w.single(ctx, nil, key, task{merge: true, keys: []string{key}})
 }
 
-// leftMerge continues an unfinished merge of the issue. Without a skip there was none.
+// leftMerge continues an unfinished merge of the issue. A result without a skip means that there was none.
 func (w *Worker) leftMerge(s stops, issue tracker.Issue) (Result, error) {
 	left, err := w.recover(s, issue.Key)
 	r := Result{Issue: issue, Finished: left.Finished, Unavailable: left.Unavailable, Skip: &journal.Skip{Code: journal.SkipRecovered}}
@@ -35,7 +35,7 @@ func (w *Worker) leftMerge(s stops, issue tracker.Issue) (Result, error) {
 	return r, err
 }
 
-// closeMerged closes the issues whose commits a person has merged, and reports whether there were any. No failure ends a sweep.
+// closeMerged closes the issues whose commits a person has merged, and reports whether it closed any. Its failures end no sweep.
 func (w *Worker) closeMerged(ctx context.Context, base worktree.Base, keys []string) (closed bool) {
 	b := w.planner.Reviewed(keys)
 	list, err := b.Merged(ctx, base)

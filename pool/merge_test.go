@@ -22,7 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/base"
 )
 
-// A sweep notices that a person has merged a branch: it closes the issue, and works what waited for it.
+// A sweep notices that a person has merged a branch: it closes the issue, and works the issues that waited for it.
 func TestMergeByHandIsNoticed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,7 +81,7 @@ func TestMergeByHandIsNoticed(t *testing.T) {
 			f.issue("b", "blocked_by: [a]")
 			f.one()
 			c.by(f)
-			own := strings.HasPrefix(f.git(f.repo, "rev-parse", "--abbrev-ref", "HEAD"), "ralph/") // then a sweep does nothing
+			own := strings.HasPrefix(f.git(f.repo, "rev-parse", "--abbrev-ref", "HEAD"), "ralph/") // with such a branch checked out a sweep does nothing
 			plan, err := f.pool().Preview(t.Context())
 			if (err != nil) != own || own && !errors.Is(err, base.ErrOwn) {
 				t.Fatal(err)
@@ -109,7 +109,7 @@ func TestMergeByHandIsNoticed(t *testing.T) {
 	}
 }
 
-// A commit of another repository is a change like others, whatever the user's settings leave out of diffs.
+// A submodule's commit is a change like others, even if the user's settings leave submodules out of diffs.
 func TestSubmoduleThatIsNotMerged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `git update-index --cacheinfo "160000,$(git rev-parse HEAD),sub"; git commit -qm sub`+done)
@@ -127,7 +127,7 @@ func TestSubmoduleThatIsNotMerged(t *testing.T) {
 	}
 }
 
-// A merge driver of the user's keeps what the base has of a file: that says nothing about where the commits are.
+// A merge driver of the user's that keeps the base's version of a file does not prove that the commits were not merged.
 func TestMergeDriverThatDropsTheWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "cat >/dev/null; echo b > a.lock; git commit -qam b"+done)
@@ -144,8 +144,8 @@ func TestMergeDriverThatDropsTheWork(t *testing.T) {
 	}
 }
 
-// A backlog that goes back to an older state, as by git stash, asks for nothing. A person who puts the label back, or names
-// the issue, does.
+// A backlog that returns to an older state, for example by git stash, asks for nothing. A person who puts the label back, or
+// names the issue, does.
 func TestOlderBacklog(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -168,7 +168,7 @@ func TestOlderBacklog(t *testing.T) {
 	work(strings.Replace(latest, "in-review", "no-human", 1), 1)
 }
 
-// A person merges what a run has left: every check holds but the one on changed checks, and no agent runs.
+// A person merges the commits of a run: every check holds except the one on changed checks, and no agent runs.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	const change = `cat >/dev/null; echo "test -f README" > check.sh; echo a > a.txt; git add -A; git commit -qm work` + done
@@ -239,7 +239,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A file of the user's that is in the way is named before anything runs, and the issue stays as it is.
+// A file of the user's that is in the way is named before anything runs, and the issue is not changed.
 func TestMergePastAFileInTheWay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `echo theirs >new; git add new; git commit -qm new`+done)
@@ -263,7 +263,7 @@ func TestMergePastAFileInTheWay(t *testing.T) {
 	f.clean()
 }
 
-// imaged is a sandbox whose programs come with an image.
+// imaged is a sandbox whose programs come from an image.
 type imaged struct {
 	sandboxes.Provider
 	image string
@@ -271,7 +271,7 @@ type imaged struct {
 
 func (i imaged) HomeKey(context.Context) (string, error) { return i.image, nil }
 
-// What the gate has passed for is merged without running it again, and only that.
+// Commits for which the gate has passed are merged without running it again, but only under the same conditions.
 func TestMergeOfWhatHasPassed(t *testing.T) {
 	t.Parallel()
 	last := func(f *fixture, change func(*journal.Record)) {
@@ -344,7 +344,7 @@ func (f *fixture) onBranch(args ...string) {
 	f.git(f.repo, "switch", "-q", "main")
 }
 
-// Who types a merge again that had died finishes it, wherever it died: the base gets the commits once, and the issue is closed.
+// If a merge has died at any point, the same call finishes it: the base gets the commits once, and the issue is closed.
 func TestMergeThatDied(t *testing.T) {
 	t.Parallel()
 	dieAt := func(t *testing.T, save int, stored bool) (*fixture, *mortal) {
@@ -452,7 +452,7 @@ func TestMergeThatHadToWait(t *testing.T) {
 	f.clean()
 }
 
-// A merge checks the commits on a clean checkout, also where runs do not: commits whose gate has failed are not merged.
+// A merge checks the commits on a clean checkout, even if runs do not: commits whose gate has failed are not merged.
 func TestMergeOfAFailedGate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -472,7 +472,7 @@ func TestMergeOfAFailedGate(t *testing.T) {
 	}
 }
 
-// Nobody looks at what an unattended merge does: an issue that has changed meanwhile is left to a person.
+// An unattended merge has no person who looks at it: an issue that has changed meanwhile is left to a person.
 func TestMergeOfAnEditedIssue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -18,9 +18,9 @@ func (w *Worker) Unmerged(ctx context.Context) ([]string, error) {
 	return until(ctx, w, w.planner.Unmerged)
 }
 
-// MergeAll merges the branches of several issues. Branches that pass the gate together need one run of it and reach the base in one
-// step. If a batch fails, each half is tried; a single branch that fails is merged by Merge, whose result has the reason. The
-// error of an issue is in its result; it is ErrEnded after Kill.
+// MergeAll merges the branches of several issues. Branches that pass the gate together need only one run of the gate and reach
+// the base in one step. If a batch fails, MergeAll tries each half. It merges a branch that fails on its own with Merge, whose
+// result has the reason. Each result has the error of its issue: ErrEnded after Kill.
 func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result) {
 	s, done := w.call(ctx, nil)
 	defer done()
@@ -67,7 +67,7 @@ func (w *Worker) MergeAll(ctx context.Context, keys []string) (results []Result)
 	return results
 }
 
-// newMerge is newAttempt for an issue whose branch is to be merged.
+// newMerge makes the attempt for an issue whose branch is to be merged.
 func (w *Worker) newMerge(s stops, key string) (*attempt, Result) {
 	t := task{merge: true, keys: []string{key}}
 	if left, err := w.lookUp(s, key, &t); left.Skip != nil || err != nil {
@@ -76,7 +76,7 @@ func (w *Worker) newMerge(s stops, key string) (*attempt, Result) {
 		return nil, left
 	}
 	a, not := w.newAttempt(s, t)
-	if a != nil && a.failed != nil { // its own run reports that
+	if a != nil && a.failed != nil { // the attempt's own run reports the failure
 		a.tip = ""
 	}
 	return a, not
@@ -84,7 +84,7 @@ func (w *Worker) newMerge(s stops, key string) (*attempt, Result) {
 
 // storeMerge stores the run before the batch moves the base, so that recovery can finish it.
 func (a *attempt) storeMerge(ctx context.Context, s batch.Stack) error {
-	if a.on.soft.Err() != nil { // a person has stopped it, or all
+	if a.on.soft.Err() != nil { // a person has stopped this run, or the call
 		return context.Cause(a.on.soft)
 	}
 	log, err := a.w.c.Run.Repo.Log(ctx, s.Base.Commit, a.tip)

@@ -14,8 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// branches gives the fixture issues in review, each with a branch that adds a file of its name. The gate passes on all of
-// them; it counts its runs in a file.
+// branches gives the fixture issues in review, each with a branch that adds a file named after it. The gate passes on all of them
+// and counts its runs in a file.
 func (f *fixture) branches(gate string, keys ...string) (runs string) {
 	f.t.Helper()
 	runs = filepath.Join(f.t.TempDir(), "runs")
@@ -30,7 +30,7 @@ func (f *fixture) branches(gate string, keys ...string) (runs string) {
 	return runs
 }
 
-// on lists those of the issues whose work main has.
+// on lists those of the issues whose work is on main.
 func (f *fixture) on(keys ...string) (list string) {
 	for _, key := range keys {
 		if f.exists(key + ".txt") {
@@ -49,7 +49,7 @@ func (f *fixture) closed(keys ...string) (list string) {
 	return list
 }
 
-// Several branches land after one run of the gate. One that does not fit or does not pass is named and left.
+// Several branches land after one run of the gate. A branch that does not fit or does not pass is named and left.
 func TestMergeAll(t *testing.T) {
 	t.Parallel()
 	keys := []string{"a", "b", "c", "d"}
@@ -58,7 +58,7 @@ func TestMergeAll(t *testing.T) {
 		before     func(f *fixture)
 		lands      string
 		want       map[string]journal.Outcome // of those that do not land
-		gates      int                        // runs, the one on main included
+		gates      int                        // runs, including the one on main
 	}{
 		{"all pass", "true", func(f *fixture) { // a title reorders no merge commit
 			f.write(".ralph/backlog/b.md", strings.Replace(f.text("b"), "title: Do b", `title: "Do\u202e b"`, 1))
@@ -129,7 +129,7 @@ func TestMergeAllBesideChangedChecks(t *testing.T) {
 	}
 }
 
-// Issues that somebody works are left, and so is a batch whose base has a dirty checkout in the way.
+// Issues that are being worked are left alone, and so is a batch whose base is checked out with changes in the way.
 func TestMergeAllLeaves(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -161,8 +161,8 @@ func TestMergeAllLeaves(t *testing.T) {
 	f.clean()
 }
 
-// Ralph dies at every save of a batch. Nothing is half merged: main has all of it or nothing, and what it has is reported and
-// closed by the next sweep; the rest is merged by another try.
+// Ralph dies at every save of a batch. Nothing is half merged: main has all of it or nothing. The next sweep reports and closes
+// the issues whose work main has; another call merges the rest.
 func TestDeathInABatch(t *testing.T) {
 	t.Parallel()
 	keys := []string{"a", "b", "c"}
@@ -226,7 +226,7 @@ func TestDeathInABatch(t *testing.T) {
 	}
 }
 
-// A merge of several that is asked to end does not wait for the lock on merges, which a run may hold for as long as its gate takes.
+// A stop ends MergeAll while it waits for the merge lock, which a run may hold for as long as its gate takes.
 func TestMergeAllStopsWhileOthersMerge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

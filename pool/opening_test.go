@@ -11,15 +11,15 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// hanging is a provider whose Open waits, as one whose engine does not answer.
+// hanging is a provider whose Open waits, like one whose engine does not answer.
 type hanging struct {
 	*sandboxes.None
 	deaf   bool          // it ignores its context
-	only   string        // the end of the names of runs whose Open waits; empty: all
+	only   string        // suffix of the runs whose Open waits; empty: all
 	begins chan struct{} // gets a value for each Open
 	goOn   chan struct{} // closed when they are to return
-	left   atomic.Int32  // sandboxes that are open
-	closed chan struct{} // gets a value for each one that is closed
+	left   atomic.Int32  // number of open sandboxes
+	closed chan struct{} // gets a value for each closed sandbox
 }
 
 func newHanging(deaf bool) *hanging {
@@ -50,7 +50,7 @@ func (h *hanging) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sand
 	return hangs{box, h}, nil
 }
 
-// hangs is a sandbox of it.
+// hangs is a sandbox of a hanging provider.
 type hangs struct {
 	sandboxes.Sandbox
 	h *hanging
@@ -62,8 +62,8 @@ func (b hangs) Close(ctx context.Context) error {
 	return b.Sandbox.Close(ctx)
 }
 
-// Who stops a run does not wait for a sandbox that does not open, whether it is that of the agent or of the gate on the base. One that
-// opens later is closed.
+// A stop does not wait for a sandbox that does not open, for the agent or for the gate on the base. A sandbox that opens later is
+// closed.
 func TestStopWhileASandboxOpens(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ deaf, gate, now bool }{
@@ -135,7 +135,7 @@ func TestStopWhileTheSandboxOfTheReviewerOpens(t *testing.T) {
 	f.clean()
 }
 
-// The end of a sweep does not wait for it either. Whatever it leaves is left to the next start, which removes it.
+// The end of a sweep does not wait for it either. The next start removes everything that the sweep leaves.
 func TestShutdownWhileASandboxOpens(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

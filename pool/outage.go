@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// isAway notes that tracker or remote cannot be used. That ends a sweep only when nothing is running: runs may take hours, and
-// an outage seconds. While they go on it is tried again, with pauses of up to 15 minutes.
+// isAway notes that the tracker or the remote cannot be used. It ends the sweep only if no run is in progress: a run may take
+// hours, an outage seconds. While runs continue, the sweep tries again, with pauses of up to 15 minutes.
 func (s *sweep) isAway(err error) {
 	if s.running == 0 {
 		s.summary.Unavailable = err
@@ -29,20 +29,21 @@ func (s *sweep) isAway(err error) {
 	}
 }
 
-// tell says why no run is started for now.
+// tell emits an event with the reason why no run starts for now.
 func (s *sweep) tell(why error) {
 	s.show()
 	s.pool.emit(journal.Event{Kind: journal.EventProblem, Text: "no new run is started for now: " + why.Error()})
 }
 
-// show is for Pool.Held.
+// show updates the reason that Pool.Held returns.
 func (s *sweep) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held = cmp.Or(s.summary.Unavailable, s.away, s.short)
 }
 
-// resumed notes what has become of a run that had met an outage at its end. A longer one has it tried again.
+// resumed adds the result of a run that was tried again after an outage at its end. If the outage lasts, the run is tried
+// again later.
 func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
 	s.started--
 	is := func(i tracker.Issue) bool { return i.Key == issue.Key }
@@ -68,18 +69,18 @@ func (s *sweep) resumed(issue tracker.Issue, r Recovered, err error) {
 	}
 }
 
-// left reports whether issues may be left to try. Of named ones none is once all were tried.
+// left reports whether there may be issues left to try. A sweep of named issues has none once it has tried all of them.
 func (s *sweep) left() bool {
 	return len(s.keys) == 0 || len(s.unended) > 0 || slices.ContainsFunc(s.keys, func(key string) bool { return !s.tried[key] })
 }
 
-// isGone notes that a named issue has left the backlog since the sweep began. The others are listed without it.
+// isGone notes that a named issue has left the backlog since the sweep began. The next listing leaves it out.
 func (s *sweep) isGone(key string) {
 	if !s.tried[key] {
 		s.summary.Skipped = append(s.summary.Skipped, backlog.Skipped{Issue: tracker.Issue{Key: key}, Skip: journal.Skip{Code: journal.SkipUnlisted}})
 		s.tried[key] = true
 	}
-	if len(s.keys) > 1 { // none would mean all
+	if len(s.keys) > 1 { // an empty list would mean all issues
 		s.keys, s.stale = slices.DeleteFunc(slices.Clone(s.keys), func(k string) bool { return k == key }), true
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// TestTrackerFailsAtEveryCall fails one call of the tracker, whichever it is, in three ways: it is unavailable once, it
-// does not know the issue once, and it refuses that kind of call until people have seen to it. Afterwards the work is
-// published exactly once, or handed to a person; nothing is held and nothing is reported twice.
+// TestTrackerFailsAtEveryCall fails each call of the tracker in three ways: the tracker is unavailable once, it does not know the
+// issue once, and it refuses that kind of call until people intervene. Afterwards the work is published exactly once, or handed
+// to a person; no claim is held and nothing is reported twice.
 func TestTrackerFailsAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -44,8 +44,8 @@ func TestTrackerFailsAtEveryCall(t *testing.T) {
 	}
 }
 
-// outage sweeps while one call fails, and then until nothing is left to do. It returns the kind of the call; empty when
-// there were not as many.
+// outage sweeps while one call fails, and then until nothing is left to do. It returns the kind of the call; empty if there were
+// fewer calls.
 func outage(t *testing.T, call int, err error, forever bool) (kind string) {
 	t.Helper()
 	f := newFixture(t, commits)
@@ -118,7 +118,7 @@ func outage(t *testing.T, call int, err error, forever bool) (kind string) {
 	return kind
 }
 
-// unread is a tracker whose issues cannot be read while there is an error.
+// unread is a tracker whose issues cannot be read while err is set.
 type unread struct {
 	tracker.Tracker
 	err atomic.Pointer[error]
@@ -133,8 +133,8 @@ func (u *unread) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return u.Tracker.Get(ctx, key)
 }
 
-// TestNothingIsPublishedUnseen: what may have been closed meanwhile waits while the tracker is away. A file that cannot be read keeps nothing
-// back.
+// TestNothingIsPublishedUnseen: while the tracker is unavailable, publishing waits, since the issue may have been closed. An
+// issue file that cannot be read delays nothing.
 func TestNothingIsPublishedUnseen(t *testing.T) {
 	t.Parallel()
 	for _, how := range []journal.Publish{journal.PublishBranch, journal.PublishMerge} {

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Plan lists the backlog: what a sweep would work, in which order, and for every other open issue the reason why not.
-// With keys it is restricted to them. It changes nothing.
+// Plan lists the backlog: the issues that a sweep would work, in order, and for every other open issue the reason why it would
+// not. With keys it lists only these issues. It changes nothing.
 func (w *Worker) Plan(ctx context.Context, keys ...string) (backlog.Plan, error) {
 	return until(ctx, w, func(ctx context.Context) (backlog.Plan, error) {
 		base, err := w.c.Run.Repo.Base(ctx, w.c.Run.Base)
@@ -22,7 +22,7 @@ func (w *Worker) Plan(ctx context.Context, keys ...string) (backlog.Plan, error)
 	})
 }
 
-// Preview is the Plan after the issues are closed that a sweep would close first.
+// Preview returns the plan that a sweep would have after it has closed the issues that people have merged. It closes none itself.
 func (w *Worker) Preview(ctx context.Context, keys ...string) (backlog.Plan, error) {
 	return until(ctx, w, func(ctx context.Context) (backlog.Plan, error) {
 		base, err := w.newBase(ctx)
@@ -37,8 +37,8 @@ func (w *Worker) Preview(ctx context.Context, keys ...string) (backlog.Plan, err
 	})
 }
 
-// Maintain does what a sweep does besides runs: it obeys commands, closes issues that people have merged, hands requests over. It
-// returns the Plan after that.
+// Maintain does the work of a sweep other than runs: it obeys commands, closes issues that people have merged, and hands requests
+// over. It returns the Plan that results.
 func (w *Worker) Maintain(ctx context.Context) (backlog.Plan, error) {
 	return until(ctx, w, func(ctx context.Context) (backlog.Plan, error) {
 		w.commands.ObeyAll(ctx, nil)
@@ -51,7 +51,8 @@ func (w *Worker) Maintain(ctx context.Context) (backlog.Plan, error) {
 	})
 }
 
-// Prompt is the exact prompt of the first iteration of the issue's next run. Commands in the template are shown, not run.
+// Prompt returns the exact prompt of the first iteration of the issue's next run. It shows commands in the template but does not
+// run them.
 func (w *Worker) Prompt(ctx context.Context, key string) (string, error) {
 	return until(ctx, w, func(ctx context.Context) (string, error) {
 		issue, err := w.named(ctx, key)

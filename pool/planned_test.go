@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// What a plan has is worked as by a sweep: within the slots, and not when it has become unfit since.
+// Issues of a plan are worked as in a sweep: within the slots, and only if they still qualify.
 func TestWorkPlanned(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; if [ "$RALPH_ISSUE_KEY" = fails ]; then exit 1; fi; echo work > f; git add -A; git commit -qm work; echo "<promise>COMPLETE</promise>"`)
@@ -41,7 +41,7 @@ func TestWorkPlanned(t *testing.T) {
 	}
 }
 
-// What is missing is named, and nothing else.
+// A missing part is named, and nothing else.
 func TestMissingPart(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(*pool.Config){

@@ -19,31 +19,32 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Config is a pool's set-up. Run, with a Tracker and an Agent, is required; the zero value of every other field means
-// the default its comment names.
+// Config configures a pool. Run is required, with a Tracker and an Agent. The zero value of every other field means the default
+// that its comment names.
 type Config struct {
-	// Run configures the runs. If its Emit is set, it gets every event of a run at once, besides Observe; it must not block.
+	// Run configures the runs. Its Emit, if set, receives every event of a run at once, in addition to Observe, and must not
+	// block.
 	Run run.Config
-	// Claims is where claims are taken and listed; default: Run.Repo.
+	// Claims takes and lists the claims; default: Run.Repo.
 	Claims Claims
 
 	Require      []string        // labels that an issue must all have; default "no-human"
-	Exclude      []string        // labels of which it may have none, besides the state labels
-	Parallel     int             // issues worked at the same time; default 4; see SetParallel
-	Limit        int             // issues worked in one sweep; 0: no limit
-	MaxOpen      int             // open requests, or unmerged branches of finished issues; 0: no limit
-	ByLabel      schedule.Limits // issues with a label that are worked at the same time
+	Exclude      []string        // labels that an issue must not have, in addition to the state labels
+	Parallel     int             // maximum number of issues worked at the same time; default 4; see SetParallel
+	Limit        int             // maximum number of issues worked in one sweep; 0: no limit
+	MaxOpen      int             // maximum number of open requests, or of unmerged branches of finished issues; 0: no limit
+	ByLabel      schedule.Limits // maximum numbers of issues with a label that are worked at the same time
 	AllowOverlap bool            // work issues at the same time even if they are likely to change the same files
-	BranchPrefix string          // default: that of Run.Repo, such as "ralph/"
-	MinFree      int64           // bytes that must stay free on the disks of the state folder and of git's; default 1 GiB; negative: no limit
-	// Refresh is the time between listings of the backlog while a sweep has an idle worker, and between looks for commands;
-	// default 15 s.
+	BranchPrefix string          // prefix of branches; default: the prefix of Run.Repo, such as "ralph/"
+	MinFree      int64           // bytes that must stay free on the disks of the state folder and the git directory; default 1 GiB; negative: no limit
+	// Refresh is the interval at which a sweep with an idle worker lists the backlog, and at which it looks for commands; default
+	// 15 s.
 	Refresh time.Duration
 
-	// Observe gets every event from one goroutine, in the order in which they were sent: journal.Event.Seq may go back between runs. It
-	// must not call Sweep, Work or Recover. A slow one delays no run, but these calls return only after it has got all events, or 3 s
-	// after Kill or the end of ctx. When too many wait, those that only show progress are dropped or, without any, the oldest;
-	// EventDropped counts them. The run's folder has all of its events.
+	// Observe receives every event, from one goroutine, in the order of sending: journal.Event.Seq may decrease between runs. It
+	// must not call Sweep, Work or Recover. A slow Observe delays no run, but these calls return only when it has received all
+	// events, or 3 s after Kill or the end of ctx. If too many events wait, progress events are dropped first, then the oldest;
+	// EventDropped counts them. The folder of a run has all of the run's events.
 	Observe func(journal.Event)
 }
 
@@ -78,15 +79,15 @@ func (c Config) validate() error {
 	return errors.Join(append(errs, c.ByLabel.Check(), config.CheckLabels(c.Run.Labels, c.Require, c.Exclude))...)
 }
 
-// Pool works one backlog of one repository. New makes it: a zero Pool, like a zero Worker, panics.
+// Pool works one backlog of one repository. Make one with New: a zero Pool, like a zero Worker, panics.
 type Pool struct {
 	*Worker
-	wakes   atomic.Int64    // calls of Wake
+	wakes   atomic.Int64    // number of calls of Wake
 	drained context.Context //nolint:containedctx // ends with Drain
 	drain   context.CancelCauseFunc
 
 	mu     sync.Mutex
-	sweeps map[*sweep]bool // guarded by mu; those that are on
+	sweeps map[*sweep]bool // the sweeps in progress; guarded by mu
 }
 
 // New checks the whole configuration and makes a pool. It starts nothing.
@@ -101,16 +102,16 @@ func New(c Config) (*Pool, error) {
 	return p, nil
 }
 
-// Wake makes every sweep list the backlog again, and every run look at its issue, such as after a webhook.
+// Wake makes every sweep list the backlog again and every run look at its issue, for example after a webhook.
 func (p *Pool) Wake() {
 	p.change(func() { p.wakes.Add(1) })
 	p.runner.Look()
 }
 
-// signal tells every sweep that something has changed.
+// signal wakes every sweep, because something has changed.
 func (p *Pool) signal() { p.change(func() {}) }
 
-// change makes a change under mu, and tells every sweep.
+// change calls do under mu and wakes every sweep.
 func (p *Pool) change(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,15 +124,17 @@ func (p *Pool) change(do func()) {
 	}
 }
 
-// SetParallel sets how many issues may be worked at the same time, and returns how many are. With 0 or less, sweeps start no run,
-// and wait until it is more, their context ends or Drain is called, even with nothing left to work. Work and Merge do not heed it.
+// SetParallel sets the maximum number of issues worked at the same time, and returns the present number. With 0 or less, sweeps
+// start no run; they wait, even if no issue is left, until the limit rises, their context ends, or Drain is called. Work and
+// Merge ignore it.
 func (p *Pool) SetParallel(n int) (busy int) {
 	defer p.signal()
 	return p.runner.Lot().SetMost(n)
 }
 
-// Demand is how many issues could be worked at the same time if SetParallel allowed it: math.MaxInt, or less after a model service
-// has refused requests. It is 0 after Drain or Kill, and when every running sweep has listed the backlog and none waits for a slot.
+// Demand returns how many issues could be worked at the same time if SetParallel allowed it: math.MaxInt, or less after a model
+// service has refused requests. It returns 0 after Drain or Kill, and when every running sweep has listed the backlog and none
+// waits for a slot.
 func (p *Pool) Demand() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +148,7 @@ func (p *Pool) Demand() int {
 	return p.runner.Lot().Bears(p.choices, time.Now())
 }
 
-// Held is why the sweeps that are on start no more runs for now; nil if nothing is in their way.
+// Held returns the reason why the sweeps in progress start no more runs for now; nil: there is none.
 func (p *Pool) Held() error {
 	p.mu.Lock()
 	list := slices.Collect(maps.Keys(p.sweeps))
@@ -161,8 +164,8 @@ func (p *Pool) Held() error {
 	return nil
 }
 
-// Drain makes sweeps and WorkPlanned start no more runs, and sweeps return when theirs have ended. What they wait for before a run
-// begins is waited for no longer. It cannot be undone.
+// Drain makes sweeps and WorkPlanned start no more runs. Sweeps return when their runs have ended. Drain ends all waiting that
+// precedes a run. It cannot be undone.
 func (p *Pool) Drain() { p.change(func() { p.drain(ErrEnded) }) }
 
 // takeSlot takes a slot for a run if one is free.
@@ -170,13 +173,14 @@ func (p *Pool) takeSlot() bool {
 	return !p.isDraining() && p.runner.Lot().Enter(p.choices, time.Now())
 }
 
-// ErrBusy means that every slot is taken; see SetParallel.
+// ErrBusy means that no slot is free; see SetParallel.
 var ErrBusy = errors.New("no slot is free")
 
 // ErrEnded means that Kill or Drain was called.
 var ErrEnded = errors.New("the pool has ended")
 
-// WorkPlanned works an issue of a Plan, or follows up its request, if it still qualifies. It needs a free slot.
+// WorkPlanned works an issue of a Plan, or follows up its request, if it still qualifies. It needs a free slot: without one it
+// returns ErrBusy, and ErrEnded after Drain or Kill.
 func (p *Pool) WorkPlanned(ctx context.Context, key string, follow *tracker.FollowUp) (Result, error) {
 	if p.isDraining() || p.life.Err() != nil {
 		return Result{}, ErrEnded
@@ -202,7 +206,7 @@ func (p *Pool) hasSlot() bool { return !p.isDraining() && p.runner.Lot().Free(p.
 
 func (p *Pool) isDraining() bool { return p.drained.Err() != nil }
 
-// enlist makes Wake reach a sweep until leave is called.
+// enlist makes Wake reach a sweep until the caller calls leave.
 func (p *Pool) enlist(s *sweep) (leave func()) {
 	p.change(func() { p.sweeps[s] = true })
 	return func() { p.change(func() { delete(p.sweeps, s) }) }

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// proofKey is a new key.
+// proofKey returns a new key.
 func (f *fixture) proofKey() *proof.Key {
 	f.t.Helper()
 	path := filepath.Join(f.t.TempDir(), "key")
@@ -29,14 +29,14 @@ func (f *fixture) proofKey() *proof.Key {
 	return key
 }
 
-// withProof has a key sign what succeeds.
+// withProof has a key sign successful commits.
 func (f *fixture) withProof() *proof.Key {
 	key := f.proofKey()
 	f.Config.Run.Proof = &proof.Prover{Repo: f.Config.Run.Repo, Key: key, Version: "v1"}
 	return key
 }
 
-// proofs are the lines of the commit's note in a repository.
+// proofs returns the lines of the commit's note in a repository.
 func (f *fixture) proofs(dir, commit string) []string {
 	f.t.Helper()
 	if f.git(dir, "for-each-ref", "refs/notes/ralph") == "" || !strings.Contains(f.git(dir, "notes", "--ref=ralph", "list"), commit) {
@@ -45,7 +45,7 @@ func (f *fixture) proofs(dir, commit string) []string {
 	return strings.Split(f.git(dir, "notes", "--ref=ralph", "show", commit), "\n")
 }
 
-// proved is the statement about the run's tip that the remote, or the repository, has.
+// proved returns the statement about the run's tip in the remote or the repository.
 func (f *fixture) proved(dir string, r journal.Record, key *proof.Key) proof.Statement {
 	f.t.Helper()
 	lines := f.proofs(dir, r.Tip)
@@ -83,7 +83,7 @@ func TestProofOfWhatIsPushed(t *testing.T) {
 	f.clean()
 }
 
-// TestProofStaysHere: without a remote, and where publishing moves only branches of this repository.
+// TestProofStaysHere: without a remote, and if publishing moves only branches of this repository, the proof stays here.
 func TestProofStaysHere(t *testing.T) {
 	t.Parallel()
 	for _, publish := range []journal.Publish{journal.PublishNone, journal.PublishBranch, journal.PublishMerge} {
@@ -98,7 +98,7 @@ func TestProofStaysHere(t *testing.T) {
 	}
 }
 
-// TestNoProofOfAFailure: a draft has none.
+// TestNoProofOfAFailure: a draft has no proof.
 func TestNoProofOfAFailure(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -112,7 +112,7 @@ func TestNoProofOfAFailure(t *testing.T) {
 	}
 }
 
-// TestProofThatIsDeclined: a remote that takes branches and no notes costs no run its end.
+// TestProofThatIsDeclined: a run still ends if the remote accepts branches but no notes.
 func TestProofThatIsDeclined(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -162,8 +162,8 @@ func TestProofsOfClones(t *testing.T) {
 	}
 }
 
-// TestProofThatCannotBeMade: where no note can be written, or the remote's cannot be, the branch is published all the same, and
-// nobody is told of a proof that is not there.
+// TestProofThatCannotBeMade: if the note cannot be written here or on the remote, the branch is still published, and no report
+// mentions a proof.
 func TestProofThatCannotBeMade(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"here", "there"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// The messages of an agent's commits act on nothing. What was gated is what is published: the tip is one commit all the
-// way.
+// The messages of an agent's commits have no effect on a forge. The gate's commits are the published ones: the tip stays the
+// same.
 func TestMessagesActOnNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo work > out; git add -A; git commit -qm "Fixes #2, thanks @team [skip ci]"`+done)
@@ -32,7 +32,7 @@ func TestMessagesActOnNothing(t *testing.T) {
 	f.clean()
 }
 
-// Commits on an older commit than the base are brought onto it before the gate runs, not after.
+// Commits based on an older commit than the base are rebased onto it before the gate runs, not after.
 func TestCommitsBeforeTheBase(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; git reset -q --hard HEAD^; echo work > work; git add -A; git commit -qm work`+done)
@@ -51,8 +51,8 @@ func TestCommitsBeforeTheBase(t *testing.T) {
 	f.clean()
 }
 
-// What the agent leaves uncommitted keeps no commits from a base that has moved: it is saved, and people are told. The
-// gate then sees what is merged, and nothing else.
+// Uncommitted changes of the agent do not keep its commits from a base that has moved: they are saved, and reported. The gate
+// then sees only what is merged.
 func TestUncommittedChangesHoldUpNoRebase(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work; echo left >> README`+done)
@@ -82,7 +82,7 @@ func TestUncommittedChangesHoldUpNoRebase(t *testing.T) {
 	f.clean()
 }
 
-// A gate that passes only where the agent has worked, for it needs what is not committed, is no success.
+// If the gate passes only in the agent's worktree, because it needs uncommitted files, that is no success.
 func TestGateOnACleanCheckout(t *testing.T) {
 	t.Parallel()
 	const work = `cat >/dev/null; echo work > work; git add work; git commit -qm work; `
@@ -117,7 +117,7 @@ func TestGateOnACleanCheckout(t *testing.T) {
 	}
 }
 
-// An agent is told which files its commits lack, and can go on.
+// An agent is told which files its commits lack, and can continue.
 func TestFeedbackNamesFilesThatAreNotCommitted(t *testing.T) {
 	t.Parallel()
 	prompts := filepath.Join(t.TempDir(), "prompt")
@@ -137,8 +137,8 @@ echo work > work; git add work; git commit -qm work; echo right > new; echo chan
 	f.clean()
 }
 
-// Nothing that the policy forbids leaves the repository, by whatever way, and a person is told to look. Commits that stay on
-// a local branch are merged by that person: they are checked like those that leave, after a crash too.
+// Nothing that the policy forbids leaves the repository in any way, and a person is told. Commits that stay on a local branch are
+// merged by that person, so they are checked like the others, even after a crash.
 func TestPolicyHoldsEveryWayOfPublishing(t *testing.T) {
 	t.Parallel()
 	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishNone, journal.PublishMerge, "push", journal.PublishRequest} {
@@ -180,7 +180,7 @@ func TestPolicyHoldsEveryWayOfPublishing(t *testing.T) {
 					}
 					return
 				}
-				f.pretend("a", journal.StagePublish, func(r *journal.Record) { r.Facts.Policy = nil }) // ralph dies before it has told
+				f.pretend("a", journal.StagePublish, func(r *journal.Record) { r.Facts.Policy = nil }) // ralph dies before its report
 				f.issue("a")
 				if again := f.one(); again.ID != r.ID && publish != journal.PublishMerge || again.Verdict.Outcome != journal.PolicyBlocked {
 					t.Errorf("after a crash: %+v", again)
@@ -190,7 +190,7 @@ func TestPolicyHoldsEveryWayOfPublishing(t *testing.T) {
 	}
 }
 
-// A value that ralph obtains while a run is on is redacted from then on, wherever it would be seen.
+// A secret that ralph obtains during a run is redacted from then on, everywhere.
 func TestObtainedValuesAreRedacted(t *testing.T) {
 	t.Parallel()
 	const value = "minted-while-the-run-is-on-4711"
@@ -203,7 +203,7 @@ func TestObtainedValuesAreRedacted(t *testing.T) {
 git add -A; git commit -qm work`+done)
 	f.issue("sly")
 	f.Config.Run.Publish, f.Config.Run.Secrets = journal.PublishMerge, redact.New()
-	f.Config.Run.Gate = lines("if [ -e out ]; then cat " + file + "; fi") // on the base it is not known yet
+	f.Config.Run.Gate = lines("if [ -e out ]; then cat " + file + "; fi") // the base has no such file, and the value is not known yet
 	f.onStage(journal.StageWork, func(journal.Record) { f.Config.Run.Secrets.Add(value) })
 	r := f.one()
 	if r.Verdict.Outcome != journal.PolicyBlocked {
@@ -233,7 +233,7 @@ git add -A; git commit -qm work`+done)
 	}
 }
 
-// An issue that is removed while it is worked ends its run at once, however the agent fares; the commits are kept.
+// An issue that is deleted during its run ends the run at once, however the agent ends; the commits are kept.
 func TestIssueThatIsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]string{"done": done, "failed": "; exit 3", "asks": `; echo "<needs-info>why?</needs-info><promise>COMPLETE</promise>"`} {
@@ -256,7 +256,7 @@ func TestIssueThatIsRemoved(t *testing.T) {
 	}
 }
 
-// A merge for which git would run a filter among the agent's files is left to a person, at once.
+// A merge for which git would run a filter from the agent's files is left to a person at once.
 func TestMergeThroughAFilter(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo work > work.f; git add -A; git commit -qm work`+done)
@@ -276,7 +276,7 @@ func TestMergeThroughAFilter(t *testing.T) {
 	f.clean()
 }
 
-// What was merged by then was merged.
+// If the merge was made before the issue was deleted, it counts.
 func TestIssueThatIsRemovedAfterTheMerge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -289,7 +289,7 @@ func TestIssueThatIsRemovedAfterTheMerge(t *testing.T) {
 	f.clean()
 }
 
-// Whoever looks at a run while it is on finds the commits of the iterations before.
+// The commits of earlier iterations are in the run's record while the run is in progress.
 func TestCommitsAreStoredWhileTheRunIsOn(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -310,7 +310,7 @@ echo $RALPH_ITERATION >> work; git add -A; git commit -qm work; test $RALPH_ITER
 	g.clean()
 }
 
-// What a clean checkout said of one commit is not said of a later one.
+// The result of a clean checkout of one commit does not count for a later one.
 func TestCheckoutOfEarlierCommits(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; if test -f needed.txt; then echo b >bad; git add bad; git commit -qm second

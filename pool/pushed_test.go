@@ -32,7 +32,7 @@ func (f *fixture) died(host *forge, bare string) {
 	f.buryAll(bare)
 }
 
-// requests gives the fixture a forge with requests, and the remote that it is of.
+// requests gives the fixture a forge with requests, and its remote.
 func (f *fixture) requests() (host *forge, bare string) {
 	f.t.Helper()
 	bare = f.withRemote()
@@ -41,7 +41,7 @@ func (f *fixture) requests() (host *forge, bare string) {
 	return host, bare
 }
 
-// another is another machine with the same remote. Its forge counts requests for itself.
+// another returns another machine with the same remote. Its forge counts requests separately.
 func (f *fixture) another(bare, agent string) (c *fixture, host *forge) {
 	f.t.Helper()
 	c = f.clone(bare, agent, "a")
@@ -56,14 +56,14 @@ func (f *fixture) forget() {
 	f.Config.Run.Store = f.store
 }
 
-// ran is an agent that only leaves a trace of itself, and whether it did.
+// ran returns an agent that only leaves a trace, and a function that reports whether it has run.
 func ran(t *testing.T) (agent string, ran func() bool) {
 	path := filepath.Join(t.TempDir(), "ran")
 	return "touch " + path, func() bool { _, err := os.Stat(path); return err == nil }
 }
 
-// A machine that dies once it has pushed leaves to others what it had still to do: none of them pays an agent for it again. It
-// dies before its request is opened, or before its outcome is reported.
+// If a machine dies after its push, others do the rest, and none of them pays an agent for it again. The machine dies before it
+// opens its request, or before it reports its outcome.
 func TestDeathAfterThePush(t *testing.T) {
 	t.Parallel()
 	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishRequest} {
@@ -92,10 +92,10 @@ func TestDeathAfterThePush(t *testing.T) {
 			if publish == journal.PublishRequest && other.requests["ralph/a"] != 1 {
 				t.Errorf("requests %v", other.requests)
 			}
-			// When the machine is back, it says of its run what the other one has said on its behalf.
+			// When the machine is back, its record of the run says the same as the other machine's report.
 			f.sweep(t.Context())
 			want := journal.Succeeded
-			if publish == journal.PublishRequest { // which a run of the other one has opened
+			if publish == journal.PublishRequest { // opened by a run of the other machine
 				want = journal.Interrupted
 			}
 			if r := f.runs("a")[0]; r.Verdict.Outcome != want || r.Ended.IsZero() {
@@ -105,7 +105,7 @@ func TestDeathAfterThePush(t *testing.T) {
 	}
 }
 
-// A machine that cannot work the issue, such as without a program of the gate, leaves what was pushed to the next one.
+// A machine that cannot work the issue, for example without a program of the gate, leaves the pushed commits to the next one.
 func TestPushedAndUnavailable(t *testing.T) {
 	t.Parallel()
 	f, host, bare := mortalFixture(t, journal.PublishRequest)
@@ -122,7 +122,7 @@ func TestPushedAndUnavailable(t *testing.T) {
 	}
 }
 
-// Where no gate runs on a clean checkout, what was pushed has to pass it there once.
+// If no gate runs on a clean checkout, pushed commits have to pass it there once.
 func TestPushedWithoutACleanCheckout(t *testing.T) {
 	t.Parallel()
 	f, host, bare := mortalFixture(t, journal.PublishRequest)
@@ -152,7 +152,7 @@ func TestReviewOfWhatADeadMachinePushed(t *testing.T) {
 	}
 }
 
-// A round that a machine has pushed, and not told the forge of, is told of by another one, and counted once.
+// A round that a machine has pushed but not reported to the forge is reported by another one, and counted once.
 func TestRoundOfADeadMachine(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -175,7 +175,7 @@ func TestRoundOfADeadMachine(t *testing.T) {
 	}
 }
 
-// A question that was answered is not asked again because the machine that knew of the answer has died.
+// An answered question is not asked again because the machine that knew the answer has died.
 func TestAnsweredQuestionOfADeadMachine(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `test -f "$NOTES" || { touch "$NOTES"; echo '<needs-info>which?</needs-info>'; exit 0; }; `+commits)
@@ -200,8 +200,8 @@ func (approving) Approved(_ context.Context, _ tracker.Issue, label string) (str
 	return "ralph", &tracker.UnapprovedError{Kind: tracker.LabelUntrusted, Label: label, Why: tracker.OwnAccount}
 }
 
-// A run that a command has asked for, and for which ralph itself has set the label, is published by another machine, and the
-// command is obeyed once.
+// Another machine publishes a run that a command has requested, and for which ralph itself has set the label. The command takes
+// effect once.
 func TestCommandToADeadMachine(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []tracker.Verb{tracker.Retry, tracker.Fresh} {
@@ -225,7 +225,7 @@ func TestCommandToADeadMachine(t *testing.T) {
 	}
 }
 
-// A person who asks for another attempt of what a dead machine has pushed pays no agent for it again.
+// A retry of work that a dead machine has pushed pays no agent again.
 func TestRetryOfWhatADeadMachinePushed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -242,7 +242,7 @@ func TestRetryOfWhatADeadMachinePushed(t *testing.T) {
 	}
 }
 
-// What a reviewer has refused is not passed on: another look might accept it.
+// Commits that a reviewer has refused are not passed on: another review might accept them.
 func TestRefusedReviewOfADeadMachine(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
@@ -271,7 +271,7 @@ func (f *fixture) takenBy(bare, run string) {
 	}
 }
 
-// A machine that has lost the claim by the time of its push publishes, reports and decides nothing, whatever else has changed.
+// A machine that has lost the claim before its push publishes, reports and decides nothing, whatever else has changed.
 func TestClaimLostBeforeThePush(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -303,7 +303,7 @@ func TestClaimLostBeforeThePush(t *testing.T) {
 	}
 }
 
-// A request that a person has pushed to before it was opened is opened all the same.
+// If a person has pushed to the branch before its request was opened, the request is still opened.
 func TestPersonPushesBeforeTheRequest(t *testing.T) {
 	t.Parallel()
 	f, host, bare := mortalFixture(t, journal.PublishRequest)
@@ -343,7 +343,7 @@ func (m *full) Save(ctx context.Context, r journal.Record) error {
 	return m.Memory.Save(ctx, r)
 }
 
-// A run that the policy has blocked, and whose journal cannot be written any more, tells nothing outside, and stays blocked.
+// A run that the policy has blocked, and whose journal can no longer be written, reports nothing outside and stays blocked.
 func TestBlockedRunWithoutItsJournal(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

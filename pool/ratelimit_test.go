@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// waiting is a tracker that waits for its server's limit before it tells a result.
+// waiting is a tracker that waits for its server's rate limit before it returns a result.
 type waiting struct {
 	tracker.Tracker
 	until time.Time
@@ -20,7 +20,7 @@ func (w waiting) Report(ctx context.Context, key string, r tracker.Report) error
 	return w.Tracker.Report(ctx, key, r)
 }
 
-// A run that waits for the limit of a forge says so once, and until when.
+// A run that waits for the rate limit of a forge reports that once, with the end of the wait.
 func TestRunSaysThatItWaits(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

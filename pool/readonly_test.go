@@ -24,8 +24,8 @@ func (u unwritable) Get(ctx context.Context, key string) (tracker.Issue, error) 
 	return u.t.Get(ctx, key)
 }
 
-// What became of the issues of a tracker that nobody can write to is known from claims and journals: each is worked as often as
-// any other.
+// For a tracker that nobody can write to, claims and journals have the outcomes of the issues: each is worked as often as any
+// other.
 func TestReadOnlyTracker(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// counted is a journal that keeps how many records it has given at once.
+// counted is a journal that keeps the largest number of records returned at once.
 type counted struct {
 	journal.Store
 	most atomic.Int64
@@ -25,7 +25,7 @@ func (c *counted) Find(ctx context.Context, q journal.Query) ([]journal.Record, 
 	return list, err
 }
 
-// A sweep reads the records of the issues that it looks at, however many other runs there have been.
+// A sweep reads only the records of the issues that it looks at, however many other runs there have been.
 func TestSweepReadsFewRecords(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -49,7 +49,7 @@ func TestSweepReadsFewRecords(t *testing.T) {
 	}
 }
 
-// readings counts lists, and the calls that read issues once the run has ended.
+// readings counts lists, and the calls that read issues after the run's end.
 type readings struct {
 	tracker.Tracker
 	reported    atomic.Bool
@@ -73,7 +73,8 @@ func (r *readings) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return r.Tracker.Get(ctx, key)
 }
 
-// A sweep over named issues ends with the last of them. It reads no backlog in which nothing is left for it, however long that runs.
+// A sweep of named issues ends with the last of them. It does not list a backlog that has nothing left for it, however long that
+// runs.
 func TestNamedSweepReadsNothingMore(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -18,15 +18,15 @@ import (
 
 // Recovered is the result of Recover.
 type Recovered struct {
-	Finished    []journal.Record  // runs that had only their last stages left, and have ended now
-	Interrupted []journal.Record  // runs that were cut off, and have ended so; the next sweep continues their work
+	Finished    []journal.Record  // runs that had only their last stages left and have ended now
+	Interrupted []journal.Record  // runs that were cut off and have ended as interrupted; the next sweep continues their work
 	Broken      []backlog.Skipped // runs that could not be recovered now
-	Unavailable error             // why a run could not be claimed, published or reported, if other runs would fail in the same way
+	Unavailable error             // why a run could not be claimed, published or reported, if other runs would fail for the same reason
 }
 
-// Recover continues every run of this host whose process has died: it kills the processes that are left, imports the
-// commits, does the stages that are left, and releases the claim. Runs of live processes are not touched. A run that
-// cannot be recovered does not stop the others. When ctx ends, what is left is left to the next call.
+// Recover continues every run of this host whose process has died: it kills processes that still run, imports the commits, does
+// the remaining stages, and releases the claim. It does not touch runs of live processes. A run that cannot be recovered does not
+// stop the others. When ctx ends, Recover leaves the rest to the next call.
 func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 	if w.life.Err() != nil {
 		return Recovered{}, ErrEnded
@@ -36,14 +36,14 @@ func (w *Worker) Recover(ctx context.Context) (Recovered, error) {
 	return w.recover(s, "")
 }
 
-// recover is Recover, for one issue if there is a key. After the end of s.early it begins with no other run.
+// recover is Recover; with a key it recovers only that issue. Once s.early has ended it begins with no other run.
 func (w *Worker) recover(s stops, key string) (r Recovered, err error) {
 	open, err := w.c.Run.Store.Find(s.hard, journal.Query{Pool: w.c.Run.Name, Key: key, Kind: journal.KindIssue, Open: true})
 	if err != nil {
 		return r, err
 	}
 	broken := func(key string, err error) {
-		if err == nil || s.early.Err() != nil { // then every call may fail
+		if err == nil || s.early.Err() != nil { // after the end of early every call may fail
 			return
 		}
 		why := journal.Skip{Code: journal.SkipBroken, Detail: "recover: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
@@ -73,7 +73,8 @@ func (w *Worker) recover(s stops, key string) (r Recovered, err error) {
 	return r, err
 }
 
-// abandoned reports that the claim of another host's run is free. The journal is on this machine, so its host name has changed.
+// abandoned reports whether the claim of another host's run is free. The journal is on this machine, so the host name has
+// changed.
 func (w *Worker) abandoned(ctx context.Context, r journal.Record) bool {
 	held, err := w.taker.Claims(ctx)
 	c, ok := held[r.Key]
@@ -87,13 +88,13 @@ func (w *Worker) recoverRun(s stops, rec journal.Record, r *Recovered) error {
 	switch {
 	case isTaken:
 		if taken.Holder.Run == "" {
-			return nil // it is being released
+			return nil // the claim is being released
 		}
 		if known, err := w.taker.Find(s.hard, taken.Holder.Run); known != nil || err != nil {
 			return err // another process with this journal holds the claim, and settles the run itself
 		}
 	case err != nil && s.early.Err() != nil:
-		return nil // it is left to the next call
+		return nil // left to the next call
 	case errors.Is(err, worktree.ErrRemote):
 		w.emit(journal.Event{Kind: journal.EventWarning, Run: rec.ID, Key: rec.Key, Text: "not recovered yet: " + err.Error()})
 		r.Unavailable = err
@@ -128,7 +129,7 @@ func (w *Worker) leave(ctx context.Context, claim *worktree.Claim, rec journal.R
 // settleEarlier settles the issue's dead runs under the attempt's claim. over reports that the issue needs no new run now.
 func (a *attempt) settleEarlier() (over bool, err error) {
 	w, s := a.w, a.call
-	s.soft = a.on.soft // Stop reaches it
+	s.soft = a.on.soft // Stop ends this, too
 	runs, err := w.history(s.hard, a.rec.Key)
 	if err != nil {
 		return false, err
@@ -164,14 +165,14 @@ func (w *Worker) settle(s stops, rec journal.Record, claim *worktree.Claim, shar
 type deadRun struct {
 	w      *Worker
 	call   stops
-	after  context.Context // for giving the claim back
+	after  context.Context // for releasing the claim
 	rec    journal.Record
-	claim  *worktree.Claim // nil: another process has the issue, and nothing is reported
+	claim  *worktree.Claim // nil: another machine has the issue, and this run reports nothing
 	shared bool            // another run uses the claim afterwards
 	issue  tracker.Issue
 }
 
-// endProcesses ends what the run has left running.
+// endProcesses ends the processes that the run has left behind.
 func (d *deadRun) endProcesses() error {
 	if err := d.w.runner.Spaces().End(d.call.hard, d.rec.ID); err != nil {
 		return d.keepClaim(&issueError{err})
@@ -179,7 +180,7 @@ func (d *deadRun) endProcesses() error {
 	return nil
 }
 
-// leaveToOthers gives the claim up if another machine has worked the issue since.
+// leaveToOthers releases the claim if another machine has worked the issue since.
 func (d *deadRun) leaveToOthers() error {
 	told, overtaken := tally.Overtaken(d.rec, d.claim)
 	if !overtaken {
@@ -195,9 +196,9 @@ func (d *deadRun) leaveToOthers() error {
 	return nil
 }
 
-// count puts what is known of the issue's earlier runs into the record.
+// count puts the counts of the issue's earlier runs into the record.
 func (d *deadRun) count() error {
-	if d.rec.Stage == journal.StageClaim { // they are not counted yet
+	if d.rec.Stage == journal.StageClaim { // the dead run had not counted them yet
 		if _, err := d.w.count(d.call.hard, &d.rec, d.claim.Record()); err != nil {
 			return d.keepClaim(err)
 		}
@@ -222,7 +223,7 @@ func (d *deadRun) readIssue() (err error) {
 	return nil
 }
 
-// resume takes the run through its last stages.
+// resume does the run's remaining stages.
 func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 	w, rec := d.w, d.rec
 	how := "ralph had died at stage "
@@ -240,7 +241,7 @@ func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 	w.emit(journal.Event{Kind: journal.EventRecovered, Run: rec.ID, Key: rec.Key, Title: rec.Title, Text: how + string(rec.Stage)})
 	v := res.Record.Verdict
 	asked := on.soft.Err() != nil && d.call.soft.Err() == nil
-	over = finished || v.Final || asked // the next run would be what was to end
+	over = finished || v.Final || asked // after a stop, a new run would continue the work that was to end
 	switch {
 	case res.Deferred != nil:
 	case !over || !v.Final && v.Outcome == journal.Interrupted:
@@ -251,7 +252,7 @@ func (d *deadRun) resume(r *Recovered) (over bool, err error) {
 	return over, res.Deferred
 }
 
-// keepClaim keeps the claim for the next try to settle the run, and returns why this one failed.
+// keepClaim keeps the claim for the next try to settle the run, and returns the reason why this one failed.
 func (d *deadRun) keepClaim(why error) error {
 	if d.shared {
 		return why

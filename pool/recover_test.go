@@ -36,7 +36,7 @@ func (f *fixture) pretend(key string, stage journal.Stage, change func(*journal.
 	}
 }
 
-// A run that died after its worktree was removed is told by the facts: what the base contains was published.
+// For a run that died after its worktree was removed, the facts decide: commits that the base contains were published.
 func TestDeathAfterTheMerge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -53,7 +53,7 @@ func TestDeathAfterTheMerge(t *testing.T) {
 	f.clean()
 }
 
-// The same, but the commits are not in the base: nothing may be taken for published.
+// The same, but the base lacks the commits: nothing may count as published.
 func TestDeathBeforeTheMergeWithoutAWorktree(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -73,7 +73,7 @@ func TestDeathBeforeTheMergeWithoutAWorktree(t *testing.T) {
 	f.clean()
 }
 
-// The numbers of a run's events grow also where another process goes on with it.
+// The numbers of a run's events keep growing when another process continues it.
 func TestNumbersOfEventsGrow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -93,14 +93,14 @@ func TestNumbersOfEventsGrow(t *testing.T) {
 	}
 }
 
-// What the gate has not seen on the present base is never merged.
+// Commits that the gate has not seen on the present base are never merged.
 func TestNothingUngatedIsMerged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.issue("b")
 	f.Config.Run.Publish = journal.PublishMerge
 	f.Config.Run.Gate = lines(`! { test -f a.txt && test -f b.txt; }`)
-	f.onStage(journal.StageVerify, func(journal.Record) { // it lands while b's agent was at work
+	f.onStage(journal.StageVerify, func(journal.Record) { // it lands while b's agent is at work
 		f.write("a.txt", "")
 		f.commit("somebody else's work")
 	})
@@ -114,7 +114,7 @@ func TestNothingUngatedIsMerged(t *testing.T) {
 	f.clean()
 }
 
-// Ctrl-C while the gate runs again before the merge merges nothing. The next sweep does, and starts no agent for it.
+// Ctrl-C during the gate before the merge merges nothing. The next sweep merges, and starts no agent for it.
 func TestStopDuringTheGateBeforeTheMerge(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -147,7 +147,7 @@ func TestStopDuringTheGateBeforeTheMerge(t *testing.T) {
 	f.clean()
 }
 
-// endsWithoutAgent sweeps that often; then the only run of the issue has ended as succeeded, which a sweep has told.
+// endsWithoutAgent makes this number of sweeps. Then the only run of the issue has succeeded, and a sweep has reported it.
 func (f *fixture) endsWithoutAgent(key string, sweeps int) journal.Record {
 	f.t.Helper()
 	var told []journal.Record
@@ -164,7 +164,7 @@ func (f *fixture) endsWithoutAgent(key string, sweeps int) journal.Record {
 	return runs[0]
 }
 
-// A merge that the checkout's own changes keep from its place is made when they are out of the way.
+// A merge that local changes in the checkout prevent is made when they are gone.
 func TestMergeWaitsForTheCheckout(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -183,7 +183,7 @@ func TestMergeWaitsForTheCheckout(t *testing.T) {
 	f.clean()
 }
 
-// A conflict that a later sweep meets is that sweep's to tell, with a command that works when all of it is over.
+// A conflict that a later sweep meets is reported by that sweep, with a command that works after the sweep.
 func TestConflictInALeftRunIsTold(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo agent > README; git commit -qam work; echo "<promise>COMPLETE</promise>"`)
@@ -219,7 +219,7 @@ func TestIssueWorkedAgainCountsOnce(t *testing.T) {
 	}
 }
 
-// What cannot be published in several sweeps is a person's.
+// Commits that cannot be published in several sweeps are left to a person.
 func TestPublishingIsGivenUp(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -248,7 +248,7 @@ func (unchangeable) Change(context.Context, string, tracker.Change) error {
 	return errors.New("the labels cannot be changed")
 }
 
-// An issue whose labels ralph cannot edit is worked once, and the reason is told.
+// An issue whose labels ralph cannot edit is worked once, and the reason is reported.
 func TestLabelsThatCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -264,7 +264,8 @@ func TestLabelsThatCannotBeChanged(t *testing.T) {
 	}
 }
 
-// A run is told by what it was published by, however ralph is configured when it is taken up again.
+// A report describes the settings with which a run was published, even if ralph is configured differently when the run is
+// continued.
 func TestTermsOfTheRunHold(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -316,7 +317,7 @@ func TestTwoSweepsMeetOneLeftRun(t *testing.T) {
 	f.clean()
 }
 
-// A run that died before it had counted the earlier ones takes nothing from what they come to.
+// A run that died before it had counted the earlier ones does not reduce their counts.
 func TestDeathBeforeTheCount(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; exit 1`)
@@ -343,7 +344,7 @@ func TestDeathBeforeTheCount(t *testing.T) {
 	f.clean()
 }
 
-// Who recovers is told of the runs that were cut off, besides those that have come to an end of their own.
+// Recover returns the runs that were cut off, in addition to those that have ended normally.
 func TestRecoverTellsWhatWasCutOff(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -357,7 +358,7 @@ func TestRecoverTellsWhatWasCutOff(t *testing.T) {
 	f.clean()
 }
 
-// TestFailedRecoveryIsSaidOnce: the claim of a run that could not be recovered is no other run to follow.
+// TestFailedRecoveryIsSaidOnce: the claim of a run that could not be recovered is not reported as another run to wait for.
 func TestFailedRecoveryIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{"all": nil, "named": {"a"}} {

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// teller notes the reports that reach its tracker.
+// teller records the reports that reach its tracker.
 type teller struct {
 	tracker.Tracker
 
@@ -34,7 +34,7 @@ func (s *teller) Report(ctx context.Context, key string, r tracker.Report) error
 	return err
 }
 
-// The issue has one report, edited in place: what the run is at, then its result, with what became of earlier runs.
+// The issue has one report, edited in place: the progress of the run, then its result, with the outcomes of earlier runs.
 func TestOneReport(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; test "$RALPH_ATTEMPT" = 1 && exit 3; echo work > work; git add -A; git commit -qm work`+done)
@@ -47,7 +47,7 @@ func TestOneReport(t *testing.T) {
 	<-s.told
 	f.store.onStage = func(r journal.Record) {
 		if r.Stage == journal.StageWork || r.Stage == journal.StageVerify {
-			<-s.told // what the stage before said
+			<-s.told // the report of the stage before
 		}
 	}
 	r := f.one("a")
@@ -69,7 +69,7 @@ func TestOneReport(t *testing.T) {
 	f.clean()
 }
 
-// A run that has nothing to say takes back what says that it is on.
+// A run without a final report removes its note of progress.
 func TestProgressIsTakenBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo started; exec sleep 1000`)
@@ -100,8 +100,8 @@ func (f *following) FollowUps(context.Context, tracker.FollowUpQuery) ([]tracker
 	return []tracker.FollowUp{f.need}, nil
 }
 
-// Once a request has had its runs, labels and report say that a person is needed and why. What the report says brings it
-// back works.
+// Once a request has used up its rounds, labels and report say that a person is needed, and why. The way back that the report
+// names works.
 func TestHandOverAfterMaxRounds(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; date +%N >> work; git add -A; git commit -qm work`+done)
@@ -132,7 +132,7 @@ func TestHandOverAfterMaxRounds(t *testing.T) {
 	f.clean()
 }
 
-// A push that the remote refuses is on the issue with all that the remote says, and costs no second run of the agent:
+// A push that the remote refuses is reported on the issue with the remote's full message. It costs no second run of the agent,
 // neither in the sweeps that try again, nor once a person has changed the rule.
 func TestRefusedPush(t *testing.T) {
 	t.Parallel()
@@ -176,7 +176,7 @@ exit 1
 	f.clean()
 }
 
-// A remote that declines the claim's last push takes nothing of the report back.
+// A remote that declines the claim's last push does not undo the report.
 func TestRefusedRelease(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -204,12 +204,12 @@ func TestRefusedRelease(t *testing.T) {
 	f.clean()
 }
 
-// reading is a forge that keeps what requests say, and on which one may be closed.
+// reading is a forge that records the texts of requests, and on which one may be closed.
 type reading struct {
 	*forge
 	last    tracker.Request
 	refused string // head commit of the request that was closed
-	asked   string // base for which Refused was called last
+	asked   string // base of the last call of Refused
 }
 
 func (r *reading) Refused(_ context.Context, _, base string) (commit, url string, err error) {
@@ -222,8 +222,8 @@ func (r *reading) OpenRequest(ctx context.Context, q tracker.Request) (tracker.R
 	return r.forge.OpenRequest(ctx, q)
 }
 
-// A request says what was done and why, with commits and checks, how it goes on, and then what the repository's own template
-// of the base says. It tells nobody to run git, and shows nothing that was for ralph.
+// A request says what was done and why, with commits, checks and next steps, followed by the repository's own template from the
+// base. It tells nobody to run git, and shows nothing that was meant for ralph.
 func TestRequestReadsLikeAPersons(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo work > work; echo mine > .github/pull_request_template.md; git add work; git commit -qm "Add the work"
@@ -288,8 +288,8 @@ func TestDraftSaysWhatComesNext(t *testing.T) {
 	f.clean()
 }
 
-// A request that people have closed is not continued: the next run begins at the base, keeps the old commits, and says so.
-// Its own retries continue from what it did.
+// After people have closed a request, its commits are not continued: the next run starts from the base, keeps the old commits,
+// and reports that. Its own retries continue from its commits.
 func TestRefusedRequestBeginsAnew(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; test "$RALPH_ATTEMPT" = 1 && test -e "$SECOND" && echo half >> half && git add -A && git commit -qm half && exit 3
@@ -327,7 +327,7 @@ echo more >> work; git add -A; git commit -qm "work"`+done)
 	f.clean()
 }
 
-// What the policy has refused is not continued either: it would be refused again, without the agent.
+// Commits that the policy has refused are not continued either: the policy would refuse them again before any agent runs.
 func TestPolicyBlockedBeginsAnew(t *testing.T) {
 	t.Parallel()
 	second := filepath.Join(t.TempDir(), "second")
@@ -349,7 +349,7 @@ func TestPolicyBlockedBeginsAnew(t *testing.T) {
 	f.clean()
 }
 
-// Report and request say that the issue was edited while it was worked, also where nothing is published.
+// Report and request say that the issue was edited during its run, even if nothing is published.
 func TestEditedWhileWorked(t *testing.T) {
 	t.Parallel()
 	const says = "The issue has changed since this run began"

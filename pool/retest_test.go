@@ -11,10 +11,10 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 )
 
-// untested is an honest agent that begins without a test of what it did, and adds one when it is told to.
+// untested is an honest agent that begins without a test of its change, and adds one when it is told to.
 const untested = `cat > "$NOTES/told.$RALPH_ITERATION"; if [ $RALPH_ITERATION = 1 ]; then ` + right + ` ; else true` + newTests + `; fi; git add -A; git commit -qm work` + done
 
-// proving makes the fixture's repository one in Go, whose gate does not see that its function is wrong.
+// proving makes the fixture's repository a Go project whose gate does not notice its wrong function.
 func (f *fixture) proving(p journal.Proving) (notes string) {
 	f.t.Helper()
 	f.project()
@@ -27,7 +27,7 @@ func (f *fixture) proving(p journal.Proving) (notes string) {
 	return notes
 }
 
-// proofEvents are the lines of a run's log about its proof: notes about tests of the change, and the setup that follows one.
+// proofEvents returns the lines of a run's log about its proof: notes about tests of the change, and the setup that follows one.
 func proofEvents(t *testing.T, r journal.Record) (lines []string) {
 	t.Helper()
 	on := false
@@ -48,7 +48,7 @@ func proofEvents(t *testing.T, r journal.Record) (lines []string) {
 	return lines
 }
 
-// A change without a test is not done where a proof is required: the agent is told, and adds one that fails without the change.
+// If a proof is required, a change without a test is not done: the agent is told, and adds a test that fails without the change.
 func TestProofIsRequired(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, untested)
@@ -85,7 +85,7 @@ func TestProofIsRequired(t *testing.T) {
 	f.clean()
 }
 
-// Where it is only reported, nothing else changes; where it is off, nothing runs.
+// With ProvingReport nothing else changes; with ProvingOff nothing runs.
 func TestProofIsReported(t *testing.T) {
 	t.Parallel()
 	for _, p := range []journal.Proving{journal.ProvingReport, journal.ProvingOff} {
@@ -104,7 +104,7 @@ func TestProofIsReported(t *testing.T) {
 	}
 }
 
-// Tests that are left unproved end the run as a check that fails does.
+// Tests that are never proved end the run like a failing check.
 func TestProofIsNeverMade(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; `+right+`; sed 's/TestZero/TestAgain/' sum_test.go > new_test.go; git add -A; git commit -qm work; echo >> sum.go; git commit -qam more`+done)
@@ -162,7 +162,7 @@ func TestProofAfterARebase(t *testing.T) {
 	f.clean()
 }
 
-// A run that died before its proof, and whose worktree is gone, is no success by the gate alone.
+// A run that died before its proof, and whose worktree is gone, does not succeed by the gate alone.
 func TestDeathBeforeTheProof(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, untested)

@@ -27,7 +27,7 @@ tag=$(sed -n 's/^<\(review-[a-z0-9]*\)>$/\1/p' "$NOTES/prompt.$n"); say() { echo
 	listens = `cat >"$NOTES/told.$RALPH_ITERATION"; echo work >> "$RALPH_ISSUE_KEY.txt"; git add -A; git commit -qm "SECRET-MESSAGE of the agent"` + done
 )
 
-// reviewed gives the fixture a reviewer, and issue a. Notes is a folder for both agents.
+// reviewed gives the fixture a reviewer and issue a. notes is a folder for both agents.
 func (f *fixture) reviewed(reviewer string, rounds int) (notes string) {
 	f.t.Helper()
 	notes = f.t.TempDir()
@@ -76,7 +76,7 @@ func TestReviewAccepts(t *testing.T) {
 	f.clean()
 }
 
-// What a reviewer finds is the next iteration's feedback, in which its words are data.
+// A reviewer's findings become the feedback of the next iteration, as data.
 func TestReviewFindsAndThenAccepts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
@@ -91,8 +91,8 @@ func TestReviewFindsAndThenAccepts(t *testing.T) {
 	f.clean()
 }
 
-// A change that no review accepts is a draft, which says what was found; with merge a person has to merge it. Findings go back
-// as often as is configured, also where no gate runs on a clean checkout.
+// A change that no review accepts becomes a draft with the findings; with merge a person has to merge it. Findings go back as
+// often as configured, even if no gate runs on a clean checkout.
 func TestReviewNeverAccepts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -169,7 +169,7 @@ func TestReviewerFails(t *testing.T) {
 	}
 }
 
-// A flatterer that says yes and gives a reason against it has not accepted.
+// A reviewer that accepts but gives a reason against it has not accepted.
 func TestReviewFlatters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
@@ -196,7 +196,7 @@ func TestChangeTalksToItsReviewer(t *testing.T) {
 	}
 }
 
-// Nothing that a reviewer does to its checkout comes anywhere.
+// Changes that a reviewer makes to its checkout are dropped.
 func TestReviewerChangesTheTree(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
@@ -209,7 +209,7 @@ func TestReviewerChangesTheTree(t *testing.T) {
 	f.clean()
 }
 
-// A run in which ralph is stopped while the reviewer works is not decided: the next sweep works on, and has it reviewed again.
+// If ralph is stopped while the reviewer works, the run is not decided: the next sweep continues it, with another review.
 func TestStoppedDuringTheReview(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
@@ -230,7 +230,7 @@ func TestStoppedDuringTheReview(t *testing.T) {
 	f.clean()
 }
 
-// A merge whose base has moved is reviewed again only where that changes what the commits change.
+// A merge whose base has moved is reviewed again only if the rebase alters the change.
 func TestReviewAfterARebase(t *testing.T) {
 	t.Parallel()
 	for name, near := range map[string]bool{"elsewhere": false, "nearby": true} {
@@ -268,7 +268,7 @@ func TestReviewAfterARebase(t *testing.T) {
 	}
 }
 
-// A submodule that git is told to ignore is a part of the change all the same.
+// A submodule that git is told to ignore is still part of the change.
 func TestReviewOfASubmodule(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; git update-index --cacheinfo 160000,`+strings.Repeat("2", 40)+`,sub; git commit -qm work`+done)
@@ -285,7 +285,7 @@ func TestReviewOfASubmodule(t *testing.T) {
 	}
 }
 
-// What a person has asked for with a command is a part of the issue for the reviewer, too.
+// For the reviewer a person's command is part of the issue, too.
 func TestReviewOfWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
@@ -301,7 +301,7 @@ func TestReviewOfWhatWasAskedFor(t *testing.T) {
 	f.clean()
 }
 
-// telling is an agent that says what it has used.
+// telling is an agent that states its usage.
 type telling struct {
 	agents.Command
 	used agents.Usage
@@ -320,8 +320,8 @@ func (d tellingDecoder) Finish(e agents.Ending) agents.Report {
 	return r
 }
 
-// What the reviewer uses is the run's, is said apart, and counts against the budget: a reviewer for whom nothing is left is
-// not asked.
+// The reviewer's usage counts for the run, is shown separately, and counts against the budget: a reviewer is not asked if nothing
+// is left.
 func TestReviewCosts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -351,7 +351,7 @@ func TestReviewCosts(t *testing.T) {
 	}
 }
 
-// What a review has used that was cut short is the run's, too.
+// The usage of a review that is cut short counts for the run, too.
 func TestCostOfAReviewThatIsCutShort(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)
@@ -368,7 +368,7 @@ func TestCostOfAReviewThatIsCutShort(t *testing.T) {
 	}
 }
 
-// So it is when the run is left to the next sweep.
+// The same holds if the run is left to the next sweep.
 func TestCostOfAReviewThatIsPutOff(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, listens)

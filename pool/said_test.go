@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// once is an agent that commits at its first start, and a count of its starts.
+// once returns an agent that commits at its first start, and a function that counts its starts.
 func once(t *testing.T, says string) (agent string, starts func() int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "starts")
@@ -25,8 +25,8 @@ func once(t *testing.T, says string) (agent string, starts func() int) {
 	}
 }
 
-// An agent that has said that it is done does not work again because ralph was stopped, or died, while the gate ran. One that
-// has not said so, or whose gate had failed, does.
+// If ralph is stopped or dies during the gate, an agent that has said that it is done does not work again. One that has not said
+// so, or whose gate had failed, does.
 func TestStopDuringTheGate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -64,8 +64,7 @@ func TestStopDuringTheGate(t *testing.T) {
 	}
 }
 
-// The same after a death at any save of the stage at which the agent works: it works again only if it had not said that it is
-// done.
+// The same after a death at any save of the stage Work: the agent works again only if it had not said that it is done.
 func TestDeathDuringTheGate(t *testing.T) {
 	t.Parallel()
 	probe := newFixture(t, commits)

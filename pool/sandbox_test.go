@@ -20,8 +20,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// binding is a provider whose commands see the private repository in the place of the worktree's own, as behind a
-// mount. It isolates nothing else.
+// binding is a provider whose commands see the private repository in place of the worktree's own, as behind a mount. It isolates
+// nothing else.
 type binding struct {
 	*sandboxes.None
 	opened func(sandboxes.Spec)
@@ -45,7 +45,7 @@ func (b binding) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandb
 	return b.None.Open(ctx, spec)
 }
 
-// An isolated agent has a repository of its own, without the user's objects; its work is imported, and nothing is left.
+// An isolated agent has a repository of its own, without the user's objects; its work is imported, and nothing is left behind.
 func TestPrivateRepositoryOfARun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits+`; echo undone > undone.txt; touch "$GIT_DIR/hooks/post-commit"`)
@@ -77,7 +77,7 @@ func TestPrivateRepositoryOfARun(t *testing.T) {
 	f.clean()
 }
 
-// Runs of isolated agents that are merged one after the other are rebased, and gated again inside.
+// Runs of isolated agents that are merged one after the other are rebased, and their gate runs again in the sandbox.
 func TestPrivateRepositoryMerged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -99,7 +99,7 @@ func TestPrivateRepositoryMerged(t *testing.T) {
 	f.clean()
 }
 
-// Commits that are nowhere but in the private repository of a run whose ralph, sandbox and record are gone are found.
+// Commits that exist only in the private repository of a run are found, even if its process, sandbox and record are gone.
 func TestDeadRunWithPrivateRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -128,14 +128,14 @@ func TestDeadRunWithPrivateRepository(t *testing.T) {
 	f.clean()
 }
 
-// The claim of a process that hangs is over: whoever takes it imports what that run has in its private repository.
+// When the claim of a hanging process has expired, the next holder imports the work from that run's private repository.
 func TestHungRunWithPrivateRepository(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	f.Config.Run.Sandboxes = newBinding(nil)
 	f.issue("a")
 	ctx := t.Context()
-	f.one() // shows what a record of this process is like
+	f.one() // its record serves as a template
 	hung := f.runs("a")[0]
 	hung.ID, hung.Stage, hung.Ended, hung.Verdict, hung.Facts = "hung", journal.StageWork, time.Time{}, journal.Verdict{}, journal.Facts{}
 	hung.PID = os.Getpid()
@@ -165,7 +165,7 @@ func TestHungRunWithPrivateRepository(t *testing.T) {
 	}
 }
 
-// No sandbox is opened over a worktree in which nobody has worked: ralph may have died while it made it.
+// No sandbox is opened over a worktree in which nothing has worked: ralph may have died while it made it.
 func TestDeathWhileTheWorktreeIsMade(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -198,7 +198,7 @@ func TestDeathWhileTheWorktreeIsMade(t *testing.T) {
 	}
 }
 
-// reaping is a provider that tells what is reaped.
+// reaping is a provider that reports what is reaped.
 type reaping struct {
 	binding
 	reap func(run string) error
@@ -206,7 +206,7 @@ type reaping struct {
 
 func (r reaping) Reap(_ context.Context, run string) error { return r.reap(run) }
 
-// What the sandbox of a dead run's clean checkout has left goes with the run, whatever removes the checkout.
+// The sandbox of a dead run's clean checkout is removed with the run, whatever removes the checkout.
 func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -243,7 +243,7 @@ func TestCheckoutOfADeadRunIsReaped(t *testing.T) {
 	f.clean()
 }
 
-// What another clone's dead run has left running has to end before its issue is worked, also where that fails once.
+// Processes of another clone's dead run have to end before its issue is worked, even if that fails once.
 func TestDeadRunThatCannotBeEnded(t *testing.T) {
 	t.Parallel()
 	const foreign = "20260102-150405-00000000beef"
@@ -274,7 +274,7 @@ func TestDeadRunThatCannotBeEnded(t *testing.T) {
 	}
 }
 
-// costly is a provider whose sandboxes say, once closed, that a limit has cost a process.
+// costly is a provider whose closed sandboxes report that a limit has killed a process.
 type costly struct{ *sandboxes.None }
 
 type costlyBox struct {
@@ -299,7 +299,7 @@ func (b *costlyBox) Notices() []sandboxes.Notice {
 	return []sandboxes.Notice{sandboxes.MemoryNotice(2, 64<<20)}
 }
 
-// What a sandbox has to tell is in the report, and in the record of a prompt and of a command.
+// Notices of a sandbox are in the report, and in the record of a prompt and of a command.
 func TestNoticesAreReported(t *testing.T) {
 	t.Parallel()
 	notice := sandboxes.MemoryNotice(2, 64<<20)
@@ -324,7 +324,7 @@ func TestNoticesAreReported(t *testing.T) {
 	}
 }
 
-// breaking is a binding of whose sandboxes the first breaks from which commits are imported.
+// breaking is a binding whose first sandbox with an import breaks.
 type breaking struct {
 	binding
 	broken *atomic.Pointer[breakingBox]
@@ -352,7 +352,7 @@ func (b *breakingBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxe
 	return b.Sandbox.Exec(ctx, cmd)
 }
 
-// A run goes on in the sandbox that takes the place of one that broke, with what setup has put into its home.
+// A run continues in the sandbox that replaces a broken one, with the files of setup in its home.
 func TestSandboxThatBreaks(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/schedule"
 )
 
-// An issue that arrives during a sweep is started while another run is still on, whether the pool is told or looks itself.
+// An issue that arrives during a sweep starts while another run is in progress, whether the pool is woken or looks by itself.
 func TestIssueThatArrivesIsStarted(t *testing.T) {
 	t.Parallel()
 	for name, refresh := range map[string]time.Duration{"woken": time.Hour, "by itself": time.Millisecond} {
@@ -42,7 +42,7 @@ func TestIssueThatArrivesIsStarted(t *testing.T) {
 	}
 }
 
-// The limit is the pool's, however many sweeps run, and may change meanwhile.
+// The limit belongs to the pool, however many sweeps run, and may change meanwhile.
 func TestLimitOfAllSweeps(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -62,7 +62,7 @@ func TestLimitOfAllSweeps(t *testing.T) {
 		t.Errorf("%d are busy", busy)
 	}
 	g.next(1)
-	p.SetParallel(1) // those that run go on
+	p.SetParallel(1) // the runs in progress continue
 	g.goOn(keys...)
 	worked := map[string]int{}
 	for _, s := range []pool.Summary{first(), second()} {
@@ -77,7 +77,7 @@ func TestLimitOfAllSweeps(t *testing.T) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var peaks []int // how many were on when each began
+	var peaks []int // runs in progress when each began
 	n := 0
 	for _, e := range g.events {
 		switch e.Kind {
@@ -93,7 +93,7 @@ func TestLimitOfAllSweeps(t *testing.T) {
 	}
 }
 
-// A sweep without a slot waits for one, also before it has looked at the backlog.
+// A sweep without a slot waits for one, even before it has listed the backlog.
 func TestNoSlotForNow(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -121,7 +121,7 @@ func TestNoSlotForNow(t *testing.T) {
 	}
 }
 
-// No more issues with a label are worked at a time than may be, and the rest begins when one of them ends.
+// The number of issues with a label that are worked at a time is limited, and the rest begin when one of them ends.
 func TestLimitByLabel(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -155,8 +155,8 @@ func TestLimitByLabel(t *testing.T) {
 	g.clean()
 }
 
-// What a sweep works from is what was there when it began: a person who checks out something else meanwhile changes
-// neither where runs start nor where they are merged to.
+// The base of a sweep is fixed when it begins: a person who checks out something else meanwhile changes neither where runs start
+// nor where they are merged.
 func TestBaseIsPinned(t *testing.T) {
 	t.Parallel()
 	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishMerge} {
@@ -207,7 +207,7 @@ func TestNamespaces(t *testing.T) {
 	if s := f.sweep(t.Context()); skips(s)["a"] != journal.SkipRetry {
 		t.Errorf("its own failure is not seen: %+v", s)
 	}
-	f.pretend("a", journal.StageWork, nil) // a dead run of the first
+	f.pretend("a", journal.StageWork, nil) // a dead run of the first pool
 
 	f.Config.Run.Name, f.Config.Run.Options.Command = "second", []string{"sh", "-c", commits}
 	s := f.sweep(t.Context())
@@ -227,7 +227,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// A single issue is worked by its key, whatever it waits for; what is no issue is an error.
+// A single issue is worked by its key, whatever it waits for; a key that names no issue is an error.
 func TestWorkerWorksOneIssue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -249,7 +249,7 @@ func TestWorkerWorksOneIssue(t *testing.T) {
 	f.clean()
 }
 
-// A configuration is refused with everything that is wrong with it.
+// An invalid configuration is refused with all of its errors.
 func TestConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
 	_, err := pool.New(pool.Config{Parallel: -1, Limit: -1, Refresh: -1, BranchPrefix: "bad..prefix", Require: []string{" "}, ByLabel: schedule.Limits{"db": -1}})
@@ -277,7 +277,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 	}
 }
 
-// Events of a run are read back from its folder as the observer saw them.
+// Events of a run can be read from its folder as the observer received them.
 func TestEventsAreInTheFolder(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

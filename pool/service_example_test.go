@@ -34,13 +34,13 @@ type tenant struct {
 	backlog string        // folder of its issue files
 	more    chan struct{} // an issue has come
 	quit    chan struct{} // closed by close
-	swept   chan error    // how serve ended
+	swept   chan error    // the result of serve
 
 	mu      sync.Mutex
 	readers map[chan journal.Event]bool // guarded by mu
 }
 
-// openTenant makes a pool that shares repository and journal with other tenants, under a name of its own.
+// openTenant makes a pool that shares repository and journal with other tenants, under its own name.
 func openTenant(ctx context.Context, name, dir, state string, store journal.Store) (*tenant, error) {
 	repo, err := worktree.Open(ctx, dir, worktree.Options{StateDir: state, Namespace: name})
 	if err != nil {
@@ -95,7 +95,7 @@ func (t *tenant) serve(ctx context.Context) {
 	}
 }
 
-// close lets the runs that are on come to their end. When ctx ends first they are killed; their commits are imported.
+// close waits until the runs in progress have ended. When ctx ends first, it kills them; their commits are imported.
 func (t *tenant) close(ctx context.Context) error {
 	close(t.quit)
 	t.pool.Drain()
@@ -103,7 +103,7 @@ func (t *tenant) close(ctx context.Context) error {
 	return <-t.swept
 }
 
-// publish hands an event to everybody who reads events now. It must not block.
+// publish passes an event to everybody who reads events now. It must not block.
 func (t *tenant) publish(e journal.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +146,7 @@ func service(tenants map[string]*tenant) http.Handler {
 	return mux
 }
 
-// addIssue stores an issue and has the pool look at the backlog.
+// addIssue stores an issue and makes the pool look at the backlog.
 func (t *tenant) addIssue(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err == nil {
@@ -156,9 +156,9 @@ func (t *tenant) addIssue(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	t.pool.Wake() // a sweep that is on
+	t.pool.Wake() // for a sweep in progress
 	select {
-	case t.more <- struct{}{}: // the next one
+	case t.more <- struct{}{}: // for the next sweep
 	default:
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -193,12 +193,12 @@ func (t *tenant) sendEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serviceAgent commits a file, or never ends when the issue says so.
+// serviceAgent commits a file, or never ends if the issue says so.
 const serviceAgent = `if grep -q 'Never end'; then echo waiting; exec sleep 1000; fi
 echo hello > hello.txt; git add .; git commit -qm "Say hello"; echo "<promise>COMPLETE</promise>"`
 
-// A service takes issues over HTTP, works those of two tenants side by side, streams what happens, cancels a run, and
-// lets the others finish before it ends.
+// A service takes issues over HTTP, works those of two tenants side by side, streams events, cancels a run, and lets the others
+// finish before it ends.
 func Example_service() {
 	ctx := context.Background()
 	dir, state := exampleRepository(), exampleState()

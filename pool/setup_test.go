@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// homely is a binding whose commands find their home where it is kept, or an empty one. It shows no layers.
+// homely is a binding whose commands have the kept home, or an empty one. It shows no layers.
 type homely struct {
 	binding
 	temp string
@@ -36,8 +36,8 @@ func (h homely) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbo
 	return h.binding.Open(ctx, spec)
 }
 
-// A sandbox without layers gets a copy of what setup has made, until a file changes that setup depends on; a tip that tracks
-// such files itself gets none.
+// A sandbox without layers gets a copy of the files that setup has made, unless a commit changes a file that setup depends on. A
+// tip that tracks such files itself gets no copy.
 func TestSetupIsCopied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -74,8 +74,8 @@ func TestSetupIsCopied(t *testing.T) {
 	}
 }
 
-// What setup has made on the base never makes a commit succeed that would fail after its own setup: what a known installer made
-// is for agents, and a home is for commits with the same build files, unless it is no more than a cache.
+// What setup has made on the base never makes a commit pass that would fail after its own setup. Files of a known installer serve
+// only agents, and a home serves only commits with the same build files, unless it is only a cache.
 func TestSetupOfTheCommitCounts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ setup, agent, gate string }{
@@ -122,7 +122,7 @@ func TestSetupOfTheCommitCounts(t *testing.T) {
 	}
 }
 
-// What is copied for a run is this run's: none of it is kept for later ones.
+// Files copied for a run belong to this run: none of them are kept for later ones.
 func TestCopiedFilesAreNotKept(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo work >>work.txt; git add work.txt; git commit -qm work`+done)

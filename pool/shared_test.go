@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
-// elsewhere makes the next sweep one of another machine: it has the backlog and the remote, and no state.
+// elsewhere moves the next sweep to another machine, which has the backlog and the remote but no state.
 func (f *fixture) elsewhere() {
 	f.t.Helper()
 	f.state, f.store = filepath.Join(f.t.TempDir(), "state"), &store{}
@@ -25,7 +25,7 @@ func (f *fixture) elsewhere() {
 	c.Tracker, c.Store, c.Repo = backlog, f.store, f.open("origin")
 }
 
-// Machines that know nothing of each other keep to the limits of an issue together: attempts, waiting times and budget.
+// Machines that know nothing of each other keep the limits of an issue together: attempts, waiting times and budget.
 func TestLimitsHoldOnAllMachines(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; exit 1`)
@@ -59,7 +59,7 @@ func TestWaitingTimeHoldsElsewhere(t *testing.T) {
 	}
 }
 
-// What an iteration has cost is on the claim when it ends: another machine finds it, whatever becomes of this one.
+// The cost of an iteration is on the claim when the iteration ends: another machine finds it, even if this one dies.
 func TestSpendIsOnTheClaim(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -80,7 +80,7 @@ func TestSpendIsOnTheClaim(t *testing.T) {
 	}
 }
 
-// Records do not stay for ever: one is dropped when it is old, and never while somebody holds the claim.
+// Records expire: an old one is removed, but never while somebody holds the claim.
 func TestOldRecordsGo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -45,7 +45,7 @@ func (b mutesBox) Close(ctx context.Context) error {
 	return b.Sandbox.Close(ctx)
 }
 
-// Who asks twice does not wait for an engine that does not answer. The journal knows that the run was interrupted, and did not die.
+// The second request to end does not wait for an engine that does not answer. The journal says interrupted, and not died.
 func TestKillWhileAnAgentHangs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -74,7 +74,7 @@ func TestKillWhileAnAgentHangs(t *testing.T) {
 	f.clean()
 }
 
-// A prompt is interrupted then, too.
+// The same request interrupts a prompt.
 func TestKillWhileTheAgentOfAJobHangs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")

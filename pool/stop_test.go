@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// A pool that drains ends what is on, and starts nothing more, in this sweep and in later ones.
+// A pool that drains ends the runs in progress, and starts no more, in this sweep and in later ones.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -68,7 +68,7 @@ func TestSweepAfterDrain(t *testing.T) {
 	}
 }
 
-// One run is stopped by its key; the others go on, and the work is kept.
+// One run is stopped by its key; the others continue, and the work is kept.
 func TestStopOneRun(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -105,7 +105,8 @@ func TestStopOneRun(t *testing.T) {
 	g.clean()
 }
 
-// Who asks again changes nothing. StopNow does not wait for an agent that does not end: it is killed, and its commits are imported.
+// A second Stop changes nothing. StopNow does not wait for an agent that does not end: it kills the agent and imports its
+// commits.
 func TestStopNow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, strings.Replace(endless, "echo started; exec sleep 1000", "trap 'echo started' TERM; echo started; while :; do sleep 0.1; done", 1))
@@ -131,7 +132,7 @@ func TestStopNow(t *testing.T) {
 	f.clean()
 }
 
-// A stop may take the pick-up label away, so that no sweep continues the work.
+// With StopUnlabels a stop removes the pick-up label, so that no sweep continues the work.
 func TestStopUnlabels(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, endless)
@@ -150,7 +151,7 @@ func TestStopUnlabels(t *testing.T) {
 	}
 }
 
-// Another process asks by the run's folder.
+// Another process requests the stop through the run's folder.
 func TestStopFromElsewhere(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, endless)
@@ -166,7 +167,7 @@ func TestStopFromElsewhere(t *testing.T) {
 	f.clean()
 }
 
-// Whoever closes an issue asks for the stop as well: the run ends at once, and knows why.
+// A person who closes an issue also requests the stop: the run ends at once, with the right reason.
 func TestStopOfClosedIssue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, endless)
@@ -184,7 +185,7 @@ func TestStopOfClosedIssue(t *testing.T) {
 	f.clean()
 }
 
-// A sweep whose context has ended before it began is stopped, and no error.
+// A sweep whose context has ended before it begins is interrupted, and returns no error.
 func TestSweepThatMayNotBegin(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -196,7 +197,7 @@ func TestSweepThatMayNotBegin(t *testing.T) {
 	}
 }
 
-// Kill ends agents at once, without asking; what they committed is kept. It is nothing to warn of.
+// Kill ends agents at once, without asking; their commits are kept. It causes no warning.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `trap '' TERM INT; `+strings.Replace(endless, "exec sleep", "sleep", 1))
@@ -231,7 +232,7 @@ func TestKill(t *testing.T) {
 	f.clean()
 }
 
-// A stop during the checks of the clean checkout is no trouble to warn of.
+// A stop during the checks of the clean checkout causes no warning.
 func TestStopDuringVerify(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -260,7 +261,7 @@ func TestStopDuringVerify(t *testing.T) {
 	f.clean()
 }
 
-// pausing is a tracker that tells when an issue is read for the first time, and waits.
+// pausing is a tracker that signals the first read of an issue, and waits.
 type pausing struct {
 	tracker.Tracker
 	first       sync.Once
@@ -275,7 +276,7 @@ func (s *pausing) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return s.Tracker.Get(ctx, key)
 }
 
-// A run that has its claim and is about to begin can be stopped: everybody who looks at the journal sees it.
+// A run that has its claim and is about to begin can be stopped: everybody who reads the journal sees it.
 func TestStopOfARunThatBegins(t *testing.T) {
 	t.Parallel()
 	for _, now := range []bool{false, true} {
@@ -350,7 +351,7 @@ func TestStopBesideACallForTheSameIssue(t *testing.T) {
 		close(claims.goOn)
 		called.Wait()
 		if t.Failed() {
-			p.Kill() // its agent goes on
+			p.Kill() // its agent is still running
 		}
 		swept.Wait()
 		if r := f.only(s); r.Verdict.Outcome != journal.Interrupted || len(p.Running()) != 0 {
@@ -360,7 +361,7 @@ func TestStopBesideACallForTheSameIssue(t *testing.T) {
 	}
 }
 
-// living counts the sandboxes that are opened with a context which has not ended.
+// living counts the sandboxes that are opened with a context that has not ended.
 type living struct {
 	*sandboxes.None
 	opened atomic.Int32
@@ -373,7 +374,7 @@ func (l *living) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandb
 	return l.None.Open(ctx, spec)
 }
 
-// stopping is a source of claims that stops each issue which is claimed.
+// stopping is a source of claims that stops each issue when it is claimed.
 type stopping struct {
 	*worktree.Repo
 	stop func(key string) bool
@@ -386,7 +387,7 @@ func (s *stopping) Claim(ctx context.Context, key string, h worktree.Holder, ttl
 	return s.Repo.Claim(ctx, key, h, ttl)
 }
 
-// What was stopped before it began does not begin: no sandbox opens, and nothing is merged.
+// A run that was stopped before it began does not begin: no sandbox opens, and nothing is merged.
 func TestStopBeforeAnythingBegins(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ gate, merge bool }{"work": {}, "work with a gate": {gate: true}, "a merge": {merge: true}} {

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The request to stop reaches an earlier job that died before its last checks: they are cut, as those of any run.
+// A request to stop reaches an earlier job that died before its last checks: they are cut short like those of any run.
 func TestStopWhileAJobIsRecovered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -30,7 +30,7 @@ func TestStopWhileAJobIsRecovered(t *testing.T) {
 	}
 }
 
-// A person's request to stop an issue reaches the run of it that is brought to its end.
+// A person's request to stop an issue reaches the run of it that is being recovered.
 func TestStopWhileARunIsRecovered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -60,15 +60,15 @@ func TestStopWhileARunIsRecovered(t *testing.T) {
 	}
 }
 
-// slowGate is the line of a gate that passes until a run has died before it, and hangs then, once it has told the pipe.
+// slowGate returns a line of a gate that passes until a run has died before it. After that it signals the pipe and hangs.
 func slowGate(t *testing.T) (begun pipe, line string) {
 	t.Helper()
 	begun = newPipe(t)
 	return begun, `test "$(git show HEAD:README)" = hello || { echo > ` + begun.path + `; exec sleep 1000; }`
 }
 
-// dieBeforeGate has work die before the last checks of its run, whose record it returns. The base moves, so that the gate has to
-// run again.
+// dieBeforeGate makes work die before the last checks of its run, and returns the record of the run. The base moves, so that the
+// gate has to run again.
 func (f *fixture) dieBeforeGate(work func()) journal.Record {
 	f.t.Helper()
 	f.onStage(journal.StageVerify, func(journal.Record) { runtime.Goexit() })

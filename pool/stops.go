@@ -11,26 +11,26 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// stops are the contexts of one call, in the order in which they end. Stop and StopNow end one run only; see running.
+// stops has the contexts of one call, in the order in which they end. Stop and StopNow end one run only; see running.
 type stops struct {
-	// early ends with soft, and with Drain where the call heeds it. It is for waiting before a run has begun: for the remote, the
-	// tracker, a claim.
+	// early ends with soft, and with Drain if the call heeds Drain. It bounds waiting before a run has begun: for the remote, the
+	// tracker, or a claim.
 	early context.Context
-	// soft ends with hard, and with the caller's context. It asks a run to end, which keeps its work.
+	// soft ends with hard, and with the caller's context. Its end asks a run to end and keep its work.
 	soft context.Context
-	// hard ends with Kill. It is for what is not to be left half done: runs, and what the journal, claims and labels say of them.
+	// hard ends with Kill. It bounds work that must not be left half done: runs, and writes to the journal, claims and labels.
 	hard context.Context
 }
 
-// call makes the contexts of a call from its caller's. drained ends early; nil: nothing does. done waits until Observe has got the
-// call's events. The first long wait of the call for the remote is told.
+// call derives the contexts of a call from ctx. drained ends early; it may be nil. done waits until Observe has received the
+// call's events. The call emits an event at its first long wait for the remote.
 func (w *Worker) call(ctx, drained context.Context) (s stops, done func()) {
 	ctx = w.telling(ctx)
 	soft, stop := context.WithCancelCause(ctx)
 	early, unlink := workspace.EndedBy(soft, drained)
 	bounded, free := workspace.Bounded(context.WithoutCancel(ctx), w.life)
 	hard, cancel := context.WithCancelCause(bounded)
-	unbind := context.AfterFunc(w.life, func() { stop(errKilled); cancel(errKilled) }) // whoever finds hard ended finds soft ended, too
+	unbind := context.AfterFunc(w.life, func() { stop(errKilled); cancel(errKilled) }) // when hard has ended, soft has ended, too
 	return stops{early, soft, hard}, func() {
 		w.bus.Flush(soft, hard)
 		unbind()
@@ -41,17 +41,17 @@ func (w *Worker) call(ctx, drained context.Context) (s stops, done func()) {
 	}
 }
 
-// errKilled is the cause of contexts that Kill ends.
+// errKilled is the cause of the contexts that Kill ends.
 var errKilled = halt.Error(journal.StopShutdown, "")
 
-// running is a run that Stop and StopNow reach, from register to forget.
+// running is a run that Stop and StopNow can reach, from register to forget.
 type running struct {
 	Running
-	early        context.Context // ends with the call's, and a grace after soft: for waiting before the run begins
-	soft         context.Context // ends with the call's, and with Stop: the run is asked to end
-	urgent       context.Context // ends with StopNow: what runs in the sandbox is killed
+	early        context.Context // ends with the call's early, and a grace period after soft; for waiting before the run begins
+	soft         context.Context // ends with the call's soft, and with Stop; its end asks the run to end
+	urgent       context.Context // ends with StopNow; its end kills the processes in the sandbox
 	stop, hasten context.CancelCauseFunc
-	free         func() // of early
+	free         func() // releases early
 }
 
 // register makes Stop and StopNow reach a run.
@@ -66,7 +66,7 @@ func (w *Worker) register(s stops, r journal.Record) *running {
 	return on
 }
 
-// forget ends the contexts of a run that is over. It may be called again.
+// forget ends the contexts of a run that is over. It may be called more than once.
 func (w *Worker) forget(on *running) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,10 +79,10 @@ func (w *Worker) forget(on *running) {
 	on.free()
 }
 
-// requestPoll is the time between looks for another process's request to stop.
+// requestPoll is the interval of polling for another process's request to stop.
 const requestPoll = 500 * time.Millisecond
 
-// heed makes requests of other processes to stop a run reach it before it has begun, until it is over. Then the run looks itself.
+// heed polls for another process's request to stop the run, until the caller calls over. Once begun, the run itself polls.
 func (on *running) heed(rec journal.Record) (over func()) {
 	var looking sync.WaitGroup
 	done := make(chan struct{})
@@ -103,15 +103,15 @@ func (on *running) heed(rec journal.Record) (over func()) {
 	return sync.OnceFunc(func() { close(done); looking.Wait() })
 }
 
-// Stop asks the run of an issue to end; its work is kept. It reports whether there was one, and does not wait.
+// Stop asks the runs of an issue to end; they keep their work. It reports whether there was one. It does not wait.
 func (w *Worker) Stop(key string) bool { return w.StopRun(key, "") }
 
-// StopRun is Stop for one run of the issue: it does nothing when that is over.
+// StopRun is Stop for one run of the issue. It does nothing if that run is over.
 func (w *Worker) StopRun(key, run string) bool {
 	return w.each(key, run, func(r *running) { r.stop(halt.Error(journal.StopAsked, "")) })
 }
 
-// StopNow is Stop without a grace period: the agent, or the checks, are killed, and a sandbox that is being opened is given up.
+// StopNow is Stop without a grace period: it kills the agent or the checks, and gives up a sandbox that is being opened.
 func (w *Worker) StopNow(key string) bool {
 	return w.each(key, "", func(r *running) {
 		r.stop(halt.Error(journal.StopAsked, ""))
@@ -119,7 +119,7 @@ func (w *Worker) StopNow(key string) bool {
 	})
 }
 
-// each calls do with the runs of an issue, or with one of them. It reports whether there was one.
+// each calls do with every run of an issue, or only with the named one. It reports whether there was one.
 func (w *Worker) each(key, run string, do func(*running)) (found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

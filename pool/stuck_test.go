@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// An issue whose runs end with ralph's death again and again is a person's, too: each of them has been paid for.
+// An issue whose runs end again and again with ralph's death is left to a person, too: each run has been paid for.
 func TestDeathAfterDeathEndsWithAPerson(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `exit 1`)
@@ -43,7 +43,7 @@ func TestDeathAfterDeathEndsWithAPerson(t *testing.T) {
 	}
 }
 
-// refusing is a tracker that lets nobody look for closed requests.
+// refusing is a tracker whose closed requests cannot be read.
 type refusing struct{ tracker.Tracker }
 
 func (refusing) OpenRequest(context.Context, tracker.Request) (tracker.RequestRef, error) {
@@ -54,8 +54,8 @@ func (refusing) Refused(context.Context, string, string) (commit, url string, er
 	return "", "", errors.New("may not look at requests")
 }
 
-// A failure before the first iteration uses up no attempt, and repeats itself: in the end a person has the issue, with one
-// report that says what failed and what to do.
+// A failure before the first iteration uses up no attempt and repeats itself. In the end a person has the issue, with one report
+// that says what failed and what to do.
 func TestFailuresThatUseNoAttemptEndWithAPerson(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -96,7 +96,8 @@ func TestFailuresThatUseNoAttemptEndWithAPerson(t *testing.T) {
 	}
 }
 
-// Refs of an issue whose commits are gone, as after a power loss, go before it is worked: no agent works for nothing.
+// Refs of an issue whose commits are gone, for example after a power loss, are removed before its run, so that no agent works in
+// vain.
 func TestBrokenRefsOfAnIssue(t *testing.T) {
 	t.Parallel()
 	const branch, work, claim = "refs/heads/ralph/a", "refs/ralph/work/a", "refs/ralph/claims/a"
@@ -126,7 +127,7 @@ func TestBrokenRefsOfAnIssue(t *testing.T) {
 	}
 }
 
-// What killed processes have left of other issues stops no sweep: the sweep removes it or puts it aside, and says so.
+// Leftovers of killed processes of other issues stop no sweep: the sweep removes them or puts them aside, and reports that.
 func TestSweepTidies(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -168,7 +169,7 @@ func TestSweepTidies(t *testing.T) {
 	}
 }
 
-// Commits that change no file are no success, whatever the gate says.
+// Commits that change no file are no success, whatever the result of the gate.
 func TestCommitsThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]string{

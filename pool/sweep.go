@@ -22,21 +22,21 @@ import (
 
 // Summary is the result of a sweep.
 type Summary struct {
-	// Runs are in the order in which they ended. They include runs of earlier sweeps that this one has ended, unless their
+	// Runs are in the order in which they ended. They include runs of earlier sweeps that this sweep has ended, unless their
 	// issues have been worked again since.
 	Runs     []journal.Record
 	Skipped  []backlog.Skipped // open issues that were not worked, and why
 	Problems []tracker.Problem // parts of the backlog that could not be read, as of the last listing
 	Cycles   []tracker.Cycle   // open issues that wait for each other, as of the last listing
 	Broken   []backlog.Skipped // issues that could not be worked because of a fault of this host or the repository
-	// Unavailable is why the sweep could work no more issues: agent, sandbox, tracker, remote or disk; nil if it could.
+	// Unavailable is the reason why the sweep could work no more issues: agent, sandbox, tracker, remote or disk; nil: none.
 	Unavailable error
-	ParkedUntil time.Time        // when the first agent is expected to be available again, if none is; zero if unknown
+	ParkedUntil time.Time        // when the first agent is expected to be available again, if none is available; zero: unknown
 	Parked      []journal.Parked // agents that were unavailable when the sweep ended
-	// Parallel is how many issues could run at once when the sweep ended; Most is the limit. Refusals of a model service lower
-	// the first.
+	// Parallel is the number of issues that could run at once when the sweep ended; Most is the limit. Refusals of a model
+	// service lower Parallel.
 	Parallel, Most int
-	Interrupted    bool // the end of ctx, Drain or Kill stopped the sweep; it says nothing about issues that were left
+	Interrupted    bool // ctx, Drain or Kill stopped the sweep, whether issues are left or not
 }
 
 // Count returns the number of runs with one of the outcomes.
@@ -50,12 +50,12 @@ func (s Summary) Count(outcomes ...journal.Outcome) int {
 	return n
 }
 
-// Sweep is one pass over the backlog: it works each issue once, until none is left or ctx ends, and returns when every run has
-// ended. With keys it works only these. All sweeps of a pool share its limit.
+// Sweep makes one pass over the backlog: it works each issue once, until none is left or ctx ends, and returns when every run has
+// ended. With keys it works only these issues. All sweeps of a pool share the pool's limit.
 //
-// It first recovers runs that a crash has left on this host. The base is pinned when it starts. Once Kill or Drain was called or ctx
-// has ended, it lists nothing, looks up no key, and returns without an error: Summary.Interrupted says so. A sweep that begins after
-// that recovers nothing either.
+// It first recovers the runs that a crash has left on this host. The base stays fixed during the sweep. Once Kill or Drain was
+// called or ctx has ended, Sweep lists nothing, looks up no key, and returns without an error but with Summary.Interrupted. A
+// sweep that begins after Kill or Drain recovers nothing either.
 func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	if p.life.Err() != nil || p.isDraining() {
 		return Summary{Interrupted: true}, nil
@@ -75,7 +75,7 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	if err == nil && s.summary.Unavailable == nil {
 		err = s.run(call.early)
 	}
-	if call.early.Err() != nil { // then every call may fail
+	if call.early.Err() != nil { // after the end of early every call may fail
 		err = nil
 	}
 	s.summary.Parked = p.runner.Lot().Waiting(p.choices, time.Now())
@@ -84,40 +84,41 @@ func (p *Pool) Sweep(ctx context.Context, keys ...string) (Summary, error) {
 	return s.summary, err
 }
 
-// sweep is the state of one pass. One goroutine, that of the call of Sweep, owns it; runs hand it their results.
+// sweep is the state of one pass. The goroutine of Sweep owns it; runs pass their results to that goroutine.
 type sweep struct {
 	pool  *Pool
 	keys  []string
 	call  stops
 	wake  chan struct{} // a run has ended, a slot or disk space is free, or the backlog may have changed
-	wants atomic.Bool   // it waits for a slot, or has not listed the backlog yet
+	wants atomic.Bool   // the sweep waits for a slot, or has not listed the backlog yet
 
 	runs    sync.WaitGroup
 	mu      sync.Mutex
-	results []func() // guarded by mu: each adds what has become of a run; see addResults
+	results []func() // guarded by mu: each adds the result of a run; see addResults
 	held    error    // guarded by mu: see Pool.Held
 
 	listed  time.Time // when the backlog was last listed
-	woken   int64     // what Pool.wakes was then
-	stale   bool      // it has to be listed again
+	woken   int64     // the value of Pool.wakes at that time
+	stale   bool      // the backlog has to be listed again
 	base    worktree.Base
-	queue   []task            // in order
+	queue   []task            // the next runs, in order
 	waiting []backlog.Skipped // issues that the last listing left out
-	ordered bool              // issues wait for other runs
-	capped  bool              // issues wait for a cap
+	ordered bool              // some issues wait for other runs
+	capped  bool              // some issues wait for a cap
 	tried   map[string]bool   // started in this sweep
-	on      map[string]bool   // those of tried that have not ended
-	unended []tracker.Issue   // their runs met an outage at their end
+	on      map[string]bool   // started in this sweep and not ended
+	unended []tracker.Issue   // issues whose runs met an outage at their end
 	running int
 	started int           // runs that count towards Limit
-	short   error         // the lack of disk space or budget, which has been reported
-	away    error         // why tracker or remote cannot be used, while runs go on
-	pause   time.Duration // before they are tried again; longer each time, until a run has ended or none is wanted
-	again   time.Time     // when that is
+	short   error         // the lack of disk space or budget that was reported last
+	away    error         // why tracker or remote cannot be used, while runs continue
+	pause   time.Duration // before the next try after an outage; it grows until a run has ended or no issue is left
+	again   time.Time     // time of that next try
 	summary Summary
 }
 
-// run starts runs until ctx ends, lists the backlog when a worker has nothing to do, and waits until none is on or can be started.
+// run starts runs until ctx ends, and lists the backlog when a worker is idle. It returns when no run is in progress and none can
+// start.
 func (s *sweep) run(ctx context.Context) error {
 	refresh := time.NewTicker(s.pool.c.Refresh)
 	defer refresh.Stop()
@@ -126,7 +127,7 @@ func (s *sweep) run(ctx context.Context) error {
 		s.addResults()
 		s.show()
 		stopped := failed != nil || ctx.Err() != nil
-		ending := len(s.unended) > 0 // nothing else is in the queue then; no limit and no lack of room keeps these runs back
+		ending := len(s.unended) > 0 // then the queue has nothing else, and neither limits nor a lack of room hold these runs back
 		over := stopped || s.summary.Unavailable != nil || !ending && s.pool.c.Limit > 0 && s.started >= s.pool.c.Limit
 		idle, empty := s.running == 0, len(s.queue) == 0
 		stale := s.stale || s.listed.IsZero() || s.woken != s.pool.wakes.Load()
@@ -156,11 +157,11 @@ func (s *sweep) run(ctx context.Context) error {
 			ended = nil
 		}
 	}
-	s.runs.Wait() // all have handed over their results, and free their slots
+	s.runs.Wait() // every run has passed on its result; wait until each has freed its slot
 	for _, w := range s.waiting {
 		broken := func(b backlog.Skipped) bool { return b.Issue.Key == w.Issue.Key }
 		unrecovered := w.Skip.Code == journal.SkipClaimed && slices.ContainsFunc(s.summary.Broken, broken)
-		if !s.tried[w.Issue.Key] && !unrecovered { // whose claim is left for the next sweep
+		if !s.tried[w.Issue.Key] && !unrecovered { // a broken recovery keeps its claim for the next sweep
 			s.summary.Skipped = append(s.summary.Skipped, w)
 		}
 	}
@@ -170,7 +171,7 @@ func (s *sweep) run(ctx context.Context) error {
 	return failed
 }
 
-// startNext starts the first run of the queue. A run that fails never stops another.
+// startNext starts the first run of the queue. A failing run never stops another.
 func (s *sweep) startNext() {
 	next := s.queue[0]
 	next.keys, next.base = s.keys, s.base
@@ -178,8 +179,8 @@ func (s *sweep) startNext() {
 	s.tried[next.issue.Key], s.on[next.issue.Key] = true, true
 	s.runs.Go(func() {
 		defer s.pool.freeSlot()
-		add := func() {} // its result
-		defer func() {   // also when the goroutine is ended
+		add := func() {} // adds the result of the run
+		defer func() {   // runs even if runtime.Goexit ends the goroutine
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.results = append(s.results, func() {
@@ -215,8 +216,8 @@ func (s *sweep) addResults() {
 	}
 }
 
-// loadParked loads which agents earlier runs on this host found unavailable. If none is available the sweep is over. Keys named by
-// a person are tried all the same.
+// loadParked loads the agents that earlier runs on this host found unavailable. If no agent is available, the sweep is over. Keys
+// that a person has named are tried even then.
 func (s *sweep) loadParked(ctx context.Context) error {
 	w := s.pool.Worker
 	var list []journal.Parked
@@ -234,7 +235,7 @@ func (s *sweep) loadParked(ctx context.Context) error {
 	return nil
 }
 
-// list lists the backlog and queues the issues that were not tried yet.
+// list lists the backlog and queues the issues that the sweep has not tried yet.
 func (s *sweep) list(ctx context.Context) error {
 	first := s.listed.IsZero()
 	s.stale = false
@@ -261,7 +262,7 @@ func (s *sweep) list(ctx context.Context) error {
 	}
 	s.pool.handOver(ctx, plan.HandOver)
 	s.queue, s.away = nil, nil
-	for _, i := range s.unended { // before any agent is paid whose run would end in the same way
+	for _, i := range s.unended { // first: they need no agent, and a new run would meet the same outage at its end
 		if !s.on[i.Key] {
 			s.queue = append(s.queue, task{issue: i, left: true})
 		}
@@ -276,7 +277,7 @@ func (s *sweep) list(ctx context.Context) error {
 	if len(s.queue) > 0 {
 		s.summary.Unavailable = cmp.Or(s.summary.Unavailable, s.pool.runner.Spaces().Usable())
 	} else {
-		s.pause, s.short = 0, nil // nothing is in need of room
+		s.pause, s.short = 0, nil // no issue needs room
 	}
 	s.problems(plan.Problems)
 	if first {
@@ -287,7 +288,7 @@ func (s *sweep) list(ctx context.Context) error {
 	return nil
 }
 
-// problems notes what the listing could not read, and tells what the one before could.
+// problems notes what the listing could not read, and emits the problems that the listing before did not have.
 func (s *sweep) problems(list []tracker.Problem) {
 	for _, pr := range list {
 		if !slices.ContainsFunc(s.summary.Problems, func(old tracker.Problem) bool { return old.Error() == pr.Error() }) {
@@ -297,7 +298,7 @@ func (s *sweep) problems(list []tracker.Problem) {
 	s.summary.Problems = list
 }
 
-// plan makes a plan. The first one of a sweep pins the base, and closes what people have merged before.
+// plan makes a plan. The first call of a sweep pins the base and closes the issues that people have merged.
 func (s *sweep) plan(ctx context.Context, q backlog.Query, first bool) (plan backlog.Plan, err error) {
 	if first {
 		s.base, err = s.pool.newBase(ctx)
@@ -328,7 +329,7 @@ func (w *Worker) handOver(ctx context.Context, list []backlog.FollowUp) {
 	}
 }
 
-// ended adds a result to the summary. The backlog is listed again: issues may have waited for this one.
+// ended adds a result to the summary. It has the backlog listed again, since issues may have waited for this one.
 func (s *sweep) ended(r Result) {
 	s.stale = s.stale || s.left() && (r.Closed || r.Skip == nil || s.ordered || s.away != nil)
 	s.summary.Runs = append(s.summary.Runs, r.Finished...)
@@ -355,7 +356,7 @@ func (s *sweep) ended(r Result) {
 	}
 }
 
-// leaveOut adds an issue that was not worked to the summary. One that has met an outage is tried again with the others.
+// leaveOut adds an issue that was not worked to the summary. An issue that met an outage is tried again with the others.
 func (s *sweep) leaveOut(r Result, not backlog.Skipped, outage bool) {
 	e := journal.Event{Kind: journal.EventSkipped, Key: r.Issue.Key, Title: r.Issue.Title, Skip: r.Skip}
 	switch {
@@ -363,7 +364,7 @@ func (s *sweep) leaveOut(r Result, not backlog.Skipped, outage bool) {
 		delete(s.tried, r.Issue.Key)
 		s.waiting = append(s.waiting, not)
 		return
-	case r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.away) != nil: // the reason is known
+	case r.Unavailable != nil && cmp.Or(s.summary.Unavailable, s.away) != nil: // the reason is reported already
 		s.summary.Skipped = append(s.summary.Skipped, not)
 		return
 	case r.Err != nil:
@@ -375,7 +376,7 @@ func (s *sweep) leaveOut(r Result, not backlog.Skipped, outage bool) {
 	s.pool.emit(e)
 }
 
-// noRoom reports that disk space or caps do not allow another run. Running ones may free some. When none is running the sweep is
+// noRoom reports whether disk space or caps forbid another run. Running ones may free some. If none is running, the sweep is
 // over: only a person can make room.
 func (s *sweep) noRoom(ctx context.Context, idle bool) bool {
 	short := s.pool.runner.Admission().Full(ctx)

@@ -72,7 +72,7 @@ func TestMergedIssueFreesWhatItBlocked(t *testing.T) {
 	f.clean()
 }
 
-// A gate is the project's code, which the agent has written: what it commits is not published.
+// A gate is the project's code, which the agent has written: commits of the gate are not published.
 func TestCommitsOfTheGateAreNotPublished(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -86,7 +86,7 @@ func TestCommitsOfTheGateAreNotPublished(t *testing.T) {
 	f.clean()
 }
 
-// While an agent works, in whichever iteration, its worktree counts as unsaved: nobody removes it unseen.
+// While an agent works, in any iteration, its worktree counts as unsaved, so that nobody removes it unseen.
 func TestWorktreeIsUnsavedInEveryIteration(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -207,7 +207,7 @@ func TestQuestionIsAskedAndItsAnswerTakenUp(t *testing.T) {
 	}
 }
 
-// An answer stays one when ralph dies in the run that takes it up.
+// A question stays answered if ralph dies in the run that takes up the answer.
 func TestAnswerOutlivesADeath(t *testing.T) {
 	t.Parallel()
 	for save := range 3 {
@@ -349,7 +349,7 @@ func TestPlanSaysWhyNot(t *testing.T) {
 	}
 }
 
-// Observers need not read texts for people to know that a run has merged its commits, and that a sweep has nothing to do.
+// Event fields show that a run has merged its commits, and that a sweep has nothing to do, so that observers need not read texts.
 func TestEventsSayWhatIsMergedAndIdle(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `case $RALPH_ISSUE_KEY in a) `+commits+`;; esac`)

@@ -23,7 +23,7 @@ const (
 	tricksHead = "| | trick | gate | canary | changed checks | proof | reviewer is told |\n|---|---|---|---|---|---|---|\n"
 )
 
-// caught is one cell of the table: what it looked at, and whether it saw the trick.
+// caught returns one cell of the table: whether a defence looked, and whether it saw the trick.
 func caught(asked, saw bool) string {
 	switch {
 	case !asked:
@@ -34,8 +34,8 @@ func caught(asked, saw bool) string {
 	return ""
 }
 
-// row says, in the order of the table, what each defence makes of a trick when the others do not end the run before it.
-// TestWhatCommitsDoToTheirChecks makes sure that c says so of gate and canary.
+// row returns, in the order of the table, what each defence finds about a trick, if the others do not end the run before it.
+// TestWhatCommitsDoToTheirChecks checks the values of c for gate and canary.
 func (p language) row(t *testing.T, name, trick string) string {
 	t.Helper()
 	c := p.tricks[trick]
@@ -59,7 +59,7 @@ func (p language) row(t *testing.T, name, trick string) string {
 		caught(!c.fails, r.Facts.Watch.Changed()), proof, caught(!c.fails, told))
 }
 
-// The table in the documentation is what really happens.
+// The table in the documentation shows the actual results.
 func TestTableOfTricks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(tricksFile)
@@ -76,7 +76,7 @@ func TestTableOfTricks(t *testing.T) {
 	all := languages()
 	written := strings.Count(table+"\n", "\n| ") + 1
 	tricks, seen := 0, map[string]bool{}
-	// like says that a trick with the same cells has been seen.
+	// like reports whether a trick with the same cells has been seen.
 	like := func(trick string) bool {
 		_, rest, _ := strings.Cut(table, "| go | "+trick+" |")
 		cells, _, _ := strings.Cut(rest, "\n")

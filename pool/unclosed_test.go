@@ -22,9 +22,9 @@ type silent struct {
 	binding
 	files sandboxes.Files
 	away  atomic.Bool
-	only  atomic.Bool // it does answer to reap
-	last  atomic.Bool // it does not answer after the next import
-	left  sync.Map    // sandboxes, by run
+	only  atomic.Bool // it still answers Reap
+	last  atomic.Bool // it stops answering after the next import
+	left  sync.Map    // sandboxes by run
 }
 
 func (s *silent) count() (n int) {
@@ -105,7 +105,7 @@ func TestSandboxThatWasNotClosed(t *testing.T) {
 	}
 }
 
-// A run takes the place of an earlier one only when that one's sandbox is gone.
+// A run replaces an earlier one only when the sandbox of the earlier one is gone.
 func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; exit 1`)
@@ -130,7 +130,7 @@ func TestSandboxThatWasNotClosedBeforeAnotherRun(t *testing.T) {
 	f.clean()
 }
 
-// A run does not take the place of an earlier one either whose work was imported by a sandbox that is not gone.
+// The same holds if a sandbox that is not gone has imported the work of the earlier run.
 func TestSandboxOfAnImportThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -163,7 +163,7 @@ func TestSandboxOfAnImportThatWasNotClosed(t *testing.T) {
 	f.clean()
 }
 
-// A sweep ends the sandbox of a prompt that was not closed, too.
+// A sweep also ends the sandbox of a prompt that was not closed.
 func TestSandboxOfAJobThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -182,7 +182,7 @@ func TestSandboxOfAJobThatWasNotClosed(t *testing.T) {
 	f.clean()
 }
 
-// The sandbox over a worktree that is kept is ended with the run, or else the record says that it may still run.
+// The sandbox over a kept worktree is ended with the run; otherwise the record says that it may still run.
 func TestSandboxOfAKeptWorktreeThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
@@ -201,7 +201,7 @@ func TestSandboxOfAKeptWorktreeThatWasNotClosed(t *testing.T) {
 	}
 }
 
-// What a sandbox with a disk of its own holds stays there until it is imported.
+// Work in a sandbox with a disk of its own stays there until it is imported.
 func TestSandboxThatWasNotClosedKeepsWhatIsNotImported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -250,7 +250,7 @@ func (b unimportingBox) Close(ctx context.Context) error {
 	return errors.Join(errSilent, b.Sandbox.Close(ctx))
 }
 
-// mute is a binding from whose sandboxes no commits can be imported as long as a file is there: git does not end.
+// mute is a binding whose imports hang as long as a file exists.
 type mute struct {
 	binding
 	while  string
@@ -276,8 +276,8 @@ func (b muteBox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	return b.Sandbox.Exec(ctx, cmd)
 }
 
-// A run that is asked to end while its commits cannot be imported is interrupted: neither it nor the agent has failed. The next sweep
-// imports them.
+// A run that is asked to end while its commits cannot be imported is interrupted: neither it nor the agent has failed. The next
+// sweep imports them.
 func TestStopWhileTheImportHangs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -304,7 +304,7 @@ func TestStopWhileTheImportHangs(t *testing.T) {
 	f.clean()
 }
 
-// stuck is a breaking provider whose sandbox that broke does not close.
+// stuck is a breaking provider whose broken sandbox does not close.
 type stuck struct {
 	breaking
 	reaped *atomic.Int32
@@ -330,7 +330,7 @@ func (b stuckBox) Close(ctx context.Context) error {
 	return err
 }
 
-// A sandbox that broke and does not close is ended with the run, whose last sandbox has closed.
+// A broken sandbox that does not close is ended with the run, whose last sandbox has closed.
 func TestBrokenSandboxThatWasNotClosed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -11,8 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// An issue that has lost its pick-up label while it was worked is superseded, also where its commits leave no further than
-// to a local branch.
+// An issue that loses its pick-up label during its run is superseded, even if its commits go no further than a local branch.
 func TestUnlabelledMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cat >/dev/null; echo work > work; git add -A; git commit -qm work; sed -i s/no-human/other/ "$FILE"`+done)
@@ -50,7 +49,7 @@ func TestUnlabelledIsSeenAtOnce(t *testing.T) {
 	f.clean()
 }
 
-// A run that was stopped after its label had gone says what brings it back, and not that the next sweep continues it.
+// The report of a run that was stopped after its label was removed names the way back, and not a continuation by the next sweep.
 func TestUnlabelledAndStopped(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(p *pool.Pool, end func()){

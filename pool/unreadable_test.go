@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// garbled is a tracker that lists an issue which it cannot read.
+// garbled is a tracker that lists an issue that it cannot read.
 type garbled struct{ tracker.Tracker }
 
 func (g garbled) Get(ctx context.Context, key string) (tracker.Issue, error) {
@@ -26,7 +26,7 @@ func (g garbled) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return g.Tracker.Get(ctx, key)
 }
 
-// An issue that cannot be read fails, and while it waits for its retry the others are worked.
+// An issue that cannot be read fails, and others are worked while it waits for its retry.
 func TestUnreadableIssueStopsNoOther(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -47,14 +47,14 @@ func TestUnreadableIssueStopsNoOther(t *testing.T) {
 	}
 }
 
-// An issue that is worked, is not listed and cannot be read counts by its branch, and for no label: the others are worked.
+// An issue that is being worked, is not listed and cannot be read counts by its branch, and for no label: the others are worked.
 func TestRunningIssueThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
 	if _, err := f.Config.Run.Repo.Claim(t.Context(), "bad", worktree.Holder{Owner: "elsewhere/1/x", Run: "r"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	f.Config.Run.Tracker = garbled{f.Config.Run.Tracker} // it does not list it
+	f.Config.Run.Tracker = garbled{f.Config.Run.Tracker} // it does not list the issue
 	f.Config.ByLabel = schedule.Limits{"db": 1}
 	f.issue("good", "labels: [no-human, db]")
 	plan, err := f.pool().Plan(t.Context())
@@ -66,7 +66,7 @@ func TestRunningIssueThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A file that is spoiled while a sweep is on is reported in this sweep, once; one that is corrected meanwhile is no problem of it.
+// A file that becomes invalid during a sweep is reported in this sweep, once; one that is corrected meanwhile is not.
 func TestBacklogSpoiledDuringASweep(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

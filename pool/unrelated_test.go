@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// A branch without common history with the base can be merged by nobody: it is no success.
+// A branch without common history with the base cannot be merged, so it is no success.
 func TestUnrelatedHistory(t *testing.T) {
 	t.Parallel()
 	for _, publish := range []journal.Publish{journal.PublishBranch, journal.PublishMerge} {
@@ -28,7 +28,7 @@ func TestUnrelatedHistory(t *testing.T) {
 	}
 }
 
-// The agent is told, while it can still put its work onto the base.
+// The agent is told while it can still base its work on the base.
 func TestUnrelatedHistoryIsFeedback(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `if grep -q "no history in common with main"; then git checkout -q -B ralph/a main; fi
@@ -40,7 +40,7 @@ if ! test -e .git/once; then touch .git/once; git checkout -q --orphan other; fi
 	}
 }
 
-// Nor is a branch merged whose base was begun anew since.
+// A branch is not merged either if its base was replaced by an unrelated history since.
 func TestMergeOfUnrelatedHistory(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// unwilling is a journal that takes no record from a stage on, until off is set. died makes records look like those of a process
-// that has died.
+// unwilling is a journal that stores no record from a stage on, until off is set. died makes records look like those of a dead
+// process.
 type unwilling struct {
 	*store
 	from journal.Stage
@@ -32,8 +32,8 @@ func (r *unwilling) Save(ctx context.Context, rec journal.Record) error {
 	return r.store.Save(ctx, rec)
 }
 
-// A run whose state cannot be stored shows nothing outside, and what it has shown is never overwritten, by this process or the
-// next.
+// A run whose state cannot be stored does nothing outward, and what it has published or reported is never overwritten, by this
+// process or the next.
 func TestJournalRefuses(t *testing.T) {
 	t.Parallel()
 	for _, from := range []journal.Stage{

@@ -29,7 +29,7 @@ func (k keyed) Describe() agents.Description {
 	return d
 }
 
-// proxied is a provider that needs an egress proxy, which no test gets as far as to open.
+// proxied is a provider that needs an egress proxy, which no test opens.
 type proxied struct{ sandboxes.Provider }
 
 func (w proxied) Capabilities() sandboxes.Capabilities {
@@ -50,7 +50,7 @@ func (f *fixture) wantUnreported(keys ...string) {
 	}
 }
 
-// A login that is missing is found before the first run: nothing is tried, and the next sweep looks again.
+// A missing login is found before the first run: nothing is tried, and the next sweep checks again.
 func TestMissingLoginEndsTheSweepAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -88,7 +88,7 @@ func TestMergeNeedsNoLogin(t *testing.T) {
 	f.clean()
 }
 
-// One that ends during the sweep costs the run that meets it no attempt.
+// A login that expires during the sweep costs the run that meets it no attempt.
 func TestLoginThatEndsDuringTheSweep(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -111,7 +111,7 @@ func TestLoginThatEndsDuringTheSweep(t *testing.T) {
 	f.clean()
 }
 
-// So does a program that cannot be started; once it can, the next sweep works without waiting.
+// The same holds for a program that cannot be started; once it can, the next sweep works without waiting.
 func TestMissingProgramEndsTheSweepAndCostsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -135,7 +135,7 @@ func TestMissingProgramEndsTheSweepAndCostsNothing(t *testing.T) {
 	}
 }
 
-// closed is a provider that opens no sandbox from one on.
+// closed is a provider that opens a number of sandboxes and then no more.
 type closed struct {
 	sandboxes.Provider
 	opens *atomic.Int32 // how many still open
@@ -170,7 +170,7 @@ func (a away) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, er
 	return a.Provider.Open(ctx, s)
 }
 
-// A sandbox that has been usable and is not any more counts against no issue, in a process that goes on.
+// In a process that keeps running, a sandbox that stops being usable counts against no issue.
 func TestSandboxThatIsAwayLater(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -194,7 +194,8 @@ func TestSandboxThatIsAwayLater(t *testing.T) {
 	f.clean()
 }
 
-// A sandbox that opens for nobody is reported once and not issue by issue; one that did open before concerns its own run.
+// A sandbox that opens for no run is reported once, not for each issue. If it did open before, a failure affects only its own
+// run.
 func TestSandboxThatDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -259,7 +260,7 @@ func (c choosy) Open(ctx context.Context, s sandboxes.Spec) (sandboxes.Sandbox, 
 	return c.Provider.Open(ctx, s)
 }
 
-// An issue whose own earlier commits keep its sandbox from opening does not keep the backlog from being worked.
+// An issue whose own earlier commits keep its sandbox from opening does not stop the rest of the backlog.
 func TestSandboxThatDoesNotOpenOverEarlierWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -278,12 +279,12 @@ func TestSandboxThatDoesNotOpenOverEarlierWork(t *testing.T) {
 	}
 }
 
-// nothing is a provider that opens no sandbox, and says nothing.
+// nothing is a provider whose Open returns neither a sandbox nor an error.
 type nothing struct{ sandboxes.Provider }
 
 func (nothing) Open(context.Context, sandboxes.Spec) (sandboxes.Sandbox, error) { return nil, nil } //nolint:nilnil // the mistake under test
 
-// A provider that returns neither a sandbox nor an error ends the run with words, and not the process.
+// Such a provider ends the run with an error, and not the process.
 func TestProviderThatOpensNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)
@@ -295,7 +296,7 @@ func TestProviderThatOpensNothing(t *testing.T) {
 	f.clean()
 }
 
-// A branch of ralph's own that is checked out to be looked at is no base of new runs, unless it is named.
+// A branch of ralph's that is checked out is no base of new runs, unless it is named.
 func TestOwnBranchIsNoBase(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, commits)

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run"
 )
 
-// project makes the fixture's repository one in Go, whose function is wrong.
+// project makes the fixture's repository a Go project whose function is wrong.
 func (f *fixture) project() {
 	f.t.Helper()
 	f.write("go.mod", "module example.invalid/sum\n\ngo 1.21\n")
@@ -42,13 +42,13 @@ func TestZero(t *testing.T) {
 
 const right = `printf 'package sum\n\n// Sum adds.\nfunc Sum(a, b int) int { return a + b }\n' > sum.go`
 
-// Honest tests of more.
+// Honest additions of tests.
 const (
 	moreTests = `; printf '\nfunc TestMore(t *testing.T) {\n\tif Sum(2, 2) != 4 {\n\t\tt.Error("2 + 2")\n\t}\n}\n' >> sum_test.go`
 	newTests  = `; printf 'package sum\n\nimport "testing"\n\nfunc TestNew(t *testing.T) {\n\tif Sum(2, 2) != 4 {\n\t\tt.Error("2 + 2")\n\t}\n}\n' > new_test.go`
 )
 
-// scriptProject makes it one in JavaScript.
+// scriptProject makes the repository a JavaScript project.
 func (f *fixture) scriptProject() {
 	f.t.Helper()
 	f.write("package.json", `{"name": "sum", "private": true, "scripts": {"test": "node --test"}}`+"\n")
@@ -68,7 +68,7 @@ test("zero", () => assert.strictEqual(sum(0, 0), 0));
 
 const rightScript = `echo 'module.exports.sum = (a, b) => a + b;' > sum.js`
 
-// snakeProject makes it one in Python.
+// snakeProject makes the repository a Python project.
 func (f *fixture) snakeProject() {
 	f.t.Helper()
 	f.write("pyproject.toml", "[project]\nname = \"total\"\n")
@@ -91,7 +91,7 @@ class TestSum(unittest.TestCase):
 	f.Config.Run.Env = os.Environ()
 }
 
-// shellProject makes it one that scripts check.
+// shellProject makes the repository a project that scripts check.
 func (f *fixture) shellProject() {
 	f.t.Helper()
 	f.write("ci/check.sh", "set -e\n. \"$(dirname \"$0\")/lib.sh\"\ncheck\n")
@@ -104,8 +104,8 @@ func (f *fixture) shellProject() {
 
 const rightSnake = `printf 'def total(a, b):\n    return a + b\n' > total.py`
 
-// background leaves a process that makes a file right again and again, after the wrong one was committed. No later git of the agent's
-// commits the right one.
+// background leaves a process that keeps restoring the right content of a file after the wrong one was committed. No later git of
+// the agent's commits the right content.
 func background(file, text string) string {
 	return fmt.Sprintf(`echo >> %s; git add -A; git commit -qm work; (setsid sh -c 'trap "" TERM HUP; while [ -e %s ]; do echo "%s" > %s; done' >/dev/null 2>&1 &); git() { :; }`,
 		file, file, text, file)
@@ -114,7 +114,7 @@ func background(file, text string) string {
 // specs runs scripts that no line names.
 const specs = `for s in spec/*.sh; do sh -e "$s" || exit 1; done`
 
-// Projects whose tests call a helper, which its name does not show.
+// Projects whose tests call a helper whose name does not show that.
 const (
 	goHelper = `-- check/check.go
 package check
@@ -177,7 +177,7 @@ class TestSum(support.Case):
 	emptySnake = `sed -i 's/if a/if False and a/' support.py checks.py`
 )
 
-// files are those of a text, each below a line with its path.
+// files returns the files of a text, each below a line with its path.
 func files(text string) map[string]string {
 	found := map[string]string{}
 	for part := range strings.SplitSeq(strings.TrimPrefix(text, "-- "), "\n-- ") {
@@ -191,7 +191,7 @@ func files(text string) map[string]string {
 type trick struct {
 	base  string // changes the project first
 	do    string
-	gate  string // its lines; default: the project's
+	gate  string // lines of the gate; default: the project's
 	setup string
 	want  journal.ReasonCode
 	// fails: no gate passes at all, whatever the reason.
@@ -200,14 +200,14 @@ type trick struct {
 	blind bool
 }
 
-// language is a project and what agents do to it.
+// language is a project and the tricks of agents on it.
 type language struct {
 	project func(*fixture)
 	gate    string
 	tricks  map[string]trick
 }
 
-// languages are all tricks that are tried.
+// languages returns all tricks.
 func languages() map[string]language {
 	const disabled, changed = journal.ReasonCanary, journal.ReasonChecks
 	return map[string]language{
@@ -295,7 +295,7 @@ func languages() map[string]language {
 	}
 }
 
-// fixture has an agent that does a trick.
+// fixture returns a fixture whose agent does a trick.
 func (p language) fixture(t *testing.T, c trick) *fixture {
 	t.Helper()
 	f := newFixture(t, `cat >/dev/null; `+c.do+`; git add -A; git commit -qm work`+done)
@@ -313,8 +313,8 @@ func (p language) fixture(t *testing.T, c trick) *fixture {
 	return f
 }
 
-// Tricks by which a commit passes its gate without being right end as no plain success, and are not merged where nobody
-// looks. Honest work is never worse off than with a note.
+// Tricks that make wrong commits pass the gate end as no plain success, and are not merged without a person. Honest work gets at
+// most a note.
 func TestWhatCommitsDoToTheirChecks(t *testing.T) {
 	t.Parallel()
 	all := languages()
@@ -331,7 +331,7 @@ func TestWhatCommitsDoToTheirChecks(t *testing.T) {
 	}
 }
 
-// judge works an issue that is merged unattended if all is well, and looks at how it ends.
+// judge works an issue that is merged unattended if all is well, and checks how it ends.
 func (f *fixture) judge(c trick) {
 	f.t.Helper()
 	f.issue("a")
@@ -366,7 +366,7 @@ func (f *fixture) judge(c trick) {
 	f.clean()
 }
 
-// Without a clean checkout the changes of checks are read, and what was not tried is said.
+// Without a clean checkout the changes of checks are only read, and the report says what was not tried.
 func TestChecksOfAGateInTheWorktree(t *testing.T) {
 	t.Parallel()
 	const changed = journal.ReasonChecks
@@ -400,7 +400,7 @@ func TestChecksOfAGateInTheWorktree(t *testing.T) {
 	}
 }
 
-// The stricter settings do what they say.
+// The stricter settings have their documented effect.
 func TestGateFiles(t *testing.T) {
 	t.Parallel()
 	for files, want := range map[journal.GateFiles]journal.Verdict{

@@ -26,7 +26,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/base"
 )
 
-// Worker works one issue at a time for each call of Work. It is safe for concurrent use.
+// Worker works one issue for each call of Work. It is safe for concurrent use. Make one with NewWorker.
 type Worker struct {
 	c        Config // with its defaults
 	runner   *run.Runner
@@ -35,13 +35,13 @@ type Worker struct {
 	bus      *journal.Bus
 	planner  *backlog.Planner
 	taker    *claims.Taker
-	slow     time.Duration // after which a wait for the remote is told
+	slow     time.Duration // how long a wait for the remote may last before an event reports it
 	commands *command.Handler
 	life     context.Context //nolint:containedctx // ends with Kill
 	kill     context.CancelCauseFunc
 
 	mu      sync.Mutex
-	running map[string][]*running // guarded by mu; by key, in the order in which they began
+	running map[string][]*running // guarded by mu; by key, in order of registration
 }
 
 // Running is an issue that is being worked.
@@ -90,13 +90,14 @@ func NewWorker(c Config) (*Worker, error) {
 	return w, nil
 }
 
-// Kill ends all runs at once: agents are killed without a grace period, claims are released. Work on disk is imported if that is
-// quick; otherwise the next start imports it. All other calls end, too, and later ones but Sweep fail with ErrEnded, for good.
+// Kill ends all runs at once: it kills agents without a grace period and releases claims. It imports work on disk if that is quick;
+// otherwise the next start imports it. All other calls end, too. Later calls return ErrEnded, except Sweep, which returns an
+// interrupted Summary.
 func (w *Worker) Kill() { w.kill(errKilled) }
 
-// Requeue makes the next sweep work an issue again, as a forge's command with this verb does; counts and waiting times start
-// anew. Retry continues from the commits so far. Fix does too, with text as feedback for the agent; a forge shows the text on the
-// request, or else on the issue. Fresh starts from the base. by is who asks.
+// Requeue makes the next sweep work an issue again, like a forge's command with the same verb, and resets counts and waiting
+// times. Retry continues from the commits so far. Fix does so with text as feedback for the agent; a forge shows the text on the
+// request, or else on the issue. Fresh starts from the base. by names the person who asks.
 func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb, text string) error {
 	if verb != tracker.Retry && verb != tracker.Fix && verb != tracker.Fresh {
 		return fmt.Errorf("%q cannot requeue an issue", verb)
@@ -106,7 +107,8 @@ func (w *Worker) Requeue(ctx context.Context, key, by string, verb tracker.Verb,
 	return err
 }
 
-// until does what works no issue: its context ends with Kill, too, and after Kill it fails with ErrEnded. It waits for no observer.
+// until calls do for a call that works no issue. The context of do also ends with Kill; after Kill until returns ErrEnded. It
+// does not wait for Observe.
 func until[T any](ctx context.Context, w *Worker, do func(context.Context) (T, error)) (out T, err error) {
 	if w.life.Err() != nil {
 		return out, ErrEnded
@@ -125,7 +127,7 @@ func (w *Worker) Running() []Running {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []Running
-	for _, list := range w.running { // the others settle an earlier run, or wait for the claim
+	for _, list := range w.running { // the later ones settle an earlier run, or wait for the claim
 		out = append(out, list[0].Running)
 	}
 	return out
@@ -138,41 +140,42 @@ func (w *Worker) Parked(ctx context.Context) ([]journal.Parked, error) {
 	})
 }
 
-// Waits lists the agents that an issue waits for which is worked anew, the first to be back first; none: one of its agents is available.
+// Waits lists the agents for which an issue's first attempt has to wait, ordered by their return; empty: one of them is
+// available.
 func (w *Worker) Waits(ctx context.Context) ([]journal.Parked, error) {
 	parked, err := w.Parked(ctx)
 	return parking.Waits(w.c.Run.Chain(1).Choices(), parked), err
 }
 
-// Park notes agents that runs elsewhere found unavailable, with the same account.
+// Park notes agents that runs of the same account elsewhere found unavailable.
 func (w *Worker) Park(list []journal.Parked) { w.runner.Lot().Park(list) }
 
-// Result is the outcome of one call for one issue.
+// Result is the result of one call for one issue.
 type Result struct {
 	Issue  tracker.Issue
-	Record journal.Record // with a Skip it may be of a run that no store has
-	Skip   *journal.Skip  // why it was not worked; nil if it was
-	Err    error          // the fault because of which it was not worked
+	Record journal.Record // with a Skip no store may have this record
+	Skip   *journal.Skip  // why the issue was not worked; nil if it was
+	Err    error          // the fault that kept the issue from being worked
 	Closed bool           // the issue is closed now
-	// Unavailable is why no other issue can be worked now either; nil if others can.
+	// Unavailable is the reason why no other issue can be worked now either; nil if others can.
 	Unavailable error
-	// Deferred is why the next sweep has to end the run; nil if it has ended.
+	// Deferred is the reason why the next sweep has to end the run; nil if it has ended.
 	Deferred error
-	// Finished are earlier, dead runs of the issue that have ended now.
+	// Finished lists earlier, dead runs of the issue that have ended now.
 	Finished []journal.Record
 }
 
-// Work works the issue with this key, even if it waits for a retry or was handed to a person. When ctx ends, the agent is asked
-// to end and its commits are imported. The error is a fault, such as a backlog.UnknownKeyError or ErrEnded, or why a later call or
-// sweep has to end the run. An issue that may not be worked now, such as one that is claimed, or with a ctx that is over, is no error
-// but a Result with a Skip. Work needs no slot: it does not heed the limit of SetParallel, nor Drain.
+// Work works the issue with this key, even if the issue waits for a retry or was handed to a person. When ctx ends, Work asks the
+// agent to end and imports its commits. The error is a fault, such as a backlog.UnknownKeyError or ErrEnded, or the reason why a
+// later call or sweep has to end the run. An issue that may not be worked now, for example because it is claimed or ctx has
+// ended, is no error: the Result has a Skip. Work needs no slot and ignores SetParallel and Drain.
 func (w *Worker) Work(ctx context.Context, key string) (Result, error) {
 	return w.single(ctx, nil, key, task{keys: []string{key}})
 }
 
-// single works one issue, or merges its branch. drained ends what comes before the run; nil: nothing does.
+// single works one issue, or merges its branch. The end of drained ends what precedes the run; it may be nil.
 func (w *Worker) single(ctx, drained context.Context, key string, t task) (r Result, err error) {
-	if short := w.disk.Short(); short != nil && !t.merge && w.life.Err() == nil { // as a sweep
+	if short := w.disk.Short(); short != nil && !t.merge && w.life.Err() == nil { // a sweep checks the disk in the same way
 		return Result{Unavailable: short}, short
 	}
 	s, done := w.call(ctx, drained)
@@ -184,8 +187,8 @@ func (w *Worker) single(ctx, drained context.Context, key string, t task) (r Res
 	return r, errors.Join(r.Err, r.Deferred)
 }
 
-// lookUp finds the issue with this key, and what the task starts from. A skip says that an earlier merge was unfinished, and has
-// ended now, or that the call was stopped.
+// lookUp finds the issue with this key, and the task's base and tip. A skip means that the call was stopped, or that an earlier
+// merge was unfinished and has ended now.
 func (w *Worker) lookUp(s stops, key string, t *task) (left Result, err error) {
 	if t.issue, err = w.named(s.early, key); err == nil && t.merge {
 		if left, err = w.leftMerge(s, t.issue); left.Skip != nil || err != nil {
@@ -205,7 +208,7 @@ func (w *Worker) lookUp(s stops, key string, t *task) (left Result, err error) {
 	return left, err
 }
 
-// named reads the issue with a key from the caller. After Kill it fails with ErrEnded.
+// named reads the issue with a key from the caller. After Kill it returns ErrEnded.
 func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
 	if w.life.Err() != nil {
 		return tracker.Issue{}, ErrEnded
@@ -213,14 +216,14 @@ func (w *Worker) named(ctx context.Context, key string) (tracker.Issue, error) {
 	return w.planner.Named(ctx, key)
 }
 
-// newBase is the base of new runs.
+// newBase returns the base of new runs.
 func (w *Worker) newBase(ctx context.Context) (worktree.Base, error) {
 	b, err := w.runner.Base(ctx)
 	return b, cmp.Or(err, base.Foreign(b, w.c.Run.Base, w.c.BranchPrefix))
 }
 
-// Refused is the head commit and the address of the latest request of a branch into the base, if that was closed and not merged.
-// Both are empty otherwise.
+// Refused returns the head commit and the URL of the branch's latest request into the base, if that was closed and not merged.
+// Otherwise both are empty.
 func (w *Worker) Refused(ctx context.Context, branch, base string) (commit, url string, err error) {
 	url, err = until(ctx, w, func(ctx context.Context) (url string, err error) {
 		if r, ok := tracker.As[tracker.Refuser](w.c.Run.Tracker); ok {
@@ -234,12 +237,12 @@ func (w *Worker) Refused(ctx context.Context, branch, base string) (commit, url 
 // task is an issue to work, and how.
 type task struct {
 	issue  tracker.Issue
-	keys   []string // from the caller, who wants only these issues worked; empty: all
+	keys   []string // the only issues that the caller wants worked; empty: all
 	base   worktree.Base
-	follow *tracker.FollowUp // the request to follow up, if that is why
+	follow *tracker.FollowUp // the request to follow up; nil: work the issue
 	merge  bool              // publish the commits on the branch; see Merge
-	tip    string            // the branch's tip, for a merge; empty: it is merged alone
-	left   bool              // end the run that has met an outage at its end
+	tip    string            // for a merge: tip of the branch; empty: merge it on its own
+	left   bool              // end the run that met an outage at its end
 }
 
 // work works one issue.
@@ -251,7 +254,7 @@ func (w *Worker) work(s stops, t task) Result {
 	return a.do()
 }
 
-// newRecord is the record of a new run of the issue.
+// newRecord returns the record of a new run of the issue.
 func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 	rec := w.runner.NewRecord(journal.KindIssue, issue.Key)
 	rec.Title, rec.URL, rec.Branch = issue.Title, issue.URL, w.c.BranchPrefix+issue.Key
@@ -259,7 +262,7 @@ func (w *Worker) newRecord(issue tracker.Issue) journal.Record {
 	return rec
 }
 
-// telling derives a context whose first long wait for the remote is told, if there is one.
+// telling derives a context in which the first long wait for the remote emits an event. Without a remote nothing is emitted.
 func (w *Worker) telling(ctx context.Context) context.Context {
 	return workspace.Telling(ctx, w.slow, func(what string) {
 		if remote := w.c.Run.Repo.Remote(); remote != "" {

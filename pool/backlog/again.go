@@ -6,8 +6,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Refusal is why a command cannot have an issue worked again; nil if it can. approved reports that a person has approved the issue's
-// text, and labelled that the command has to put the pick-up label on; review is the issue's request, if it has one.
+// Refusal returns the answer to a command that cannot have an issue worked again; nil: it can. approved means that a person has
+// approved the issue's text, and labelled that the command has to set the pick-up label. review is the issue's request; its zero
+// value: none.
 func (p *Planner) Refusal(c tracker.Command, issue tracker.Issue, approved bool, review tracker.FollowUp, labelled bool) *tracker.Answer {
 	if c.Verb == tracker.Fix && c.Text == "" && len(review.Threads) == 0 {
 		const none = "There is no review comment without an answer. Say what has to be done"

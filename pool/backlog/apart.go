@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// apart keeps in the plan's Work only the issues that may start now, beside running issues and unmerged branches. Keys named by a
+// apart reduces the plan's Work to the issues that may start now, beside running issues and unmerged branches. Keys named by a
 // person wait only for runs of the same sweep.
 func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.Issue, plan *Plan) error {
 	queue := slices.DeleteFunc(slices.Clone(plan.Work), func(i tracker.Issue) bool { return q.On[i.Key] || q.Over[i.Key] })
@@ -40,7 +40,7 @@ func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.I
 	if len(v.keys) == 0 {
 		b.Held = func(key string) bool { return tally.Held(v.claims[key]) }
 		for key := range v.claims {
-			if b.Read != nil && b.Held(key) { // also of an issue that is not listed
+			if b.Read != nil && b.Held(key) { // even if the issue is not listed
 				b.Taken = append(b.Taken, key)
 			}
 		}
@@ -67,7 +67,8 @@ func (p *Planner) apart(ctx context.Context, v view, q Query, listed []tracker.I
 	return nil
 }
 
-// readOn reads an issue that is worked and not listed. One that cannot be read keeps no other waiting: it counts for no label.
+// readOn reads an issue that is being worked but not listed. If that fails, it counts for no label and keeps no other issue
+// waiting.
 func (p *Planner) readOn(ctx context.Context, key string, plan *Plan) (tracker.Issue, error) {
 	issue, err := p.Run.Tracker.Get(ctx, key)
 	switch {

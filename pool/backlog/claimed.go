@@ -10,15 +10,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Past is what is known of the runs of an issue that the caller has claimed.
+// Past has what the caller knows about the earlier runs of an issue that it has claimed.
 type Past struct {
 	Tally    journal.Tally
 	Last     journal.Record       // the latest that has ended; zero if none has
-	Finished worktree.ClaimRecord // the claim's record, if it says so
-	Approved bool                 // title and body are what an earlier run was allowed to work from
+	Finished worktree.ClaimRecord // the claim's record, if the issue is finished by it
+	Approved bool                 // title and body are those that an earlier run was allowed to work from
 }
 
-// WhyNot is nil if a claimed issue may still be worked.
+// WhyNot returns the reason why a claimed issue may no longer be worked; nil if it may.
 func (p *Planner) WhyNot(ctx context.Context, issue tracker.Issue, past Past, keys []string) (*journal.Skip, error) {
 	v := p.newView(keys)
 	v.tally[issue.Key], v.last[issue.Key] = past.Tally, past.Last
@@ -30,7 +30,7 @@ func (p *Planner) WhyNot(ctx context.Context, issue tracker.Issue, past Past, ke
 	return v.whyNot(issue), nil
 }
 
-// Outdated is why the request of a claimed issue gets no follow-up now; it may have been listed long ago.
+// Outdated returns the reason why the request of a claimed issue gets no follow-up now; nil if it does. The listing may be old.
 func (p *Planner) Outdated(f tracker.FollowUp, issue tracker.Issue, past Past, keys []string) *journal.Skip {
 	label, asked := p.Run.Labels.NeedsHuman, past.Tally.Asked
 	_, approves := tracker.As[tracker.Approver](p.Run.Tracker)
@@ -45,8 +45,9 @@ func (p *Planner) Outdated(f tracker.FollowUp, issue tracker.Issue, past Past, k
 	return p.excluded(issue)
 }
 
-// Unapproved is why nobody who may do so has approved the text of a claimed issue; nil if somebody has, or if the tracker knows no
-// approval. With journal.SkipEdited the text has changed since a command set the pick-up label, which has to go.
+// Unapproved returns a skip if nobody who may do so has approved the text of a claimed issue; nil if somebody has, or if the
+// tracker has no approval. journal.SkipEdited means that the text has changed since a command set the pick-up label, which has to
+// be removed.
 func (p *Planner) Unapproved(ctx context.Context, issue tracker.Issue, past Past) (*journal.Skip, error) {
 	asked, label := past.Tally.Asked, p.Require[0]
 	approver, ok := tracker.As[tracker.Approver](p.Run.Tracker)
@@ -60,7 +61,8 @@ func (p *Planner) Unapproved(ctx context.Context, issue tracker.Issue, past Past
 	if err == nil || publish.Unreachable(err) {
 		return nil, err
 	}
-	// Whoever may push can have written what a claim knows: it approves only what has ralph's own label.
+	// Anyone who may push can have written the claim's record, so it counts as approval only if ralph's own account has set the
+	// label.
 	if by, is := errors.AsType[*tracker.UnapprovedError](err); is && by.Why == tracker.OwnAccount && asked != nil && past.Approved {
 		return nil, nil
 	}

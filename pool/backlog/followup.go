@@ -13,8 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// followUps adds ralph's open requests that need another run and may have one now, those that have used up their rounds, and those
-// whose issues carry an excluded label.
+// followUps adds ralph's open requests that need another run and may have one now, requests that have used up their rounds, and
+// issues with a request that carry an excluded label.
 func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error) {
 	follower, ok := tracker.As[tracker.Follower](p.Run.Tracker)
 	if !ok || p.Run.Publish != journal.PublishRequest {
@@ -42,7 +42,7 @@ func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error)
 		c, claimed := v.claims[f.Key]
 		return claimed && (c.Err != nil || tally.Held(c)) || !v.wanted(f.Key) || v.waits(f.Key)
 	})
-	issues, err := tracker.Read(ctx, p.Run.Tracker, keys()) // an issue that is not found is not open
+	issues, err := tracker.Read(ctx, p.Run.Tracker, keys()) // an issue that is not found counts as closed
 	if err != nil {
 		return err
 	}
@@ -67,8 +67,8 @@ func (p *Planner) followUps(ctx context.Context, v view, plan *Plan) (err error)
 	return nil
 }
 
-// excluded is the reason to leave an issue alone whose request needs another run; nil if there is none. The pick-up label does not
-// count: a request in review has none.
+// excluded returns the reason why the request of an issue gets no further run; nil if there is none. The pick-up label does not
+// count: an issue in review has none.
 func (p *Planner) excluded(i tracker.Issue) *journal.Skip {
 	if why := i.Excluded(p.Exclude); why.Code != "" {
 		return &journal.Skip{Code: journal.SkipUnfit, Unfit: why}
@@ -76,13 +76,13 @@ func (p *Planner) excluded(i tracker.Issue) *journal.Skip {
 	return nil
 }
 
-// answered is the time of the latest comment that the issue's pushed runs have answered.
+// answered returns the time of the latest comment that the issue's pushed runs have answered.
 func (v view) answered(ctx context.Context, key string) (time.Time, error) {
 	runs, err := journal.Runs(ctx, v.p.Run.Store, v.p.Run.Name, key)
 	return tally.Answered(runs, v.claims[key].Record), err
 }
 
-// askedRounds adds the requests for which people have commanded another run to those that need one by the forge's state.
+// askedRounds adds the requests for which a command asks for another run to those that need one by the forge's state.
 func (p *Planner) askedRounds(ctx context.Context, v view, list []tracker.FollowUp) ([]tracker.FollowUp, error) {
 	commander, ok := tracker.As[tracker.Commander](p.Run.Tracker)
 	if !ok {
@@ -97,7 +97,7 @@ func (p *Planner) askedRounds(ctx context.Context, v view, list []tracker.Follow
 		if publish.Unreachable(err) {
 			return nil, fmt.Errorf("read the request of %s: %w", key, err)
 		}
-		if err != nil { // it is read again by the next sweep
+		if err != nil { // the next sweep reads it again
 			p.Warn(key, "its request cannot be read: "+err.Error())
 		}
 		if err != nil || review.Request.Number == 0 {

@@ -1,5 +1,5 @@
-// Package backlog says what of a backlog may be worked now, in which order, and of every other open issue why not. It reads the
-// tracker, the claims and the journal, and changes nothing.
+// Package backlog makes plans: which issues of a backlog may be worked now, in which order, and why every other open issue may
+// not. It reads the tracker, the claims and the journal, and changes nothing.
 package backlog
 
 import (
@@ -27,23 +27,23 @@ type Planner struct {
 	Run    config.Config // with its defaults
 	Claims func(ctx context.Context) (map[string]worktree.ClaimState, error)
 	Index  *schedule.Index
-	Full   func(ctx context.Context) error // a cap of the project that is reached
-	Warn   func(key, text string)          // of an issue whose request cannot be read
+	Full   func(ctx context.Context) error // returns an error if a cap of the project is reached
+	Warn   func(key, text string)          // called for an issue whose request cannot be read
 
-	Require, Exclude []string // labels that an issue must all have, and of which it may have none
+	Require, Exclude []string // labels that an issue must all have, and labels that it must not have
 	BranchPrefix     string
 	MaxOpen          int // see pool.Config
 	ByLabel          schedule.Limits
 	AllowOverlap     bool
 }
 
-// Query is what to plan for.
+// Query describes a plan to make.
 type Query struct {
 	Base   worktree.Base
-	Keys   []string        // only these, which a person has named; empty: all
+	Keys   []string        // the only issues to plan for, named by a person; empty: all
 	Merged []tracker.Issue // issues that count as closed
-	On     map[string]bool // issues that the sweep has started, and whose runs have not ended
-	Over   map[string]bool // those whose runs have ended; they are not worked again in this sweep
+	On     map[string]bool // issues that the sweep has started and whose runs have not ended
+	Over   map[string]bool // issues whose runs have ended; this sweep does not work them again
 }
 
 // Plan is what a sweep would do now.
@@ -59,7 +59,7 @@ type Plan struct {
 	Merged   []tracker.Issue   // issues in review that a person has merged; a sweep closes them first; set by Preview only
 }
 
-// Skipped is an issue that is not worked, and why.
+// Skipped is an issue that is not worked, and the reason.
 type Skipped struct {
 	Issue tracker.Issue
 	Skip  journal.Skip
@@ -74,13 +74,13 @@ type FollowUp struct {
 	Mark string // of the issue's report
 }
 
-// Task is an issue to work, and the request to follow up if that is why.
+// Task is an issue to work. If Follow is set, the task is to follow up this request.
 type Task struct {
 	Issue  tracker.Issue
 	Follow *tracker.FollowUp
 }
 
-// Tasks are what there is to work, each issue once, in order.
+// Tasks returns the work of the plan in order, each issue once.
 func (p Plan) Tasks() (list []Task) {
 	followed := map[string]bool{}
 	for _, f := range slices.SortedFunc(slices.Values(p.FollowUp), func(a, b FollowUp) int { return tracker.Before(a.Issue, b.Issue) }) {
@@ -94,7 +94,7 @@ func (p Plan) Tasks() (list []Task) {
 	return list
 }
 
-// Due is when the first of the waiting issues may be worked again; zero: none is known.
+// Due returns the time when the first of the waiting issues may be worked again; zero: unknown.
 func (p Plan) Due(now time.Time) (at time.Time) {
 	for _, k := range p.Skipped {
 		if t := k.Skip.Until; (k.Skip.Code == journal.SkipRetry || k.Skip.Code == journal.SkipCap) && t.After(now) && (at.IsZero() || t.Before(at)) {
@@ -104,7 +104,7 @@ func (p Plan) Due(now time.Time) (at time.Time) {
 	return at
 }
 
-// Spent says that issues wait for a cap of which nothing is left; nil: none does.
+// Spent returns an error if issues wait for a cap that is used up; otherwise nil.
 func (p Plan) Spent() error {
 	for _, k := range p.Skipped {
 		if k.Skip.Code == journal.SkipCap {
@@ -114,18 +114,18 @@ func (p Plan) Spent() error {
 	return nil
 }
 
-// Waits reports that an issue is not worked for such a reason.
+// Waits reports whether the plan skips an issue for this reason.
 func (p Plan) Waits(code journal.SkipCode) bool {
 	return slices.ContainsFunc(p.Skipped, func(s Skipped) bool { return s.Skip.Code == code })
 }
 
-// UnknownKeyError is a key from the caller that is no issue of the backlog. It is a tracker.ErrNotFound.
+// UnknownKeyError means that a key from the caller names no issue of the backlog. It wraps tracker.ErrNotFound.
 type UnknownKeyError struct {
 	Key     string
-	Nearest string // a similar key, or this one where the issue is gone; may be empty
+	Nearest string // a similar key, or Key itself if the issue is gone; may be empty
 }
 
-// Unwrap makes errors.Is(err, tracker.ErrNotFound) true.
+// Unwrap returns tracker.ErrNotFound.
 func (*UnknownKeyError) Unwrap() error { return tracker.ErrNotFound }
 
 func (e *UnknownKeyError) Error() string {
@@ -135,10 +135,10 @@ func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("no issue %q in the backlog", e.Key)
 }
 
-// Gone reports that there was such an issue.
+// Gone reports whether there was such an issue.
 func (e *UnknownKeyError) Gone() bool { return e.Key != "" && e.Nearest == e.Key }
 
-// Plan lists the backlog and plans.
+// Plan lists the backlog and makes the plan.
 func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
 	listing, err := p.Run.Tracker.List(ctx, tracker.Query{Labels: p.Require, Unworked: p.unworked(q.Keys)})
 	if err != nil {
@@ -186,16 +186,16 @@ func (p *Planner) Plan(ctx context.Context, q Query) (Plan, error) {
 	return plan, p.apart(ctx, v, q, listing.Issues, &plan)
 }
 
-// view is the state besides the issue itself that decides whether it may be worked.
+// view has the state, apart from the issue itself, that decides whether an issue may be worked.
 type view struct {
 	p      *Planner
 	keys   []string // from the caller; empty: all
 	claims map[string]worktree.ClaimState
-	done   map[string]worktree.ClaimRecord // finished
-	here   map[string]bool                 // those of done that this host has reported
+	done   map[string]worktree.ClaimRecord // records of finished issues
+	here   map[string]bool                 // issues of done that this host has reported
 	last   map[string]journal.Record
 	tally  map[string]journal.Tally // counts over all machines
-	capped *journal.Skip            // a cap of the project is reached
+	capped *journal.Skip            // set if a cap of the project is reached
 	now    time.Time
 }
 
@@ -206,7 +206,7 @@ func (p *Planner) newView(keys []string) view {
 	}
 }
 
-// view makes a view that has the issues, and those for which people have commanded another run.
+// view makes a view of the issues, and of those for which a command asks for another run.
 func (p *Planner) view(ctx context.Context, keys []string, issues []tracker.Issue) (view, error) {
 	v := p.newView(keys)
 	v.capped = admission.Skip(p.Full(ctx))
@@ -226,7 +226,7 @@ func (p *Planner) view(ctx context.Context, keys []string, issues []tracker.Issu
 	return v, v.read(ctx, read)
 }
 
-// read adds issues: the journal may have many more than a sweep looks at.
+// read adds only these issues: the journal may have many more.
 func (v view) read(ctx context.Context, keys []string) error {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
 		_, known := v.tally[key]
@@ -252,15 +252,15 @@ func (v view) read(ctx context.Context, keys []string) error {
 	return err
 }
 
-// note adds the record of a finished run.
+// note adds the record of a finished issue.
 func (v view) note(ctx context.Context, key string, d worktree.ClaimRecord) error {
 	known, err := journal.Lookup(ctx, v.p.Run.Store, v.p.Run.Name, d.Run)
 	v.done[key], v.here[key] = d, known != nil && !known.Elsewhere
 	return err
 }
 
-// needsText reports that the decision depends on whether the issue's text has changed. A listing may lack parts of the text, such
-// as comments.
+// needsText reports whether the decision depends on whether the issue's text has changed. A listing may lack parts of the text,
+// such as comments.
 func (v view) needsText(issue tracker.Issue) bool {
 	last := v.last[issue.Key]
 	_, done := v.done[issue.Key]
@@ -269,7 +269,7 @@ func (v view) needsText(issue tracker.Issue) bool {
 		(done && !v.here[issue.Key] || issue.HasLabel(labels.NeedsInfo) || last.Unlabelled != "" || v.waits(issue.Key) || v.tally[issue.Key].Stopped)
 }
 
-// waits reports that the issue's retry time has not come yet.
+// waits reports whether the issue's retry time is still to come.
 func (v view) waits(key string) bool {
 	t := v.tally[key]
 	return t.Waits(v.now, v.p.Run.Chain(t.Attempts+1).Choices())
@@ -277,7 +277,8 @@ func (v view) waits(key string) bool {
 
 func (v view) wanted(key string) bool { return len(v.keys) == 0 || slices.Contains(v.keys, key) }
 
-// whyNot is nil for an issue that may be worked. Keys named by a person need no retry time, and may be done or handed over.
+// whyNot returns nil for an issue that may be worked. Issues that a person has named may wait for a retry, be done, or be handed
+// over.
 func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	if skip := decide.Unfit(v.p.Run.Labels, v.p.Require, v.p.Exclude, issue); skip != nil {
 		return skip
@@ -315,14 +316,14 @@ func (v view) whyNot(issue tracker.Issue) *journal.Skip {
 	return v.capped
 }
 
-// isOlder reports that the backlog may be in an older state than when the run ended the issue.
+// isOlder reports whether the backlog may be in an older state than when the run ended the issue.
 func (v view) isOlder(issue tracker.Issue, run string) bool {
 	reportedBefore := issue.Reported != nil && *issue.Reported < run
 	return !v.here[issue.Key] || tracker.IsReadOnly(v.p.Run.Tracker) || reportedBefore
 }
 
-// unshown reports that what is read of the issue says nothing of the stop of its run: this copy of it is older, or nobody can write
-// the stop there, and the issue has not changed since.
+// unshown reports whether the issue, as read, does not show the stop of its run: this copy is older, or nobody can write the stop
+// there, and the issue has not changed since.
 func (v view) unshown(issue tracker.Issue, t journal.Tally) bool {
 	if tracker.IsReadOnly(v.p.Run.Tracker) {
 		return t.Outcome == journal.Interrupted && !issue.Updated.After(t.At)
@@ -330,15 +331,15 @@ func (v view) unshown(issue tracker.Issue, t journal.Tally) bool {
 	return issue.Reported != nil && *issue.Reported < t.Run
 }
 
-// unworked are labels of issues that are never worked: their blockers need not be read.
+// unworked returns labels of issues that are never worked, so that their blockers need not be read.
 func (p *Planner) unworked(keys []string) []string {
-	if len(keys) > 0 { // then a hand-over to a person does not count
+	if len(keys) > 0 { // named issues are worked even if they were handed over
 		return p.Exclude
 	}
 	return append(slices.Clone(p.Exclude), p.Run.Labels.NeedsHuman)
 }
 
-// unlisted reads the named issues that the listing lacks. A name that is no issue is an error.
+// unlisted reads the named issues that the listing lacks. A key that names no issue is an error.
 func (p *Planner) unlisted(ctx context.Context, l tracker.Listing, keys []string) ([]Skipped, error) {
 	var out []Skipped
 	for _, key := range keys {
@@ -358,7 +359,7 @@ func (p *Planner) unlisted(ctx context.Context, l tracker.Listing, keys []string
 	return out, nil
 }
 
-// Named reads the issue with a key from the caller. One that does not exist is an UnknownKeyError.
+// Named reads the issue with a key from the caller. If there is none, it returns an UnknownKeyError.
 func (p *Planner) Named(ctx context.Context, key string) (tracker.Issue, error) {
 	issue, err := p.Run.Tracker.Get(ctx, key)
 	if errors.Is(err, tracker.ErrNotFound) {
@@ -369,7 +370,7 @@ func (p *Planner) Named(ctx context.Context, key string) (tracker.Issue, error) 
 	return issue, err
 }
 
-// Reviewed is the part of the backlog in review, for these keys or all.
+// Reviewed returns the part of the backlog that is in review; with keys, only these issues.
 func (p *Planner) Reviewed(keys []string) review.Backlog {
 	return review.Backlog{
 		Repo: p.Run.Repo, Tracker: p.Run.Tracker, Store: p.Run.Store, Pool: p.Run.Name, Labels: p.Run.Labels, Claims: p.Claims, Keys: keys,

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// TestWhyNot goes through each reason for which an issue is not worked. Where several hold, the first of them is told.
+// TestWhyNot checks each reason why an issue is not worked. If several apply, the first one is given.
 func TestWhyNot(t *testing.T) {
 	t.Parallel()
 	const key = "1"
@@ -50,7 +50,7 @@ func TestWhyNot(t *testing.T) {
 		named bool // by a person
 		want  journal.SkipCode
 
-		readOnly bool // the tracker is
+		readOnly bool // whether the tracker is
 	}{
 		"free":                                               {issue: issue()},
 		"lacks the pick-up label":                            {issue: tracker.Issue{Key: key, Open: true}, want: journal.SkipUnfit},
@@ -115,7 +115,7 @@ func TestWhyNot(t *testing.T) {
 	}
 }
 
-// unwritable is a tracker of which only the type is asked for.
+// unwritable is a tracker of which only the type matters.
 type unwritable struct {
 	tracker.Tracker
 	tracker.ReadOnly
@@ -125,7 +125,7 @@ func (unwritable) Change(context.Context, string, tracker.Change) error { return
 
 func (unwritable) Report(context.Context, string, tracker.Report) error { return nil }
 
-// An issue whose request is followed up is worked for that only, before the others.
+// An issue whose request is followed up has only this task, before the others.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	plan := Plan{

@@ -1,6 +1,6 @@
-// Package batch merges several branches with one run of the gate. What does not pass together is halved until it does, or until
-// one branch is left, which its caller merges alone: so the guilty branch is found, and the others land. It is a part of package
-// pool, and not for other programs.
+// Package batch merges several branches with one run of the gate. If the branches do not pass together, it tries each half, down
+// to single branches, which the caller merges alone. So it finds the failing branch and merges the others. It is a part of
+// package pool, and not for other programs.
 package batch
 
 import (
@@ -25,9 +25,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/message"
 )
 
-// Split calls together with the whole list, and with its halves where that is refused. One that is left goes to alone. What
-// is known to be refused, because the other half has landed before it, is not tried again. All reports that everything has
-// landed.
+// Split calls together with the whole list and, if that is refused, with each half, and so on. A single element goes to alone. If the
+// first half of a refused list lands, the second half on top of it would be refused, too, so Split divides it at once. The first
+// error of a callback ends it.
 func Split[T any](list []T, together func([]T) (landed bool, err error), alone func(T) (landed bool, err error)) error {
 	_, err := split(list, false, together, alone)
 	return err
@@ -53,13 +53,13 @@ func split[T any](list []T, refused bool, together func([]T) (bool, error), alon
 	return first && second, err
 }
 
-// Branch is one of those that are merged.
+// Branch is a branch to merge.
 type Branch struct {
 	Key, Name, Title string
 	Tip              string
 }
 
-// Merger makes and checks stacks of branches. Its fields are required, but for those that say otherwise.
+// Merger makes and checks stacks of branches. Its fields are required unless they say otherwise.
 type Merger struct {
 	Repo      *worktree.Repo
 	Spaces    *workspace.Config
@@ -67,14 +67,14 @@ type Merger struct {
 	Policy    publish.Policy
 	Checks    journal.Checks
 	Canaries  []ecosystem.Canary // may be nil
-	Run       string             // an id, for the folders and processes of the checks
+	Run       string             // id of the checks' folders and processes
 	Says      func(text string)
 	Interrupt <-chan struct{} // asks the checks to end; may be nil
 
 	tries int
 }
 
-// Stack is the branches on top of each other: commits of merges, which no ref holds yet.
+// Stack is a list of branches merged on top of each other. No ref holds its commits yet.
 type Stack struct {
 	Base   worktree.Base
 	Keys   []string
@@ -83,7 +83,7 @@ type Stack struct {
 	Watch  *journal.Watch
 }
 
-// Record is the record of a branch's run, with this tip and number of commits, once the stack has passed.
+// Record returns the record of a branch's run after the stack has passed. tip and commits are those of the branch.
 func (s Stack) Record(rec journal.Record, tip string, commits int) journal.Record {
 	rec.Stage, rec.Tip, rec.Commits = journal.StageVerify, tip, commits
 	rec.Facts.Kind, rec.Facts.Attempt, rec.Facts.Limits, rec.Facts.Files = rec.Kind, rec.Attempt, rec.Settings.Limits, rec.Settings.Checks.Files
@@ -93,8 +93,8 @@ func (s Stack) Record(rec journal.Record, tip string, commits int) journal.Recor
 	return rec
 }
 
-// Fits says why a branch cannot be in a stack on the base; empty when it can. The caller finds out more, and says so, when it
-// merges the branch alone.
+// Fits returns the reason why a branch cannot be in a stack on the base; empty if it can. The caller finds the full reason when
+// it merges the branch alone.
 func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why string, err error) {
 	found, err := m.Policy.CheckFrom(ctx, []string{base.Commit}, b.Tip)
 	if err != nil || len(found) > 0 {
@@ -109,7 +109,7 @@ func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why st
 			return "messages of its commits have to be rewritten", nil
 		}
 	}
-	// Its checks would stand in for those of the others.
+	// The checks that it changes would judge the others, too.
 	watch, err := (&checks.Watcher{Spaces: m.Spaces}).Read(ctx, base.Commit, b.Tip, m.Checks)
 	if err != nil {
 		return "", err
@@ -121,7 +121,7 @@ func (m *Merger) Fits(ctx context.Context, base worktree.Base, b Branch) (why st
 	return conflict, err
 }
 
-// onto merges a branch with a commit. A branch that contains the commit needs no merge.
+// onto merges a branch into a commit. A branch that contains the commit needs no merge.
 func (m *Merger) onto(ctx context.Context, at string, b Branch) (commit, conflict string, err error) {
 	if over, err := m.Repo.Contains(ctx, b.Tip, at); err != nil || over {
 		return b.Tip, "", err
@@ -130,7 +130,7 @@ func (m *Merger) onto(ctx context.Context, at string, b Branch) (commit, conflic
 	if err != nil {
 		return "", "", err
 	}
-	g := m.Repo.Git().With(config.WithoutPrograms()...) // which merge driver runs would be the commits' choice
+	g := m.Repo.Git().With(config.WithoutPrograms()...) // otherwise the commits would choose the merge driver
 	tree, files, err := g.MergeTree(ctx, at, b.Tip)
 	if err != nil || files != "" {
 		return "", "conflict in " + files, err
@@ -143,7 +143,8 @@ func (m *Merger) onto(ctx context.Context, at string, b Branch) (commit, conflic
 	return commit, "", err
 }
 
-// Try puts the branches on top of the base, and runs the gate on the whole. Nil without an error: that is refused.
+// Try merges the branches on top of the base and runs the gate on the result. It returns nil without an error if they do not
+// pass.
 func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*Stack, error) {
 	s := &Stack{Base: base, Tip: base.Commit}
 	for _, b := range list {
@@ -162,7 +163,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	}
 	green, err := m.base(ctx, base, s.Keys[0])
 	if err != nil || green == "" {
-		return nil, err // each branch alone may still repair the base
+		return nil, err // a single branch may still repair the base
 	}
 	names := strings.Join(s.Keys[:len(s.Keys)-1], ", ") + " and " + s.Keys[len(s.Keys)-1]
 	m.Says("the gate runs on " + names + " together")
@@ -216,7 +217,7 @@ func (m *Merger) Try(ctx context.Context, base worktree.Base, list []Branch) (*S
 	return s, nil
 }
 
-// base is the base's commit if its own gate passes. The claim of the key is held.
+// base returns the base's commit if its own gate passes; otherwise it is empty. The caller holds the claim of the key.
 func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (green string, err error) {
 	v, err := m.Baselines.Get(ctx, workspace.Baseline{
 		Run:       m.Run,
@@ -234,12 +235,12 @@ func (m *Merger) base(ctx context.Context, base worktree.Base, key string) (gree
 	return v.Tip, nil
 }
 
-// refused tells of a connection that the sandbox did not allow.
+// refused reports a connection that the sandbox did not allow.
 func (m *Merger) refused(e egress.Event) {
 	m.Says(fmt.Sprintf("refused: %s:%d %s", e.Host, e.Port, e.Reason))
 }
 
-// noLog keeps no log: a branch that is merged alone, for it does not pass, has its own.
+// noLog discards a log. A branch that does not pass is merged alone, with a log of its own.
 func noLog(string) (io.WriteCloser, error) { return discard{io.Discard}, nil }
 
 type discard struct{ io.Writer }

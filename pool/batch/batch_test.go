@@ -9,7 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/batch"
 )
 
-// The guilty are found, whatever their number and places, and all others land; no set that is known to fail is tried again.
+// The failing branches are found, whatever their number and places, and all others land; no set that is known to fail is tried
+// again.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -50,7 +51,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Two that fail only together: the first lands, and the second is named.
+// If two fail only together, the first lands, and the second is named.
 func TestSplitOfTwoThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	var landed []string
@@ -68,7 +69,7 @@ func TestSplitOfTwoThatDoNotFit(t *testing.T) {
 	}
 }
 
-// An error ends it.
+// The first error ends Split.
 func TestSplitFails(t *testing.T) {
 	t.Parallel()
 	calls := 0

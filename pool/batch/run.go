@@ -10,23 +10,23 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// Item is a branch, and what its caller does about it. The functions are called one at a time, but for Renew.
+// Item is a branch with the actions of its caller. The functions are called one at a time, except Renew.
 type Item struct {
 	Branch
-	// Renew renews the claim of the branch's issue. It fails when somebody else has that.
+	// Renew renews the claim of the branch's issue. It fails if somebody else has taken the claim.
 	Renew func(ctx context.Context) error
-	// Store stores that the base is about to get the branch: whoever finds that it has, finishes the merge.
+	// Store stores that the base is about to get the branch, so that recovery can finish the merge.
 	Store func(ctx context.Context, s Stack) error
 	// Finish is called when the base has the branch.
 	Finish func(ctx context.Context)
-	// Alone merges the branch as if there were no others, and reports whether the base has it now.
+	// Alone merges the branch without the others, and reports whether the base has it now.
 	Alone func(ctx context.Context) (landed bool)
 
 	done bool
 }
 
-// Merge merges the branches into the base of that name: together where they pass together, and otherwise alone. A failure that
-// is not a branch's, such as one of the disk, makes it merge the rest alone, where it is met again and said.
+// Merge merges the branches into the base of this name: together if they pass together, otherwise alone. After a failure that
+// concerns no branch, for example of the disk, it merges the rest alone; the caller then meets and reports that failure.
 func (m *Merger) Merge(ctx context.Context, base string, renewEvery time.Duration, items []*Item) {
 	defer renew(ctx, renewEvery, items)()
 	var fit []*Item
@@ -50,7 +50,7 @@ func (m *Merger) Merge(ctx context.Context, base string, renewEvery time.Duratio
 	}
 }
 
-// fits reports that a branch can be in a stack, as far as is known.
+// fits reports whether a branch can be in a stack, as far as is known.
 func (m *Merger) fits(ctx context.Context, base string, i *Item) bool {
 	if i.Tip == "" || i.done {
 		return false
@@ -69,7 +69,7 @@ func (m *Merger) fits(ctx context.Context, base string, i *Item) bool {
 	return why == ""
 }
 
-// land moves the base to a stack that passes. The lock on merges is held from the look at the base until it has moved.
+// land moves the base to a stack that passes. It holds the merge lock from reading the base until the base has moved.
 func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bool, err error) {
 	waiting, enough := workspace.Within(ctx, m.Interrupt, 0) // nothing has moved yet
 	defer enough()
@@ -112,14 +112,14 @@ func (m *Merger) land(ctx context.Context, name string, list []*Item) (landed bo
 	return true, nil
 }
 
-// renew renews the claims until the function that it returns is called.
+// renew renews the claims until the caller calls stop.
 func renew(ctx context.Context, every time.Duration, items []*Item) (stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
 		for retry.Sleep(ctx, every) == nil {
 			for _, i := range items {
-				_ = i.Renew(ctx) // whoever needs the claim renews it once more, and says what fails
+				_ = i.Renew(ctx) // a later renewal by a user of the claim reports the failure
 			}
 		}
 	})

@@ -19,22 +19,22 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// planting adds canaries, which are tests that must fail, to the commits one at a time: code that ends the process early hides only
-// the tests that run with it.
+// planting adds canaries (tests that must fail) to the commits one at a time: code that ends the process early hides only the
+// tests that run with it.
 type planting struct {
 	w        *Watcher
 	git      git.Runner
-	fork     string // the commit on which the branch starts
+	fork     string // the commit from which the branch starts
 	green    bool   // fork is known to pass
 	checkout workspace.Checkout
 	own      []ecosystem.Canary
 	say      func(string)
-	files    []diff.File     // that the commits changed
+	files    []diff.File     // changed by the commits
 	again    workspace.Again // runs the gate in the sandbox in which the commits passed; nil: each canary gets a new sandbox
 }
 
-// plant records which canaries the gate notices. One that it does not notice is planted on the fork, too: if the gate does not notice
-// it there either, no check of this repository runs such tests.
+// plant records which canaries the gate notices. If the gate misses a canary, plant also adds it to the fork: if the gate misses
+// it there, too, no check of this repository runs such tests.
 func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	canaries, err := p.canaries(ctx, out)
 	if err != nil {
@@ -74,14 +74,14 @@ func (p planting) plant(ctx context.Context, out *journal.Watch) error {
 	return nil
 }
 
-// overlooked reports that the gate is known to notice no canary in a folder of a base.
+// overlooked reports whether the gate is known to miss every canary in a folder of a base.
 func (w *Watcher) overlooked(fork, place string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.unnoticed[fork][place]
 }
 
-// overlooks notes that. It forgets other bases: most runs share one.
+// overlooks notes that the gate misses canaries there. It forgets other bases: most runs share one.
 func (w *Watcher) overlooks(fork, place string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +91,7 @@ func (w *Watcher) overlooks(fork, place string) {
 	w.unnoticed[fork][place] = true
 }
 
-// noticed reports that the gate fails on the commits with the canary.
+// noticed reports whether the gate fails on the commits with the canary.
 func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error) {
 	p.say("the gate runs once more, with a canary, a test that must fail: " + c.Path)
 	if p.again == nil {
@@ -102,8 +102,8 @@ func (p planting) noticed(ctx context.Context, c ecosystem.Canary) (bool, error)
 	return err == nil && !loop.AllPassed(checks), err
 }
 
-// noticedOnFork reports that the gate fails on the fork because of the canary. If the fork is not known to pass without it, the
-// output of a failing line has to name the canary; the lines after one that does not are tried, too.
+// noticedOnFork reports whether the gate fails on the fork because of the canary. If the fork is not known to pass without it,
+// the output of a failing line has to name the canary. If it does not, the lines after it are tried, too.
 func (p planting) noticedOnFork(ctx context.Context, c ecosystem.Canary) (bool, error) {
 	for gate := p.checkout.Checks.Gate; len(gate) > 0; {
 		named := &finder{want: []byte(strings.ToLower(cmp.Or(c.Mark, path.Base(c.Path))))}
@@ -146,10 +146,10 @@ func (f *finder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close does nothing: the next line of the gate goes on.
+// Close does nothing: the next line of the gate writes more.
 func (f *finder) Close() error { return nil }
 
-// canaries are the tests to plant: more if the checks themselves have changed.
+// canaries returns the tests to plant: more than one if the checks themselves have changed.
 func (p planting) canaries(ctx context.Context, out *journal.Watch) ([]ecosystem.Canary, error) {
 	at := suite.Planting{Most: 1, Suffix: strings.ToLower(rand.Text()[:10])}
 	if len(out.Files)+len(out.Findings) > 0 {

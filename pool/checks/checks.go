@@ -1,9 +1,9 @@
-// Package checks examines what commits changed in the checks that they have passed: which files that the checks depend on have
-// changed, whether the commits pass with these files as on the base, and whether a test that must fail still fails. It is a part
-// of package pool, and not for other programs.
+// Package checks examines what commits changed in the checks that they have passed: which of the checks' files they changed,
+// whether they pass with these files as on the base, and whether a test that must fail still fails. It is a part of package pool,
+// and not for other programs.
 //
-// It collects facts for [decide.Verdict] and judges nothing. It uses only clean checkouts in fresh sandboxes, and writes only git
-// objects: the host never writes into a checkout of an agent's commit.
+// It collects facts for [decide.Verdict] and decides nothing itself. It uses only clean checkouts in new sandboxes, and writes
+// only git objects: the host never writes into a checkout of an agent's commit.
 package checks
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// textLimit is how many bytes of the files are read; larger files are a fact of their own.
+// textLimit returns the maximum number of bytes that are read of each file and of all. Larger changes are reported as such.
 func textLimit() diff.Limit { return diff.Limit{Each: 1 << 20, All: 64 << 20} }
 
-// listed is how many files and findings a record holds at most.
+// listed is the maximum number of files and of findings in a record.
 const listed = 200
 
 // Watcher examines commits. It is safe for concurrent use.
@@ -37,17 +37,17 @@ type Watcher struct {
 
 	mu        sync.Mutex
 	touches   map[string][]string        // guarded by mu; the tracked files that the checks change on a base
-	unnoticed map[string]map[string]bool // guarded by mu; folders in which the gate notices no canary, on a base
+	unnoticed map[string]map[string]bool // guarded by mu; folders of a base in which the gate misses canaries
 }
 
-// Look is what a Watcher examines.
+// Look describes an examination.
 type Look struct {
 	Base     string
 	Green    string             // a commit that is known to pass, perhaps the base; may be empty
 	Checkout workspace.Checkout // of the commits
 	Plant    bool               // plant tests that must fail
-	Own      []ecosystem.Canary // such tests of the user's
-	Says     func(string)       // called before each further run of the gate, with its reason
+	Own      []ecosystem.Canary // the user's canaries
+	Says     func(string)       // called before each further run of the gate, with the reason
 }
 
 // Read compares the checks' files with those of the base. It runs nothing.
@@ -57,11 +57,11 @@ func (w *Watcher) Read(ctx context.Context, base, tip string, must journal.Check
 	return out, err
 }
 
-// changes are those of commits since their fork from the base.
+// changes has the changes of commits since their fork from the base.
 type changes struct {
 	fork  string
 	files []diff.File
-	undo  []diff.Edit // undo those of files that checks depend on
+	undo  []diff.Edit // undo the changes of the checks' files
 }
 
 // read records the changes of files that checks depend on.
@@ -122,7 +122,7 @@ func (w *Watcher) Check(ctx context.Context, l Look) (workspace.Checked, *journa
 	}
 	p := planting{w: w, git: g, fork: c.fork, green: c.fork == l.Green, files: c.files, checkout: l.Checkout, own: l.Own, say: l.Says}
 	// If the commits leave the checks alone, the canary runs in the sandbox in which they passed, which is cheap. Otherwise each
-	// question gets a new sandbox: code that has run in this one could forge the answer.
+	// run gets a new sandbox: code that has run in this one could forge the result.
 	alone := len(out.Files)+len(out.Findings) == 0
 	checkout := l.Checkout
 	if l.Plant && alone {
@@ -173,9 +173,9 @@ func (w *Watcher) touched(ctx context.Context, l Look, fork string, paths []stri
 			return err
 		}
 		honest = before.Touched
-		if !before.Setup { // a failed setup tells nothing
+		if !before.Setup { // a failed setup proves nothing
 			w.mu.Lock()
-			w.touches = map[string][]string{fork: honest} // for one base; most runs share it
+			w.touches = map[string][]string{fork: honest} // for one base only; most runs share it
 			w.mu.Unlock()
 		}
 	}
@@ -234,7 +234,7 @@ func (w *Watcher) compare(ctx context.Context, g git.Runner, files []diff.File, 
 	return undo, nil
 }
 
-// unread lists the files that checks depend on by name only, and returns the edits that undo their changes.
+// unread is compare by file names only. It returns the edits that undo the changes.
 func unread(files []diff.File, gate []string, out *journal.Watch) (undo []diff.Edit) {
 	out.Findings = []string{"the change is too large to look into"}
 	for _, f := range files {
@@ -259,9 +259,9 @@ func list(out *journal.Watch, f diff.File, as journal.Watched) {
 	out.Files = append(out.Files, as)
 }
 
-// run runs the checks on a made-up commit. output, which may be nil, reads what the commands print.
+// run runs the checks on a commit made for a question about them. output, which may be nil, reads what the commands print.
 func (w *Watcher) run(ctx context.Context, c workspace.Checkout, commit, name string, output *finder) (*journal.Verification, error) {
-	c.Base.Commit, c.Name, c.Observe, c.Stream = commit, name, nil, nil // it gives no feedback
+	c.Base.Commit, c.Name, c.Observe, c.Stream = commit, name, nil, nil // these runs give no feedback
 	if output != nil {
 		c.Stream = func(string) (io.WriteCloser, error) { return output, nil }
 	}

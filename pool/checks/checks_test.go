@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
-// A change that is too large to be read is listed by names, boundedly, and is a change of the checks.
+// A change that is too large to be read is listed by names, up to a limit, and counts as a change of the checks.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	files := []diff.File{{Path: "main.go", New: diff.Entry{ID: "1"}}, {Path: "plain.txt", OldPath: "Makefile", Old: diff.Entry{ID: "1"}, New: diff.Entry{ID: "1"}}}
@@ -26,7 +26,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// A word is found wherever the output is cut, and however much comes after it.
+// A word is found wherever the output is cut, and however much follows it.
 func TestFinder(t *testing.T) {
 	t.Parallel()
 	const text = "FAIL: TestXAbcDefghi (0.00s)"

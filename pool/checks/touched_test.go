@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Commits can have as many files as names are read, each of which the checks change on the base, too.
+// Commits may have as many files as names are read, each of which the checks change on the base, too.
 func TestManyTouchedFiles(t *testing.T) {
 	t.Parallel()
 	var base []string
@@ -24,7 +24,7 @@ func TestManyTouchedFiles(t *testing.T) {
 	}
 }
 
-// What a long-running service remembers of canaries is of one base.
+// A long-running service remembers missed canaries of one base only.
 func TestUnnoticedIsOfOneBase(t *testing.T) {
 	t.Parallel()
 	w := &Watcher{}

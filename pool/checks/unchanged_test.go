@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/redact"
 )
 
-// Only the second failure in a row as on the base, after new commits, is one that no work changes.
+// Only the second consecutive failure as on the base, after new commits, means that no work changes it.
 func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	base := &journal.Verification{Checks: []loop.Check{{Command: "lint"}, {Command: "make x", ExitCode: 2, Tail: "no"}}}

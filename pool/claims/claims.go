@@ -1,4 +1,4 @@
-// Package claims takes the claims of issues for runs, and ends what dead runs have left on them. Package pool calls it.
+// Package claims takes the claims of issues for runs, and cleans up what dead runs have left on them. Package pool uses it.
 package claims
 
 import (
@@ -22,9 +22,9 @@ import (
 
 // Source takes and lists claims. Its methods are safe for concurrent use.
 type Source interface {
-	// Claim claims an issue. It fails with a *worktree.TakenError if the issue is claimed.
+	// Claim claims an issue. It returns a *worktree.TakenError if the issue is claimed.
 	Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error)
-	// Claims lists the claims that are held or hold a record, by key.
+	// Claims lists by key the claims that are held or have a record.
 	Claims(ctx context.Context) (map[string]worktree.ClaimState, error)
 }
 
@@ -39,18 +39,18 @@ type Taker struct {
 	Emit    func(journal.Event)
 }
 
-// Owner is the owner of a claim, unique to the call, for a run of the host.
+// Owner returns a new owner for a claim of the host, unique to each call.
 func Owner(host string) string { return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()) }
 
-// Take claims the record's issue. Processes that a dead holder on this host has left are killed first: it may have been another
-// clone's, or its journal may be lost. If that fails, the claim still names that run, for the next who tries.
+// Take claims the record's issue. It first kills processes that a dead holder on this host has left, which may belong to another
+// clone or to a lost journal. If that fails, the claim still names the dead run, for the next try.
 func (t *Taker) Take(ctx context.Context, r journal.Record) (*worktree.Claim, error) {
 	h := worktree.Holder{Owner: Owner(r.Host), Run: r.ID, Hash: r.Hash, Place: t.place()}
 	if m, ok := tracker.As[tracker.Marker](t.Run.Tracker); ok {
 		h.Mark = m.Mark(r.Key)
 	}
 	claim, err := t.Claim(ctx, r.Key, h, t.Run.ClaimTTL)
-	if err != nil || !journal.IsID(claim.Dead()) { // whoever may push can write a claim: the beginning of an id would end many runs
+	if err != nil || !journal.IsID(claim.Dead()) { // anyone who may push can write a claim, and a mere prefix of ids would match many runs
 		return claim, err
 	}
 	if err := t.end(ctx, claim, claim.Dead()); err != nil {
@@ -65,7 +65,7 @@ func (t *Taker) place() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// end ends what a dead run has left running, or leaves the claim to it.
+// end ends what a dead run has left running. If that fails, it leaves the claim to that run.
 func (t *Taker) end(ctx context.Context, claim *worktree.Claim, dead string) error {
 	err := t.Spaces.End(ctx, dead)
 	if err == nil {
@@ -76,13 +76,13 @@ func (t *Taker) end(ctx context.Context, claim *worktree.Claim, dead string) err
 	return errors.Join(err, claim.Leave(after, dead, t.Run.ClaimTTL))
 }
 
-// Find is the pool's run with this id, or nil.
+// Find returns the pool's run with this id, or nil.
 func (t *Taker) Find(ctx context.Context, id string) (*journal.Record, error) {
 	return journal.Lookup(ctx, t.Run.Store, t.Run.Name, id)
 }
 
-// OnBehalf finishes the report of another host's dead run, from the record on its claim. It reports whether there was one; the
-// claim is released then. What the tracker refuses is not tried again.
+// OnBehalf finishes the report of another host's dead run from the record on its claim. It reports whether there was one; then
+// the claim is released. What the tracker refuses is not tried again.
 func (t *Taker) OnBehalf(ctx context.Context, key string, claim *worktree.Claim) (finished bool, err error) {
 	d := claim.Record()
 	if d.Pending == nil {
@@ -92,7 +92,7 @@ func (t *Taker) OnBehalf(ctx context.Context, key string, claim *worktree.Claim)
 	if err != nil || ours != nil && ours.Ended.IsZero() {
 		return false, err // settle ends it
 	}
-	// If the tracker can read the issue but not take the report, it refuses the report.
+	// If Get succeeds, an error of the report is a refusal and no outage.
 	if _, err := t.Run.Tracker.Get(ctx, key); publish.Unreachable(err) {
 		return false, err
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Slow is a source that says what it waits for; see [workspace.Await].
+// Slow wraps a source and reports long waits for the remote; see [workspace.Await].
 type Slow struct{ Source }
 
-// Claim is that of the source.
+// Claim implements Source.
 func (s Slow) Claim(ctx context.Context, key string, h worktree.Holder, ttl time.Duration) (*worktree.Claim, error) {
 	defer workspace.Await(ctx, "claiming "+key+" on")()
 	return s.Source.Claim(ctx, key, h, ttl)
 }
 
-// Claims is that of the source.
+// Claims implements Source.
 func (s Slow) Claims(ctx context.Context) (map[string]worktree.ClaimState, error) {
 	defer workspace.Await(ctx, "reading the claims on")()
 	return s.Source.Claims(ctx)

@@ -14,8 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// RemoveStrays removes worktrees and claims of runs that the journal does not know: their records were lost. It waits for no remote
-// after the end of early; the rest is done until the end of hard.
+// RemoveStrays removes worktrees and claims of runs whose records the journal has lost. After the end of early it waits for no
+// remote; the rest may take until the end of hard.
 func (t *Taker) RemoveStrays(early, hard context.Context, open []journal.Record, note func(key string, err error)) error {
 	trees, broken := t.Run.Repo.Trees(hard) // before the claims: a run claims first, then makes its worktree
 	claims, err := t.Claims(early)
@@ -38,7 +38,7 @@ func (t *Taker) RemoveStrays(early, hard context.Context, open []journal.Record,
 		}
 		known, err := t.Find(hard, spec.Run)
 		if err != nil || known != nil && known.Kind != journal.KindIssue && (known.Ended.IsZero() || known.Tree != "") {
-			continue // of a prompt or a command, which is on or has kept it
+			continue // of a prompt or a command that is in progress or has kept it
 		}
 		told, err := t.Spaces.Abandon(hard, tree)
 		note(spec.Key, err)
@@ -74,7 +74,7 @@ func (t *Taker) RemoveStrays(early, hard context.Context, open []journal.Record,
 	return nil //nolint:nilerr // the rest is left to the next call
 }
 
-// tidy removes what killed processes and a lost state folder have left.
+// tidy removes leftovers of killed processes and of a lost state folder.
 func (t *Taker) tidy(ctx context.Context, claims map[string]worktree.ClaimState) error {
 	return t.Spaces.Tidy(ctx, func(ctx context.Context, key string) (bool, error) {
 		c := claims[key]
@@ -84,14 +84,15 @@ func (t *Taker) tidy(ctx context.Context, claims map[string]worktree.ClaimState)
 }
 
 const (
-	// recordLife is how long the record of an issue's runs stays on its claim. By then every clone's backlog shows the outcome.
+	// recordLife is how long the record of an issue's runs stays on its claim. After that every clone's backlog shows the
+	// outcome.
 	recordLife = 30 * 24 * time.Hour
-	// releasedAtOnce is how many claims one sweep releases. Each takes a push, and whoever may push can write claims without number.
-	// Later sweeps release the others.
+	// releasedAtOnce is the maximum number of claims that one sweep releases. Each release takes a push, and anyone who may push
+	// can write any number of claims. Later sweeps release the others.
 	releasedAtOnce = 20
 )
 
-// releaseStray releases the claim of a dead holder; forget removes its record, too. id is the run that the claim waits for, or
+// releaseStray releases the claim of a dead holder. forget also removes its record. id is the run that the claim waits for, or
 // empty.
 func (t *Taker) releaseStray(ctx context.Context, key, id string, forget bool) error {
 	rec := journal.Record{Run: journal.Run{ID: cmp.Or(id, journal.NewID(time.Now())), Key: key, Host: t.Host}}

@@ -1,5 +1,5 @@
-// Package command carries out what people ask for on a tracker: to stop a run, to work an issue again, or to explain. Package pool
-// calls it.
+// Package command carries out the commands that people give on a tracker: stop a run, work an issue again, or explain. Package
+// pool uses it.
 package command
 
 import (
@@ -28,9 +28,9 @@ type Handler struct {
 	Run     config.Config // with its defaults
 	Planner *backlog.Planner
 	Taker   *claims.Taker
-	// NewRecord is the record of a new run of an issue.
+	// NewRecord returns the record of a new run of an issue.
 	NewRecord func(tracker.Issue) journal.Record
-	// Explain says how the issue stands. holder is the host that works it; empty: none does.
+	// Explain describes the state of the issue. holder is the host that works it; empty: none.
 	Explain func(last journal.Record, t journal.Tally, holder string) string
 	// Stop ends the runs of an issue in this process.
 	Stop func(key string, why tracker.Unfit)
@@ -39,9 +39,9 @@ type Handler struct {
 	failed string // guarded by mu; the last reported failure
 }
 
-// ObeyAll obeys the commands that people have given on the tracker. A command takes effect and is then answered. A crash in between
-// repeats it; the claim's record or the label shows that it has taken effect. With keys it is restricted to them. No failure
-// ends a sweep.
+// ObeyAll carries out the commands that people have given on the tracker. A command takes effect and is then answered. A crash in
+// between repeats it; by the claim's record or the label the repeat finds the effect. With keys it handles only these issues. Its
+// failures end no sweep.
 func (h *Handler) ObeyAll(ctx context.Context, keys []string) {
 	commander, ok := tracker.As[tracker.Commander](h.Run.Tracker)
 	if !ok || tracker.IsReadOnly(h.Run.Tracker) {
@@ -85,7 +85,7 @@ func (h *Handler) warn(key string, err error) {
 	}
 }
 
-// obey gives a command its effect. The answer is nil while it has to wait.
+// obey carries out a command. The answer is nil while the command has to wait.
 func (h *Handler) obey(ctx context.Context, commander tracker.Commander, c tracker.Command) (*tracker.Answer, error) {
 	if !c.Verb.Known() {
 		return tracker.Refuse("%s", report.Unknown(c.Verb)), nil
@@ -118,7 +118,7 @@ func (h *Handler) obey(ctx context.Context, commander tracker.Commander, c track
 		if !h.works(issue) && t.Run == "" && !tally.Held(state) {
 			return tracker.Refuse("Ralph does not work on this issue."), nil
 		}
-		if t.Asked != nil && t.Asked.At.After(c.At) { // somebody has started it again since
+		if t.Asked != nil && t.Asked.At.After(c.At) { // somebody has restarted the issue since
 			return &tracker.Answer{}, nil
 		}
 		return h.stopRun(ctx, c, tally.Held(state))
@@ -126,7 +126,7 @@ func (h *Handler) obey(ctx context.Context, commander tracker.Commander, c track
 	return h.restart(ctx, commander, &order{Command: c, issue: issue, runs: runs})
 }
 
-// works reports that the issue has the pick-up label.
+// works reports whether the issue has the pick-up label.
 func (h *Handler) works(issue tracker.Issue) bool { return issue.HasLabel(h.Planner.Require[0]) }
 
 // stopRun hands an issue to a person. The label ends its run on any host.
@@ -143,7 +143,7 @@ func (h *Handler) stopRun(ctx context.Context, c tracker.Command, on bool) (*tra
 	return &tracker.Answer{Text: text + " until somebody comments `/ralph retry`, or removes the label " + tracker.Code(label) + "."}, nil
 }
 
-// Requeue carries out a command by which an issue is worked again, and that was not given on the tracker.
+// Requeue carries out a command, not given on the tracker, to work an issue again.
 func (h *Handler) Requeue(ctx context.Context, c tracker.Command) error {
 	issue, unread := h.Planner.Named(ctx, c.Key)
 	runs, lost := journal.Runs(ctx, h.Run.Store, h.Run.Name, c.Key)
@@ -173,10 +173,10 @@ func (h *Handler) Requeue(ctx context.Context, c tracker.Command) error {
 	return nil
 }
 
-// prefix begins a claim's run if the claim is held for a command only.
+// prefix begins the run id of a claim that is held for a command only.
 const prefix = "command-"
 
-// order is a command by which an issue is worked again.
+// order is a command to work an issue again.
 type order struct {
 	tracker.Command
 	issue  tracker.Issue
@@ -184,7 +184,7 @@ type order struct {
 	review tracker.FollowUp // the request that the command is about; Command.Request is its number
 }
 
-// restart frees the issue for the next run. The claim's record has the command before labels show it.
+// restart frees the issue for the next run. It records the command in the claim before labels show it.
 func (h *Handler) restart(ctx context.Context, commander tracker.Commander, o *order) (*tracker.Answer, error) {
 	if !o.issue.Open {
 		return tracker.Refuse("The issue is closed; reopen it first."), nil
@@ -202,7 +202,7 @@ func (h *Handler) restart(ctx context.Context, commander tracker.Commander, o *o
 	if taken, ok := errors.AsType[*worktree.TakenError](err); ok {
 		waits := o.issue.HasLabel(h.Run.Labels.NeedsHuman) || o.issue.HasLabel(h.Run.Labels.NeedsInfo)
 		if o.Verb == tracker.Retry && !waits && taken.Holder.PID != 0 && !strings.HasPrefix(taken.Holder.Run, prefix) {
-			return &tracker.Answer{}, nil // a run is on
+			return &tracker.Answer{}, nil // a run is in progress
 		}
 		return nil, nil
 	}
@@ -234,7 +234,7 @@ func (h *Handler) record(ctx context.Context, o *order, claim *worktree.Claim) (
 			t.Asked.Text = ""
 		}
 		asks := tally.Record(t)
-		if o.Verb == tracker.Retry { // what has passed needs no agent in another attempt either
+		if o.Verb == tracker.Retry { // commits that have passed need no agent in another attempt either
 			asks.Passed = claim.Record().Passed
 		}
 		if err := claim.SetRecord(ctx, asks); err != nil {

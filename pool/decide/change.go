@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Labels are the labels that show an issue's state to people.
+// Labels names the labels that show an issue's state to people.
 type Labels struct {
 	NeedsHuman string // default "needs-human"
 	NeedsInfo  string // default "needs-info"
@@ -16,8 +16,8 @@ type Labels struct {
 	Failed     string // on issues that wait for their next attempt; default: none
 }
 
-// Change is the change of the issue's labels and state at the end of a run. The first required label is the pick-up label; it is
-// removed when the work is done.
+// Change returns the change of the issue's labels and state at the end of a run. The first required label is the pick-up label;
+// success removes it.
 func Change(l Labels, rec journal.Record) (c tracker.Change) {
 	v := rec.Verdict
 	switch {
@@ -55,21 +55,21 @@ func Change(l Labels, rec journal.Record) (c tracker.Change) {
 	return c
 }
 
-// Own is what of a change ralph makes at the end of a run: it sets none but its own labels, and reopens nothing. require are the
-// labels of issues to work, and merges says that runs may merge.
+// Own returns the part of a change that ralph itself may make at the end of a run: it sets only ralph's own labels and reopens
+// nothing. require has the labels of issues to work; merges means that runs may merge.
 func (l Labels) Own(c tracker.Change, require []string, merges bool) tracker.Change {
 	sets := []string{l.NeedsHuman, l.NeedsInfo, l.InReview, l.Failed}
 	takes := append(append(slices.Clone(sets), l.Claimed), require...)
 	return tracker.Change{AddLabels: among(c.AddLabels, sets), RemoveLabels: among(c.RemoveLabels, takes), Close: c.Close && merges}
 }
 
-// among are those of the labels that are in the list.
+// among returns those of the labels that are in the list.
 func among(labels, list []string) []string {
 	return slices.DeleteFunc(slices.Clone(labels), func(label string) bool { return label == "" || !slices.Contains(list, label) })
 }
 
-// StillFit returns why an issue that is being worked does not qualify any more. A follow-up's issue has no pick-up label. The label
-// needs-human ends the run only if it was set after the run's start.
+// StillFit returns a function that returns why an issue that is being worked no longer qualifies. The issue of a follow-up has no
+// pick-up label. The label needs-human ends the run only if it was set after the run's start.
 func StillFit(l Labels, exclude []string, r journal.Record) func(tracker.Issue) tracker.Unfit {
 	return func(i tracker.Issue) tracker.Unfit {
 		switch {
@@ -87,7 +87,7 @@ func StillFit(l Labels, exclude []string, r journal.Record) func(tracker.Issue) 
 	}
 }
 
-// Unfit is the reason in the issue itself why it is not worked; nil: there is none.
+// Unfit returns the reason in the issue itself why it is not worked; nil: there is none.
 func Unfit(l Labels, require, exclude []string, i tracker.Issue) *journal.Skip {
 	why := i.Unfit(require, exclude)
 	switch {

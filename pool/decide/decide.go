@@ -1,4 +1,4 @@
-// Package decide derives a run's verdict from its facts. It is pure, and the only place that sets outcomes. Package pool/run
+// Package decide derives a run's verdict from its facts. It has no side effects, and it alone sets outcomes. Package pool/run
 // collects the facts.
 package decide
 
@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// MaxTries is how often a stage may fail for a transient reason, in as many sweeps, before a person has to act.
+	// MaxTries is how often a stage may fail for a transient reason, once in each sweep, before a person has to act.
 	MaxTries = 3
-	// MaxFailures is how many failed runs in a row, counted as attempts or not, hand an issue to a person. A run in which ralph died
-	// counts, and one whose commits the machine could not import, or whose engine went away: the run may be the cause.
+	// MaxFailures is the number of consecutive failed runs, counted as attempts or not, that hands an issue to a person. It
+	// includes runs in which ralph died, the machine could not import the commits, or the engine went away: the run may be the
+	// cause.
 	MaxFailures = 10
 )
 
@@ -54,7 +55,7 @@ func superseded(why tracker.Unfit) journal.Verdict {
 	return journal.Verdict{Outcome: journal.Superseded, Reason: journal.Reason{Code: journal.ReasonIssue, Unfit: why}}
 }
 
-// outcome examines the facts from the latest to the earliest. Published work stays published whatever came after.
+// outcome examines the facts from the latest to the earliest. Work that was published stays published whatever happened later.
 func outcome(f journal.Facts) journal.Verdict {
 	switch {
 	case f.Reported != "":
@@ -84,17 +85,17 @@ func outcome(f journal.Facts) journal.Verdict {
 	return v
 }
 
-// reported is the outcome that has been told already, with its reason where the facts still have it.
+// reported returns the outcome that was reported already, with its reason if the facts still have it.
 func reported(f journal.Facts) journal.Verdict {
 	told := f.Reported
-	f.Reported, f.Stop, f.Cut, f.Publish = "", "", "", nil // what came after
+	f.Reported, f.Stop, f.Cut, f.Publish = "", "", "", nil // facts that came after the report
 	if v := outcome(f); v.Outcome == told {
 		return v
 	}
 	return journal.Verdict{Outcome: told}
 }
 
-// unopened is the outcome of a run whose agent could not be started.
+// unopened returns the outcome of a run whose agent could not be started.
 func unopened(k journal.FaultKind) journal.Outcome {
 	switch k {
 	case journal.FaultAgent:
@@ -107,7 +108,7 @@ func unopened(k journal.FaultKind) journal.Outcome {
 	return journal.Failed
 }
 
-// stopped is the outcome of a run that was cut short.
+// stopped returns the outcome of a run that was cut short.
 func stopped(f journal.Facts) journal.Verdict {
 	switch f.Stop {
 	case journal.StopSuperseded:
@@ -124,7 +125,7 @@ func stopped(f journal.Facts) journal.Verdict {
 	return verdict(journal.Interrupted, journal.ReasonShutdown, f.StopBy)
 }
 
-// worked is the outcome of the work of a run that was not cut short.
+// worked returns the outcome of the work of a run that was not cut short.
 func worked(f journal.Facts) journal.Verdict {
 	if f.Kind == journal.KindCommand {
 		if f.Exit != nil && *f.Exit == 0 {
@@ -149,7 +150,7 @@ func worked(f journal.Facts) journal.Verdict {
 		}
 		return verdict(journal.OverBudget, journal.ReasonLoop, f.EndDetail)
 	case loop.EndImport, loop.EndSandbox:
-		if f.Starved && f.Failures+1 < MaxFailures { // every other run would meet it, too, or the run was the cause
+		if f.Starved && f.Failures+1 < MaxFailures { // until then assume that every other run would meet it, too
 			return verdict(journal.EnvironmentUnavailable, journal.ReasonMachine, f.EndDetail)
 		}
 	case loop.EndUnavailable:
@@ -179,7 +180,7 @@ func worked(f journal.Facts) journal.Verdict {
 	return verdict(journal.Failed, journal.ReasonLoop, f.EndDetail)
 }
 
-// verified is success, unless the gate failed on a clean checkout of the tip or cannot be trusted.
+// verified returns success, unless the gate failed on a clean checkout of the tip or cannot be trusted.
 func verified(f journal.Facts) journal.Verdict {
 	w := f.Watch
 	switch {
@@ -222,7 +223,7 @@ func failed(v *journal.Verification) string {
 	return ""
 }
 
-// refused is a review's gravest finding.
+// refused returns a review's gravest finding.
 func refused(r *journal.Review) string {
 	switch {
 	case len(r.Findings) > 0:
@@ -259,7 +260,7 @@ func changedChecks(w *journal.Watch) string {
 	return strings.Join(list, ", ")
 }
 
-// counts reports that a failure is one of the agent's work: only such failures use up an attempt.
+// counts reports whether a failure concerns the agent's work: only such failures use up an attempt.
 func counts(f journal.Facts) bool {
 	if f.Open != nil || f.Publish != nil {
 		return false
@@ -271,7 +272,7 @@ func counts(f journal.Facts) bool {
 	return f.Failure == nil || f.Failure.Class != agents.NotStarted
 }
 
-// delay is the time to wait after a failure that n failures precede.
+// delay returns the time to wait after a failure that follows n others.
 func delay(l journal.Limits, n int) time.Duration {
 	d := l.Backoff
 	for range n {

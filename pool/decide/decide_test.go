@@ -30,14 +30,14 @@ var (
 	faults = []journal.FaultKind{journal.FaultOther, journal.FaultAgent, journal.FaultSandbox, journal.FaultBase, journal.FaultLost, journal.FaultAway}
 )
 
-// What another machine has reported of a run that died is how it ended.
+// If another machine has reported the outcome of a dead run, that is the outcome.
 func TestReportedElsewhere(t *testing.T) {
 	t.Parallel()
 	f := journal.Facts{Reported: journal.Succeeded, Stop: journal.StopClaimLost, Cut: journal.StagePublish}
 	if got := Verdict(f); got != final(want(journal.Succeeded, "", "")) {
 		t.Errorf("%+v", got)
 	}
-	// What a person has to look at is not forgotten.
+	// The reason why a person has to look is kept.
 	plain := journal.Facts{End: loop.EndDone, Commits: 1, Tip: "t", Done: true, Outdated: true}
 	told := plain
 	told.Reported, told.Stop, told.Cut = Verdict(plain).Outcome, journal.StopClaimLost, journal.StageReport
@@ -48,8 +48,8 @@ func TestReportedElsewhere(t *testing.T) {
 
 func code(n int) *int { return &n }
 
-// decideCase is one way for a run to end. Unless want says otherwise the verdict is not final, counts as no attempt and
-// waits for nothing.
+// decideCase is one way for a run to end. Unless want says otherwise the verdict is not final, does not count as an attempt and
+// has no retry time.
 type decideCase struct {
 	name  string
 	facts journal.Facts
@@ -67,22 +67,22 @@ func after(v journal.Verdict, d time.Duration) journal.Verdict {
 	return v
 }
 
-// again is a failure that is tried again after the first wait.
+// again returns a failure that is tried again after the first wait.
 func again(o journal.Outcome, code journal.ReasonCode, detail string) journal.Verdict {
 	return after(want(o, code, detail), time.Minute)
 }
 
-// watched are the facts of commits that passed, and of what they did to the checks.
+// watched returns the facts of commits that passed, and of what they did to the checks.
 func watched(w journal.Watch, files journal.GateFiles) journal.Facts {
 	return journal.Facts{End: loop.EndDone, Commits: 1, Files: files, Verify: &journal.Verification{Checks: green}, Watch: &w}
 }
 
-// retested are the facts of commits that passed, without a clean checkout, and of their tests.
+// retested returns the facts of commits that passed, without a clean checkout, and of their tests.
 func retested(end loop.End, r journal.Retest) journal.Facts {
 	return journal.Facts{End: end, EndDetail: "d", Commits: 1, Tip: "t", GateRan: true, Gate: green, Retest: &r}
 }
 
-// reviewed are the facts of commits that passed, and of their review.
+// reviewed returns the facts of commits that passed, and of their review.
 func reviewed(end loop.End, r journal.Review) journal.Facts {
 	return journal.Facts{End: end, EndDetail: "d", Commits: 1, Tip: "t", GateRan: true, Gate: green, Verify: &journal.Verification{Checks: green}, Review: &r}
 }
@@ -90,7 +90,7 @@ func reviewed(end loop.End, r journal.Review) journal.Facts {
 func decideCases() []decideCase {
 	succeeded := final(want(journal.Succeeded, "", ""))
 	cases := []decideCase{
-		// The loop came to its own end.
+		// The loop ended by itself.
 		{"done", journal.Facts{End: loop.EndDone, Commits: 1, GateRan: true, Gate: green}, succeeded},
 		{"done without a gate", journal.Facts{End: loop.EndDone, Commits: 1}, succeeded},
 		{"no change", journal.Facts{End: loop.EndNoChange, NoChange: "it is there"}, final(want(journal.NoChange, journal.ReasonAgentSaid, "it is there"))},
@@ -313,7 +313,7 @@ func decideCases() []decideCase {
 		},
 	}
 
-	// These say that the agent failed, with a gate that did not run, or did.
+	// These ends mean that the agent failed; the gate did not run, or did.
 	for _, end := range []loop.End{loop.EndMaxed, loop.EndNoProgress, loop.EndTimeout} {
 		cases = append(cases,
 			decideCase{string(end), journal.Facts{End: end, EndDetail: "d", Commits: 1}, counted(again(journal.Failed, journal.ReasonLoop, "d"))},
@@ -325,7 +325,7 @@ func decideCases() []decideCase {
 	for _, end := range []loop.End{loop.EndAgent, loop.EndKilled, loop.EndOutput} {
 		cases = append(cases, decideCase{string(end), journal.Facts{End: end, EndDetail: "d", GateRan: true, Gate: red, Commits: 1}, counted(again(journal.Failed, journal.ReasonLoop, "d"))})
 	}
-	// These say nothing of the agent's work: no attempt is used up.
+	// These ends say nothing about the agent's work: no attempt is used up.
 	for _, end := range []loop.End{loop.EndSetup, loop.EndPrompt, loop.EndSandbox, loop.EndImport} {
 		cases = append(cases, decideCase{string(end), journal.Facts{End: end, EndDetail: "d"}, again(journal.Failed, journal.ReasonLoop, "d")})
 	}
@@ -333,7 +333,7 @@ func decideCases() []decideCase {
 		"agent that did not start", journal.Facts{End: loop.EndAgent, Failure: &agents.Failure{Class: agents.NotStarted}}, again(journal.Failed, journal.ReasonLoop, ""),
 	})
 
-	// Every stop at every stage, whatever the loop said.
+	// Every stop at every stage, whatever the result of the loop.
 	unfit := tracker.Unfit{Code: tracker.UnfitLacks, Detail: "x"}
 	for _, stage := range journal.Stages() {
 		for _, end := range append(ends, "") {
@@ -359,7 +359,7 @@ func decideCases() []decideCase {
 		cases = append(cases, decideCase{"done in spite of " + string(stop), journal.Facts{End: loop.EndDone, Stop: stop}, succeeded})
 	}
 
-	// Attempts, waiting times and rows of failures.
+	// Attempts, waiting times and consecutive failures.
 	failed := counted(want(journal.Failed, journal.ReasonLoop, ""))
 	for _, c := range []struct {
 		attempt, failures, tries int
@@ -442,7 +442,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A negative Backoff is taken as none; a huge number of failures must not overflow the doubling.
+// A negative Backoff counts as none; a huge number of failures must not overflow the doubling.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -461,7 +461,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// A change that somebody else may have written sets no label but ralph's, and takes off no other than those and the required ones.
+// A change that somebody else may have written sets only ralph's labels, and removes only those and the required ones.
 func TestOwnChange(t *testing.T) {
 	t.Parallel()
 	l := Labels{NeedsHuman: "human", NeedsInfo: "info", InReview: "review", Claimed: "claimed"}

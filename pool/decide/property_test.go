@@ -64,7 +64,7 @@ func drawFacts(t *rapid.T) journal.Facts {
 	return f
 }
 
-// TestDecideProperties holds what every verdict keeps to, whatever the facts.
+// TestDecideProperties checks the properties of every verdict, whatever the facts.
 func TestDecideProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -105,7 +105,7 @@ func TestDecideProperties(t *testing.T) {
 			t.Fatalf("waits until %s", v.RetryAt)
 		}
 
-		// What is over stays over: nothing that comes later changes the outcome of what was published.
+		// Later facts never change the outcome of published work.
 		f.Done = true
 		published := Verdict(f)
 		later := drawFacts(t)

@@ -1,6 +1,6 @@
-// Package feedback is what an agent is told: the facts that a prompt names, what became of earlier work, and what is wrong with the
-// work as it is. All of it goes into a prompt; text of others is data there. Its callers are packages pool and pool/run. It
-// keeps no state and is safe for concurrent use.
+// Package feedback writes the texts for the agent: the facts that a prompt names, the results of earlier work, and what is wrong
+// with the present work. All of them go into a prompt, in which other people's text is data. Packages pool and pool/run use it.
+// It keeps no state and is safe for concurrent use.
 package feedback
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Earlier tells the agent what became of the run before, so that it does not start from nothing; empty when there
-// was none, or when it succeeded.
+// Earlier tells the agent how the run before ended, so that it does not start from nothing. It is empty if there was none, or if
+// it succeeded.
 func Earlier(runs journal.History) string {
 	last, ok := runs.Last()
 	if !ok || last.Verdict.Outcome == journal.Succeeded {
@@ -42,7 +42,7 @@ func Earlier(runs journal.History) string {
 	return b.String() + report.Fenced(data)
 }
 
-// Anew tells the agent that it begins at the base although there was earlier work.
+// Anew tells the agent that it starts from the base although there was earlier work.
 func Anew(last journal.Record, why string) string {
 	text := "Earlier work on this issue was refused, and is not on this branch: begin anew, and do it in another way."
 	return text + report.Fenced(strings.TrimSpace(why+"\n"+report.Reason(last.Verdict.Reason)))
@@ -64,7 +64,7 @@ func Follow(f tracker.FollowUp, base string) string {
 	return fmt.Sprintf("Your work is already in a request for review, and %s.", what) + report.Fenced(f.Feedback)
 }
 
-// Baseline tells the agent which check failed before it began; empty where all passed.
+// Baseline tells the agent which check failed before it began; empty if all passed.
 func Baseline(v *journal.Verification) string {
 	if v == nil || v.Passed() {
 		return ""
@@ -74,7 +74,7 @@ func Baseline(v *journal.Verification) string {
 		report.Fenced(fmt.Sprintf("$ %s\n%s", c.Command, report.LastBytes(c.Tail, 1200)))
 }
 
-// Asked tells the agent what a person has asked for; empty when nothing was said.
+// Asked tells the agent what a person has asked for; empty if there is no text.
 func Asked(a *journal.Asked) string {
 	if a == nil || a.Text == "" {
 		return ""
@@ -82,7 +82,7 @@ func Asked(a *journal.Asked) string {
 	return "\n\nSomebody who may direct this work asks for this:" + report.Fenced(a.By+":\n"+a.Text)
 }
 
-// Checkout tells the agent that the checks pass in its worktree and not on a clean checkout; uncommitted are files whose
+// Checkout tells the agent that the checks pass in its worktree but not on a clean checkout. uncommitted lists files whose
 // changes are in no commit.
 func Checkout(checks []loop.Check, uncommitted []string) string {
 	missing := ""
@@ -98,7 +98,7 @@ func Unrelated(base string) string {
 	return fmt.Sprintf("your commits have no history in common with %s, so nobody can merge them: make them on top of %s", base, base)
 }
 
-// Checks tells the agent that its commits pass only because of what they did to the checks; empty where they do not.
+// Checks tells the agent that its commits pass only because they changed the checks; empty if that is not so.
 func Checks(s journal.State, files journal.GateFiles, base string) string {
 	w := s.Facts.Watch
 	switch {
@@ -114,7 +114,7 @@ func Checks(s journal.State, files journal.GateFiles, base string) string {
 	return ""
 }
 
-// Import tells the agent why its commits are no result, in the error: they only look complete or, with reword, their messages
+// Import returns an error for the agent if its commits are no result: they only look complete or, with reword, their messages
 // would act on a forge.
 func Import(got worktree.Import, reword bool) error {
 	if reword && len(got.Acting) > 0 {
@@ -134,7 +134,7 @@ func Import(got worktree.Import, reword bool) error {
 	return nil
 }
 
-// failed is the last check, which failed, as data for the agent.
+// failed returns the last check, which failed, as data for the agent.
 func failed(checks []loop.Check) string {
 	c := checks[len(checks)-1]
 	return report.Fenced(fmt.Sprintf("$ %s\n%s", c.Command, c.Tail))

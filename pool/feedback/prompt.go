@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// PromptFacts are the values of the prompt.Keys that depend on the issue and its run, with the number of invisible characters
-// removed from its text. What a person has asked the run for is its last comment.
+// PromptFacts returns the values of the prompt.Keys that depend on the issue and its run, and the number of invisible characters
+// removed from the issue's text. The text of a person's command is its last comment.
 func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 	total := 0
 	clean := func(s string) string {
@@ -25,7 +25,7 @@ func PromptFacts(issue tracker.Issue, r journal.Run) (map[string]string, int) {
 	body, unseen := seen(issue.Body)
 	total += unseen
 	said := issue.Comments
-	if a := r.Earlier.Asked; a != nil && a.Text != "" { // later iterations are told no feedback
+	if a := r.Earlier.Asked; a != nil && a.Text != "" { // later iterations get no feedback
 		said = append(slices.Clone(said), tracker.Comment{Author: a.By, Body: a.Text, Trusted: true})
 	}
 	var comments strings.Builder

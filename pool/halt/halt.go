@@ -1,4 +1,4 @@
-// Package halt carries the reasons to end a run. Package pool/run calls it.
+// Package halt passes on the reasons to end a run. Package pool/run uses it.
 package halt
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Switch carries the reasons to end a run to whoever waits for one. It is safe for concurrent use.
+// Switch passes the reasons to end a run to those who wait for one. It is safe for concurrent use.
 type Switch struct {
 	Done chan struct{} // closed by the first Stop
 
 	mu  sync.Mutex
-	why []*errStop // guarded by mu; in the order they came
+	why []*errStop // guarded by mu; in order of arrival
 }
 
 // New returns a switch that nobody has stopped.
 func New() *Switch { return &Switch{Done: make(chan struct{})} }
 
-// Stop adds the reason in a cause; a shutdown where it has none. Only the first of each kind counts.
+// Stop adds the reason in a cause; a cause without one means a shutdown. Only the first cause of each reason counts.
 func (s *Switch) Stop(cause error) {
 	e := of(cause)
 	s.mu.Lock()
@@ -37,16 +37,17 @@ func (s *Switch) Stop(cause error) {
 	}
 }
 
-// When stops it when ctx ends, before it returns if ctx has ended, until free is called.
+// When stops the switch when ctx ends, until the caller calls free. If ctx has ended already, it stops the switch before it
+// returns.
 func (s *Switch) When(ctx context.Context) (free func() bool) {
-	if ctx.Err() != nil { // else a run could begin first
+	if ctx.Err() != nil { // otherwise a run could begin first
 		s.Stop(context.Cause(ctx))
 	}
 	return context.AfterFunc(ctx, func() { s.Stop(context.Cause(ctx)) })
 }
 
-// Cause is nil until somebody stops. A lost claim and an issue that does not qualify any more forbid to publish: they count
-// before what came first.
+// Cause returns the reason to end; nil until the first Stop. A lost claim and an issue that no longer qualifies forbid
+// publishing, so they come before earlier reasons.
 func (s *Switch) Cause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,14 +64,14 @@ func (s *Switch) Cause() error {
 	return s.why[0]
 }
 
-// Is reports whether it was stopped for this reason, among others.
+// Is reports whether the switch was stopped for this reason, perhaps among others.
 func (s *Switch) Is(why journal.Stop) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.has(why)
 }
 
-// Unfit is why the issue does not qualify any more; zero if it was not stopped for that.
+// Unfit returns why the issue no longer qualifies; zero if the switch was not stopped for that.
 func (s *Switch) Unfit() tracker.Unfit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +83,7 @@ func (s *Switch) Unfit() tracker.Unfit {
 	return tracker.Unfit{}
 }
 
-// has reports whether the reason is known. mu is held.
+// has reports whether the switch has the reason. The caller holds mu.
 func (s *Switch) has(why journal.Stop) bool {
 	return slices.ContainsFunc(s.why, func(e *errStop) bool { return e.stop == why })
 }
@@ -101,13 +102,13 @@ func (e *errStop) Error() string {
 	return string(e.stop)
 }
 
-// Error is the cause to end a run with.
+// Error returns a cause that ends a run for this reason. by may add a detail.
 func Error(stop journal.Stop, by string) error { return &errStop{stop: stop, by: by} }
 
-// Superseded is the cause to end a run with whose issue does not qualify any more.
+// Superseded returns the cause that ends a run whose issue no longer qualifies.
 func Superseded(why tracker.Unfit) error { return &errStop{stop: journal.StopSuperseded, unfit: why} }
 
-// Note puts the stop of a cause into a run's facts; a shutdown where it is none.
+// Note records the reason in a cause in a run's facts; a cause without one means a shutdown.
 func Note(f *journal.Facts, cause error) {
 	e := of(cause)
 	f.Stop, f.StopBy, f.Unfit = e.stop, e.by, e.unfit
@@ -121,7 +122,7 @@ func of(cause error) *errStop {
 	return &errStop{stop: journal.StopShutdown}
 }
 
-// Shutdown reports whether a cause ends everything at once, and not one run.
+// Shutdown reports whether a cause ends everything at once, and not only one run.
 func Shutdown(cause error) bool {
 	var s *errStop
 	return errors.As(cause, &s) && s.stop == journal.StopShutdown

@@ -13,7 +13,7 @@ func noted(s *Switch) (f journal.Facts) {
 	return f
 }
 
-// A reason that forbids to publish counts, whatever came before it.
+// A reason that forbids publishing counts, whatever came before it.
 func TestEveryReasonIsKept(t *testing.T) {
 	t.Parallel()
 	s := New()
@@ -42,7 +42,7 @@ func TestEveryReasonIsKept(t *testing.T) {
 	}
 }
 
-// What is stopped before it begins is stopped when it begins.
+// When stops the switch at once if the context has ended already.
 func TestWhenItHasEndedBefore(t *testing.T) {
 	t.Parallel()
 	ended, stop := context.WithCancelCause(t.Context())

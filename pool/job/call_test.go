@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// However many steps are left after Kill, and whatever hangs in them, all of them together have a limit.
+// All steps left after Kill have one limit together, however many there are and wherever they hang.
 func TestKillBoundsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

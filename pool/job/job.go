@@ -1,4 +1,4 @@
-// Package job does one prompt for one agent, or one command in a sandbox, without a backlog.
+// Package job runs one prompt for one agent, or one command in a sandbox, without a backlog.
 package job
 
 import (
@@ -25,13 +25,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Strategy says where a Job works.
+// Strategy is the place where a Job works.
 type Strategy string
 
 const (
-	// StrategyHead works in the checkout itself. Only for sandboxes that work in place.
+	// StrategyHead works in the checkout itself. It needs a sandbox that works in place.
 	StrategyHead Strategy = "head"
-	// StrategyBranch works on a named branch in a worktree that stays for the next job on that branch.
+	// StrategyBranch works on a named branch, in a worktree that stays for the next job on that branch.
 	StrategyBranch Strategy = "branch"
 	// StrategyMerge works on a scratch branch and merges it back into the branch that was checked out at the start.
 	StrategyMerge Strategy = "merge-to-head"
@@ -46,28 +46,28 @@ type Job struct {
 	Name string // shown to people; part of the scratch branch's name
 
 	Strategy       Strategy // default StrategyHead for a prompt in a sandbox in place, else StrategyMerge
-	Branch         string   // StrategyBranch
-	AllowDirty     bool     // StrategyBranch: work on in a worktree with uncommitted changes
+	Branch         string   // for StrategyBranch
+	AllowDirty     bool     // for StrategyBranch: continue in a worktree with uncommitted changes
 	SignalOptional bool     // one iteration that ends well is enough
 	Output         *loop.Output
-	Command        *run.Command // run this instead of the agent; what it commits stays on a branch
+	Command        *run.Command // run this instead of the agent; its commits stay on a branch
 
-	// Kill, when closed, ends everything at once; ending the context of Do asks the agent to end.
+	// Kill, when closed, ends everything at once. The end of the context of Do asks the agent to end.
 	Kill    <-chan struct{}
 	Observe func(loop.Event)
 	Stream  func(name string) (io.WriteCloser, error)
-	// Recovered is told, before the job begins, of each earlier one that had died, with what was imported of its work.
+	// Recovered is called, before the job begins, for each earlier job that had died, with the record of its imported work.
 	Recovered func(journal.Record)
 }
 
-// StrategyError says that strategy, sandbox and branch of a job do not fit together.
+// StrategyError means that strategy, sandbox and branch of a job do not fit together.
 type StrategyError struct {
 	Strategy Strategy
 	Problem  StrategyProblem
 	Sandbox  string
 }
 
-// StrategyProblem is what does not fit.
+// StrategyProblem is the reason of a StrategyError.
 type StrategyProblem string
 
 const (
@@ -80,7 +80,7 @@ const (
 
 func (e *StrategyError) Error() string { return fmt.Sprintf("strategy %s: %s", e.Strategy, e.Problem) }
 
-// Check finds what is wrong with the job before anything starts.
+// Check returns all errors in the job before anything starts.
 func (j Job) Check() error {
 	j = j.withDefaults()
 	switch {
@@ -120,7 +120,7 @@ func (j Job) Check() error {
 	return errors.Join(errs...)
 }
 
-// Place is the job's strategy, or the default of it.
+// Place returns the job's strategy with its default filled in.
 func (j Job) Place() Strategy { return j.withDefaults().Strategy }
 
 func (j Job) withDefaults() Job {
@@ -146,11 +146,11 @@ func (j Job) withDefaults() Job {
 	return j
 }
 
-// jobTTL is how long the claim on a named branch lasts without its ralph; a dead one's is taken over at once.
+// jobTTL is the TTL of the claim on a named branch. The claim of a dead ralph is taken over at once.
 const jobTTL = 24 * time.Hour
 
-// Do runs the job to its end. An error means that it could not be started; everything else is in the result's record.
-// Ending ctx asks the agent to end and imports its commits.
+// Do runs the job to its end. An error means that it could not be started; everything else is in the result's record. The end of
+// ctx asks the agent to end, and its commits are imported.
 func (j Job) Do(ctx context.Context) (run.Result, error) {
 	j = j.withDefaults()
 	if err := j.Check(); err != nil {
@@ -166,14 +166,14 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	if err := j.recover(ctx, hard, runner); err != nil {
 		return run.Result{}, err
 	}
-	if j.Command == nil { // its commits, or their merge, would take up what is half done there
+	if j.Command == nil { // commits, or a merge of them, would include a half-done operation of the user's
 		if err := j.Run.Repo.Settled(hard); err != nil {
 			return run.Result{}, err
 		}
 	}
 	base, err := j.Run.Repo.Base(hard, "")
 	if err != nil && j.Strategy == StrategyHead {
-		base, err = j.Run.Repo.Base(hard, "HEAD") // a detached head will do
+		base, err = j.Run.Repo.Base(hard, "HEAD") // a detached head is enough
 	}
 	if err != nil {
 		return run.Result{}, err
@@ -199,7 +199,7 @@ func (j Job) Do(ctx context.Context) (run.Result, error) {
 	}), nil
 }
 
-// call derives the context of a call. It ends with Kill and not with ctx, and what is left after Kill is bounded.
+// call derives the context of a call. It ends with Kill and not with ctx, and the work left after Kill is bounded.
 func (j Job) call(ctx context.Context) (hard context.Context, done func()) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	hard, free := workspace.Bounded(life, life)
@@ -219,7 +219,7 @@ func (j Job) claim(ctx context.Context, rec journal.Record) (*worktree.Claim, er
 	return j.Run.Repo.Claim(ctx, rec.Key, holder, jobTTL)
 }
 
-// record is the record of the job's run.
+// record returns the record of the job's run.
 func (j Job) record(r *run.Runner, base worktree.Base) journal.Record {
 	kind, name := journal.KindPrompt, j.Name
 	if j.Command != nil {
@@ -243,7 +243,7 @@ func (j Job) record(r *run.Runner, base worktree.Base) journal.Record {
 	return rec
 }
 
-// title says what the job is about: its name, or else the first line of what it is to do.
+// title returns the job's name, or else the first line of its prompt or command.
 func (j Job) title() string {
 	const limit = 100 // bytes
 	text := j.Run.Prompt.Inline + j.Run.Prompt.Template
@@ -254,7 +254,7 @@ func (j Job) title() string {
 	return cmp.Or(j.Name, agents.Clip(line, limit))
 }
 
-// Recover brings jobs that died to their end, and tells each to recovered.
+// Recover ends the jobs that died, and calls recovered for each.
 func Recover(ctx context.Context, c run.Config, recovered func(journal.Record)) error {
 	r, err := run.New(c)
 	if err != nil {
@@ -263,8 +263,7 @@ func Recover(ctx context.Context, c run.Config, recovered func(journal.Record)) 
 	return Job{Run: c, Recovered: recovered}.recover(ctx, ctx, r)
 }
 
-// recover brings jobs that died to their end. One that cannot be brought there now waits for the next call, and so do those that
-// are left when soft ends.
+// recover ends the jobs that died. Jobs that cannot be ended now, and those left when soft ends, wait for the next call.
 func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 	log := cmp.Or(j.Run.Log, slog.New(slog.DiscardHandler))
 	after, cancel := workspace.Outlasting(ctx)
@@ -283,14 +282,14 @@ func (j Job) recover(soft, ctx context.Context, r *run.Runner) error {
 			}
 			claim, err := j.claim(ctx, rec)
 			if errors.Is(err, worktree.ErrTaken) {
-				continue // another ralph is at it
+				continue // another ralph recovers it
 			}
 			if err != nil {
 				log.Warn("a run that died is not recovered yet", "run", rec.ID, "error", err)
 				continue
 			}
 			now, err := j.Run.Store.Find(ctx, journal.Query{Pool: j.Run.Name, Run: rec.ID})
-			if err == nil && (len(now) == 0 || !now[0].Ended.IsZero()) { // somebody else was faster
+			if err == nil && (len(now) == 0 || !now[0].Ended.IsZero()) { // another process was faster
 				if err := claim.Release(after); err != nil {
 					return err
 				}

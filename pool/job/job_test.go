@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// What a program forgets is an error that names it.
+// A missing part is an error that names it.
 func TestIncomplete(t *testing.T) {
 	t.Parallel()
 	none := sandboxes.NewNone(sandboxes.NoneConfig{})

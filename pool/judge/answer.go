@@ -13,16 +13,16 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Bounds of an answer. One that is larger is none: what was left out might be what matters.
+// Bounds of an answer. A larger one does not count: the part beyond might matter.
 const (
 	answerLimit  = 128 << 10 // bytes
 	mostFindings = 50
-	textLimit    = 2000 // bytes of a finding's text that are kept
+	textLimit    = 2000 // bytes kept of a finding's text
 	fileLimit    = 300  // bytes of a path
 	lineLimit    = 1 << 30
 )
 
-// schema is what an answer has to be.
+// schema returns the JSON schema of an answer.
 func schema() []byte {
 	return fmt.Appendf(nil, `{
 	"type": "object", "additionalProperties": false, "required": ["accept", "solved", "tested", "findings"],
@@ -39,7 +39,7 @@ func schema() []byte {
 }`, mostFindings, lineLimit)
 }
 
-// answer is what a reviewer says. What is missing was not said.
+// answer is a reviewer's answer. A nil field was not answered.
 type answer struct {
 	Accept   *bool             `json:"accept"`
 	Solved   *bool             `json:"solved"`
@@ -47,7 +47,7 @@ type answer struct {
 	Findings []journal.Finding `json:"findings"`
 }
 
-// decode reads an answer strictly: it says everything, once, and nothing else. Its texts are cleaned and bounded.
+// decode reads an answer strictly: every field, once, and nothing else. It cleans and shortens the texts.
 func decode(text []byte) (answer, error) {
 	if len(text) > answerLimit {
 		return answer{}, fmt.Errorf("it has more than %d bytes", answerLimit)
@@ -85,11 +85,11 @@ func decode(text []byte) (answer, error) {
 	return a, nil
 }
 
-// twice reports that an object in the JSON has a key more than once, in whatever case: decoding keeps the last of them.
+// twice reports whether an object in the JSON has a key more than once, in any case: decoding would keep the last.
 func twice(text []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(text))
-	var open []map[string]bool // the keys of each object or list that is open; nil for a list
-	key := false               // the next string is one
+	var open []map[string]bool // the keys of each open object; nil for a list
+	key := false               // the next string is a key
 	for {
 		token, err := d.Token()
 		if err != nil {
@@ -122,7 +122,7 @@ func twice(text []byte) bool {
 	}
 }
 
-// bounded is a text without what nobody can see, at most limit bytes of it.
+// bounded returns at most limit bytes of a text without its invisible characters.
 func bounded(text string, limit int) string {
 	text, _ = tracker.Clean(text)
 	return tracker.Cut(strings.TrimSpace(text), limit)
@@ -132,7 +132,7 @@ func oneLine(text string, limit int) string {
 	return bounded(strings.Join(strings.Fields(text), " "), limit)
 }
 
-// accepts is the decision. A reviewer who says yes and gives a reason against it has not accepted.
+// accepts returns the decision. A reviewer who accepts but gives a reason against it has not accepted.
 func (a answer) accepts() bool {
 	return *a.Accept && *a.Solved && *a.Tested && !slices.ContainsFunc(a.Findings, func(f journal.Finding) bool {
 		return f.Severity != journal.SeverityMinor

@@ -12,16 +12,16 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// diffLimit is how much of a diff a prompt shows, in bytes. The rest can be read in the checkout.
+// diffLimit is the maximum number of bytes of a diff in a prompt. The rest can be read in the checkout.
 const diffLimit = 256 << 10
 
-// change is what the commits of a run come to.
+// change is the whole change of a run's commits.
 type change struct {
-	fork   string // where they begin
-	tree   string // what they end with
-	diff   string // the beginning of it
-	cut    bool   // there is more
-	digest string // of all of it
+	fork   string // commit where they begin
+	tree   string // tree at their end
+	diff   string // at most diffLimit bytes of the diff
+	cut    bool   // the diff is longer
+	digest string // of the whole diff
 }
 
 // read compares a tip with its base. No filter, text conversion or external diff runs.
@@ -62,7 +62,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// commit makes one commit of the change, without the messages of those that made it. No ref names it.
+// commit makes one commit of the change, without the commit messages of the run. No ref names it.
 func (c change) commit(ctx context.Context, g git.Runner) (string, error) {
 	g, err := g.WithIdent(ctx)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package judge has a second agent review what a run has made, before anybody sees it.
+// Package judge has a second agent review the commits of a run, before anybody sees them.
 //
-// The reviewer had no part in the work. It gets the approved issue, the change and what the checks said, in a sandbox of its
-// own over a checkout of the change, and nothing that the run's agent said: no messages of commits either. Its answer is
-// data: it is decoded strictly, and a reviewer that hangs, fails or answers anything else has not accepted.
+// The reviewer had no part in the work. It gets the approved issue, the change and the results of the checks, in its own sandbox
+// over a checkout of the change. It gets nothing that the run's agent wrote outside the change, not even commit messages. Its
+// answer is data and is decoded strictly: a reviewer that hangs, fails or answers anything else has not accepted.
 //
-// Package pool/run calls it once the gate has passed. It collects facts for decide.Verdict, and the next iteration's
-// feedback; it decides no outcome.
+// Package pool/run uses it once the gate has passed. It collects facts for decide.Verdict, and feedback for the next iteration;
+// it decides no outcome.
 package judge
 
 import (
@@ -32,12 +32,12 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Work is what a review needs to know of a run.
+// Work describes the run to review.
 type Work struct {
 	Run       journal.Run
 	Issue     tracker.Issue // as it was approved
 	Base      worktree.Base
-	Env       []string                       // what every command finds in its environment
+	Env       []string                       // environment of every command
 	Budget    loop.Budget                    // of the whole run
 	Estimate  func(agents.Agent) loop.Budget // see loop.Config
 	Price     func(agents.Agent, string, agents.Usage) agents.Usage
@@ -45,17 +45,17 @@ type Work struct {
 	Stream    func(name string) (io.WriteCloser, error)
 	Refused   func(egress.Event)
 	Emit      func(journal.Event)
-	// Spent is told what the whole run has used so far, by an event of the loop's kinds.
+	// Spent receives the whole run's usage so far, in an event of the loop.
 	Spent func(loop.Event)
 	Save  func() // stores the state
 }
 
-// Judge reviews. It is safe for concurrent use.
+// Judge reviews commits. It is safe for concurrent use.
 type Judge struct{ Spaces *workspace.Config }
 
-// Review has the commits of a run reviewed, if that is asked for and has not been done: it notes what the reviewer says in
-// the facts. told is what the run's agent has to do, nil where it is not its turn. A reviewer that fails is a fact, too. err
-// means that the run was asked to end meanwhile, or that git or the sandbox failed.
+// Review has the commits of a run reviewed, if the settings ask for that and it has not been done, and notes the result in the
+// facts. told is feedback for the run's agent; nil: the agent has nothing to do. A reviewer that fails is a fact, too. err means
+// that the run was asked to end meanwhile, or that git or the sandbox failed.
 func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err error) {
 	f, asked := &s.Facts, w.Run.Settings.Review
 	if asked.Agent == "" || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || f.Unchanged {
@@ -85,7 +85,8 @@ func (j *Judge) Review(ctx context.Context, w Work, s *journal.State) (told, err
 	return errors.New(j.Spaces.Secrets.Clean(advice(&next))), nil
 }
 
-// ask fills in what the reviewer says, and notes in the facts what it has used. A sandbox that fails it is an error, unless that was tried often enough.
+// ask fills in the reviewer's answer, and notes its usage in the facts. A sandbox that fails is an error, unless that was tried
+// often enough.
 func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c change, r *journal.Review) error {
 	before := *f
 	if r.Failed = j.obstacle(w, before); r.Failed != "" {
@@ -122,7 +123,7 @@ func (j *Judge) ask(ctx context.Context, w Work, tries int, f *journal.Facts, c 
 	j.Spaces.Count(w.Run.ID, res.Usage, res.Unseen)
 	tell := func(text string) {
 		e := journal.Event{Kind: journal.EventReview, Text: r.Agent + ": " + text}
-		if res.Usage != (agents.Usage{}) { // it was started
+		if res.Usage != (agents.Usage{}) { // the reviewer was started
 			e.Usage = &res.Usage
 		}
 		w.Emit(e)
@@ -160,7 +161,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// obstacle is why the reviewer cannot be asked; empty: it can.
+// obstacle returns the reason why the reviewer cannot be asked; empty: it can.
 func (j *Judge) obstacle(w Work, f journal.Facts) string {
 	switch {
 	case j.Spaces.Guest.Agent == nil:
@@ -173,7 +174,7 @@ func (j *Judge) obstacle(w Work, f journal.Facts) string {
 	return ""
 }
 
-// loop is the reviewer's only iteration.
+// loop returns the reviewer's only iteration.
 func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *workspace.Workspace) loop.Config {
 	tag := "review-" + strings.ToLower(rand.Text()) // nobody who wrote the change can answer in the reviewer's place
 	facts, _ := feedback.PromptFacts(w.Issue, w.Run)
@@ -190,14 +191,14 @@ func (j *Judge) loop(w Work, f journal.Facts, c change, round int, space *worksp
 				if e.Result != nil {
 					e.Used = e.Used.Less(e.Result.Unseen)
 				}
-				e.Used, e.Result = f.Usage.Add(e.Used), nil // it is none of the run's iterations
+				e.Used, e.Result = f.Usage.Add(e.Used), nil // the run's iterations do not include it
 				w.Spent(e)
 			}
 		},
 	}
 }
 
-// hear notes how the reviewer ended: with an answer, or with none.
+// hear notes how the reviewer ended: with an answer, or without one.
 func hear(r *journal.Review, res loop.Result) {
 	switch {
 	case res.End == loop.EndDone && res.Output != nil && res.Output.JSON != nil:

@@ -16,8 +16,8 @@ import (
 //go:embed prompt.md
 var template string
 
-// promptFor is all that a reviewer is told. Issue, output and diff are data between fences that they cannot close, and are
-// put in at once: nothing in them is looked at as a part of the template.
+// promptFor returns the whole prompt of the reviewer. Issue, output and diff are data between fences that they cannot close. They
+// are inserted in one pass, so that nothing in them is read as a part of the template.
 func promptFor(issue tracker.Issue, r journal.Run, f journal.Facts, c change, tag string) string {
 	return strings.NewReplacer(
 		"{{issue}}", issueText(issue, r), "{{checks}}", checksText(r, f), "{{diff}}", diffText(c),
@@ -36,13 +36,13 @@ func issueText(issue tracker.Issue, r journal.Run) string {
 	return fenced(text)
 }
 
-// checksText says what ralph's own checks said, on exactly the commits where they ran there.
+// checksText describes the results of ralph's own checks, on exactly these commits if the checks ran there.
 func checksText(r journal.Run, f journal.Facts) string {
 	checks, where := f.Gate, "where the change was made"
 	switch {
 	case f.Verify != nil:
 		checks, where = f.Verify.Checks, "on a clean checkout of exactly this change"
-	case len(checks) == 0: // they have passed just now
+	case len(checks) == 0: // they have just passed
 		for _, c := range r.Settings.Checks.Gate {
 			checks = append(checks, loop.Check{Command: c.Line})
 		}
@@ -87,7 +87,7 @@ func diffText(c change) string {
 	return text
 }
 
-// advice is what a review that did not accept means for the next iteration of the run's agent.
+// advice turns a review that did not accept into feedback for the run's agent.
 func advice(r *journal.Review) string {
 	var b strings.Builder
 	b.WriteString("The checks pass, but a reviewer, who has seen the issue, " +

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// advice tells the run's agent why its tests prove nothing, with the output of those that should have passed. All that the
+// advice tells the run's agent why its tests prove nothing, with the output of those that should have passed. Everything that the
 // agent has written is data.
 func advice(r *journal.Retest, base string) string {
 	var b strings.Builder

@@ -15,19 +15,19 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// most bounds the files whose tests run.
+// most is the maximum number of files whose tests run.
 const most = 50
 
-// textLimit is how much of the test files is read.
+// textLimit returns the maximum number of bytes that are read of each test file and of all.
 func textLimit() diff.Limit { return diff.Limit{Each: 1 << 20, All: 64 << 20} }
 
-// change is what a plan is made from.
+// change is the input of a plan.
 type change struct {
 	files []diff.File
-	texts map[string][]byte // of the test files of the tip and of suite.RootsAbove, by object
+	texts map[string][]byte // of the tip's test files and of suite.RootsAbove, by object
 	tip   map[string]diff.Entry
-	large bool // texts are not complete
-	// helpers are helpers of tests that their names do not show. They go with the tests.
+	large bool // texts is not complete
+	// helpers has helpers of tests whose names do not show that. They belong to the tests.
 	helpers map[string]bool
 }
 
@@ -55,7 +55,7 @@ func read(ctx context.Context, g git.Runner, base, tip string) (c change, err er
 	return c, err
 }
 
-// file is the text of a file of the tip, as far as it was read, and whether the tip has the file.
+// file returns the text of a file of the tip, as far as it was read, and whether the tip has the file.
 func (c change) file(name string) ([]byte, bool) {
 	e, there := c.tip[name]
 	return c.texts[e.ID], there
@@ -78,22 +78,22 @@ func helpers(w *journal.Watch) map[string]bool {
 	return found
 }
 
-// plan is what has to run, and on what.
+// plan has the commands to run and the edits that prepare the base for them.
 type plan struct {
 	runs   []command
-	edits  []diff.Edit // bring the tests of the tip to the base, and take from it those that the tip has not
+	edits  []diff.Edit // bring the tip's tests to the base, and remove tests that the tip lacks
 	exempt string      // why there is nothing to prove; empty: there is
 	cannot string      // why it cannot be tried; empty: it can
-	note   string      // what people have to know where the gate decides, because there are no runs
+	note   string      // a note for people if there are no runs, so that the gate decides
 }
 
-// command is one that runs tests.
+// command is a command that runs tests.
 type command struct {
 	ecosystem.Retest
 	files []string
 }
 
-// plan decides what has to run. own is the user's command; empty: that of the language.
+// plan decides what has to run. own is the user's command; empty: use that of the language.
 func (c change) plan(gate []string, own string) (p plan) {
 	var tests, unknown []string
 	code, removed, inline := false, false, false
@@ -108,7 +108,7 @@ func (c change) plan(gate []string, own string) (p plan) {
 		case now || before && !f.New.Exists():
 			p.edits = append(p.edits, overlay(f, now)...)
 			removed = removed || !now
-		case before: // renamed to something else
+		case before: // renamed to a file that is no test
 			p.edits, removed = append(p.edits, diff.Edit{Path: f.OldPath}), true
 		}
 		role, _ := suite.RoleOf(f.Path, nil)
@@ -167,7 +167,7 @@ func overlay(f diff.File, now bool) (edits []diff.Edit) {
 	return append(edits, diff.Edit{Path: f.Path})
 }
 
-// how says how a command ended.
+// how returns how a command ended.
 func (c command) how(got loop.Check) journal.How {
 	has := func(texts []string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(got.Tail, text) })

@@ -16,7 +16,7 @@ const (
 	rust   = "fn a() {}\n#[test]\nfn t() { assert!(true) }\n"
 )
 
-// file is one that a change adds (old ""), removes (new "") or changes.
+// file returns a file that a change adds (old ""), removes (new "") or changes.
 func file(path, old, new string) diff.File {
 	entry := func(text string) diff.Entry {
 		if text == "" {
@@ -33,7 +33,7 @@ func renamed(from, to, text string) diff.File {
 	return f
 }
 
-// What has to run, and on what, follows from the kinds of the changed files.
+// The kinds of the changed files decide what has to run, and on what.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	link := file("b_test.go", "", "somewhere")
@@ -46,8 +46,8 @@ func TestPlan(t *testing.T) {
 	for name, c := range map[string]struct {
 		files []diff.File
 		own   string
-		runs  string // what the lines begin with, joined
-		edits string // paths, with - before those that go
+		runs  string // beginnings of the lines, joined
+		edits string // paths, with - before removed ones
 		says  string // exempt, cannot or note
 	}{
 		"documents":                {files: []diff.File{file("README.md", "a", "b"), file("docs/new.rst", "", "x")}, says: "changes no code"},
@@ -132,7 +132,7 @@ func TestHow(t *testing.T) {
 	}
 }
 
-// Only tests that fail without the change and pass with it prove it, each of them.
+// A change is proved only if each test fails without the change and passes with it.
 func TestConclude(t *testing.T) {
 	t.Parallel()
 	run := func(base, tip journal.How) journal.Rerun {
@@ -164,7 +164,7 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-// The agent is told what to do; what it wrote itself is data.
+// The agent is told what to do; its own texts are data.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
 	text := advice(&journal.Retest{Why: "~~~~ x passes without the change", Runs: []journal.Rerun{

@@ -1,11 +1,11 @@
 // Package retest runs the tests of a change without the change: new and changed tests have to fail on the commit that was
-// changed, and to pass on the tip. Tests that pass on both say nothing about the change.
+// changed, and to pass on the tip. Tests that pass on both prove nothing about the change.
 //
-// The tests are put on the tree of the base, with no other file of the change, and run there by the commands of
-// [suite.RerunOf]. Everything runs as the gate does: on clean checkouts, in fresh sandboxes, without an agent. Where no test is
-// new or changed, the gate takes their place. What the tests print is hostile.
+// The tests are added to the tree of the base, without other files of the change, and run there by the commands of
+// [suite.RerunOf]. Everything runs like the gate: on clean checkouts, in new sandboxes, without an agent. If no test is new or
+// changed, the gate itself takes their place. The output of the tests is hostile.
 //
-// Package pool/run calls it once the gate has passed. It collects facts for decide.Verdict, and the next iteration's feedback;
+// Package pool/run uses it once the gate has passed. It collects facts for decide.Verdict, and feedback for the next iteration;
 // it decides no outcome.
 package retest
 
@@ -29,18 +29,18 @@ import (
 // Tester runs tests. It is safe for concurrent use.
 type Tester struct{ Spaces *workspace.Config }
 
-// Work is what a test needs to know of a run.
+// Work describes the run whose tests are run.
 type Work struct {
 	Run      journal.Run
-	Base     string             // commit that the work stands on
+	Base     string             // commit that the work is based on
 	Checkout workspace.Checkout // of the tip, for the gate
-	Says     func(string)       // told what runs
+	Says     func(string)       // called before each run of tests
 	Save     func()             // stores the state
-	// Setup is told of the setup's commands, and where they run. What the tests say is in the result only: on the base they must fail.
+	// Setup receives the events of setup's commands. Events of the tests are left out: on the base they must fail.
 	Setup func(e loop.Event, at journal.Place)
 }
 
-// setups passes on what the setup at a place does.
+// setups returns an observer that passes on the events of setup at a place.
 func (w Work) setups(at journal.Place) func(loop.Event) {
 	return func(e loop.Event) {
 		if e.Kind == loop.EventSetup {
@@ -49,9 +49,9 @@ func (w Work) setups(at journal.Place) func(loop.Event) {
 	}
 }
 
-// Test makes sure that the change's tests fail without it and pass with it, if that is asked for and has not been done. It
-// notes the result in the facts. told is what the run's agent has to do about it, nil where nothing is demanded. err means
-// that the run was asked to end meanwhile, that no sandbox opened, or that git failed.
+// Test checks that the change's tests fail without it and pass with it, if the settings ask for that and it has not been done. It
+// notes the result in the facts. told is feedback for the run's agent; nil: nothing is demanded. err means that the run was asked
+// to end meanwhile, that no sandbox opened, or that git failed.
 func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (told, err error) {
 	must := w.Run.Settings.Checks
 	if !must.Proof.On() || w.Run.Kind != journal.KindIssue || w.Run.Settings.Attended || s.Commits == 0 || s.Facts.Unchanged {
@@ -80,7 +80,7 @@ func (t *Tester) Test(ctx context.Context, w Work, s *journal.State) (told, err 
 	return errors.New(t.Spaces.Secrets.Clean(advice(next, w.Checkout.Base.Name))), nil
 }
 
-// identify names what is tested.
+// identify returns a result that names what is tested.
 func (t *Tester) identify(ctx context.Context, base, tip string) (*journal.Retest, error) {
 	g, r := t.Spaces.Repo.Git(), &journal.Retest{Tip: tip}
 	fork, err := t.Spaces.Repo.Spans().Fork(ctx, base, tip)
@@ -119,7 +119,7 @@ func (t *Tester) try(ctx context.Context, w Work, s journal.State, r *journal.Re
 	return nil
 }
 
-// tests runs the tests of the change on the base and, unless they have all passed there, on the tip.
+// tests runs the tests of the change on the base and, unless all have passed there, on the tip.
 func (t *Tester) tests(ctx context.Context, w Work, p plan, r *journal.Retest) error {
 	commit, err := diff.Commit(ctx, t.Spaces.Repo.Git(), r.Base, p.edits, "The tests of the change, without the change\n")
 	if err != nil {
@@ -149,7 +149,7 @@ func (t *Tester) tests(ctx context.Context, w Work, p plan, r *journal.Retest) e
 	return nil
 }
 
-// run runs the commands on a clean checkout of a commit. failed says that its setup did not pass.
+// run runs the commands on a clean checkout of a commit. failed has the reason if its setup did not pass.
 func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit string, runs []command) (list []journal.Ran, failed string, err error) {
 	o, place := w.Checkout, "base"
 	if at == journal.PlaceCheckout {
@@ -178,12 +178,12 @@ func (t *Tester) run(ctx context.Context, w Work, at journal.Place, commit strin
 	return list, "", nil
 }
 
-// tailKept is how much of the output of tests is kept, in bytes. All of it is in the log.
+// tailKept is the number of bytes kept of the tests' output. The log has all of it.
 const tailKept = 1200
 
 func (w Work) tip() string { return w.Checkout.Base.Commit }
 
-// timeout is that of the gate's lines.
+// timeout returns the longest timeout of the gate's lines.
 func (w Work) timeout() (most time.Duration) {
 	for _, line := range w.Run.Settings.Checks.Gate {
 		most = max(most, line.Timeout)
@@ -195,8 +195,8 @@ func ran(how journal.How, c loop.Check, log string) journal.Ran {
 	return journal.Ran{How: how, ExitCode: c.ExitCode, Duration: c.Duration, Log: log}
 }
 
-// gate has the gate decide where no test is new or changed: with the tests' data of the tip, if that has changed, it must fail
-// on the base. That it passes on the tip counts only if the change leaves alone what else it depends on.
+// gate lets the gate decide if no test is new or changed: with the tests' changed data of the tip, if any, it must fail on the
+// base. Its pass on the tip counts only if the change leaves alone everything else that the gate depends on.
 func (t *Tester) gate(ctx context.Context, w Work, f journal.Facts, p plan, r *journal.Retest) error {
 	if f.Verify == nil || f.Verify.Tip != r.Tip || !f.Verify.Passed() || !onlyTests(f.Watch) {
 		return nil
@@ -235,13 +235,14 @@ func (t *Tester) gate(ctx context.Context, w Work, f journal.Facts, p plan, r *j
 	return nil
 }
 
-// onlyTests reports that the change touches nothing but tests of what the gate depends on. A helper of tests may hold code, too.
+// onlyTests reports whether tests are the only files of the gate that the change touches. A helper of tests may contain code,
+// too.
 func onlyTests(w *journal.Watch) bool {
 	return w != nil && w.More+len(w.Findings) == 0 &&
 		!slices.ContainsFunc(w.Files, func(f journal.Watched) bool { return !f.Test || f.Helper })
 }
 
-// conclude says what the runs mean, and why they prove nothing.
+// conclude returns whether the runs prove the change, and otherwise why not.
 func conclude(runs []journal.Rerun) (proved bool, why string) {
 	var reasons []string
 	for _, r := range runs {
@@ -258,7 +259,7 @@ func conclude(runs []journal.Rerun) (proved bool, why string) {
 	return false, fmt.Sprintf("%s; and %d more", strings.Join(reasons[:3], "; "), len(reasons)-3)
 }
 
-// flaw is why a run does not prove anything; empty: it does.
+// flaw returns why a run proves nothing; empty: it proves the change.
 func flaw(r journal.Rerun) string {
 	what := strings.Join(r.Files[:min(3, len(r.Files))], ", ")
 	switch {

@@ -1,5 +1,5 @@
-// Package review finds work that a person was asked to review and has merged by hand. A sweep of package pool calls it, and
-// so does whatever removes old branches. It changes nothing, and its functions are safe for concurrent use.
+// Package review finds work in review that a person has merged by hand. Sweeps of package pool use it, and so does the removal of
+// old branches. It changes nothing, and its functions are safe for concurrent use.
 package review
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// Backlog is what Merged looks at. All but Keys and PickUp is required.
+// Backlog is the backlog in review. All fields but Keys and PickUp are required.
 type Backlog struct {
 	Repo    *worktree.Repo
 	Tracker tracker.Tracker
@@ -22,16 +22,16 @@ type Backlog struct {
 	Pool    string // namespace in the store
 	Labels  decide.Labels
 	Claims  func(ctx context.Context) (map[string]worktree.ClaimState, error)
-	Keys    []string // only these issues; empty: all
-	PickUp  string   // the pick-up label: a person has put it on since, to have more done
+	Keys    []string // the only issues to look at; empty: all
+	PickUp  string   // the pick-up label: a person has set it again to have more done
 }
 
-// Change is what a merge by hand does to an issue.
+// Change returns the change of an issue whose work was merged by hand.
 func (b Backlog) Change() tracker.Change {
 	return tracker.Change{Close: true, RemoveLabels: []string{b.Labels.InReview, b.Labels.NeedsHuman, b.Labels.NeedsInfo}}
 }
 
-// Closed is the issue as it is once the merged ones are closed.
+// Closed returns the issue as it will be once the merged ones are closed.
 func Closed(i tracker.Issue, merged []tracker.Issue) tracker.Issue {
 	is := func(key string) bool {
 		return slices.ContainsFunc(merged, func(m tracker.Issue) bool { return m.Key == key })
@@ -44,8 +44,8 @@ func Closed(i tracker.Issue, merged []tracker.Issue) tracker.Issue {
 	return i
 }
 
-// Merged lists the open issues in review whose commits a person has merged into the base, by this host's journal. Issues
-// that somebody works are left out.
+// Merged lists the open issues in review whose commits a person has merged into the base, according to this host's journal. It
+// leaves out issues that are being worked.
 func (b Backlog) Merged(ctx context.Context, base worktree.Base) ([]tracker.Issue, error) {
 	left, err := b.candidates(ctx, base)
 	if err != nil || len(left) == 0 {
@@ -71,7 +71,8 @@ func (b Backlog) Merged(ctx context.Context, base worktree.Base) ([]tracker.Issu
 	if len(tips) == 0 {
 		return nil, nil
 	}
-	// Also rebased or squashed. A branch that was only reset to the base, or has got more commits since, is not merged.
+	// This includes rebased and squashed commits. A branch that was only reset to the base, or has more commits since, is not
+	// merged.
 	has, err := span.Absorbed(ctx, b.Repo.Git(), base.Commit, tips)
 	if err != nil {
 		return nil, fmt.Errorf("compare with %s: %w", base.Name, err)
@@ -85,8 +86,8 @@ type candidate struct {
 	branch worktree.Branch
 }
 
-// candidates are what a person may have merged, by key. The forge closes the issue of a request; only when the request's own
-// commits are in the base does ralph look after it.
+// candidates returns by key the work that a person may have merged. The forge itself closes the issue of a merged request; ralph
+// closes it only if the base has the request's own commits.
 func (b Backlog) candidates(ctx context.Context, base worktree.Base) (map[string]candidate, error) {
 	if tracker.IsReadOnly(b.Tracker) {
 		return nil, nil
@@ -104,7 +105,7 @@ func (b Backlog) candidates(ctx context.Context, base worktree.Base) (map[string
 	switch {
 	case len(branches) == 0:
 		return nil, err
-	case len(keys) == 0: // and a worktree record that cannot be read hides no branch
+	case len(keys) == 0: // and no branch is hidden by a worktree record that cannot be read
 		return nil, nil
 	}
 	last, err := b.Store.Find(ctx, journal.Query{Pool: b.Pool, Keys: keys, Kind: journal.KindIssue, Latest: true})

@@ -13,9 +13,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/span"
 )
 
-// Open are the finished works that nobody has merged, by the key of their issue, with where they are: ralph's requests on a
-// forge, or, where it makes none, branches. Their names begin with the prefix; tips are those of the branches that are known.
-// Elsewhere are the tips of works that another clone has finished and this backlog does not show; Open adds them to tips.
+// Open returns the finished work that nobody has merged, by issue key, with its place: ralph's requests on a forge or, without
+// requests, branches. The names of the branches begin with the prefix; tips has the tips of known branches. elsewhere has the
+// tips of work that another clone has finished and this backlog does not show; Open adds them to tips.
 func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, tips, elsewhere map[string]string, requests bool) (map[string]string, error) {
 	out := map[string]string{}
 	if lister, ok := tracker.As[tracker.RequestLister](b.Tracker); ok && requests {
@@ -59,8 +59,8 @@ func (b Backlog) Open(ctx context.Context, base worktree.Base, prefix string, ti
 	return out, err
 }
 
-// undeleted leaves out works whose branch has been on the remote and is there no more: a person has decided. What this clone
-// has not pushed is here only.
+// undeleted leaves out work whose branch was on the remote and has been removed there: a person has decided. Work that this clone
+// has not pushed stays.
 func (b Backlog) undeleted(ctx context.Context, prefix string, keys []string) ([]string, error) {
 	if b.Repo.Remote() == "" || len(keys) == 0 {
 		return keys, nil
@@ -80,8 +80,8 @@ func (b Backlog) undeleted(ctx context.Context, prefix string, keys []string) ([
 	return slices.DeleteFunc(keys, func(key string) bool { return there[git.Heads+prefix+key] == "" && !here[key] }), nil
 }
 
-// Unmerged are the keys of open issues in review that have a branch whose commits the base does not have, and such ones of
-// more. Tips are those of the branches, by key.
+// Unmerged returns the keys of open issues in review, and those of more, whose branches have commits that the base lacks. tips
+// has the tips of the branches by key.
 func (b Backlog) Unmerged(ctx context.Context, base worktree.Base, tips map[string]string, more ...string) ([]string, error) {
 	if len(tips) == 0 {
 		return nil, nil

@@ -14,14 +14,14 @@ import (
 	"github.com/ralph-pool/ralph/pool/workspace"
 )
 
-// needsBaseline reports that setup and gate have to run on the base before this run starts.
+// needsBaseline reports whether setup and gate have to run on the base before this run starts.
 func (x *execution) needsBaseline(ctx context.Context) bool {
 	must := x.run.Settings.Checks
 	return x.run.Kind == journal.KindIssue && x.task.Failed == nil && len(must.Gate) > 0 && must.Clean && !x.passed(ctx)
 }
 
-// passed reports that the gate has already passed on these commits under the same conditions, for a merge by a person. It reads
-// only the journal, which no sandbox can write.
+// passed reports, for a merge by a person, whether the gate has already passed on these commits under the same conditions. It
+// reads only the journal, which no sandbox can write.
 func (x *execution) passed(ctx context.Context) bool {
 	old := x.task.Unpublished
 	if old == nil || !x.run.Settings.Attended || old.Verdict.Outcome != journal.Succeeded {
@@ -31,13 +31,13 @@ func (x *execution) passed(ctx context.Context) bool {
 	return v == journal.Verified{Tip: old.Tip, Base: x.task.Base.Commit, Conditions: x.conditions(ctx), At: v.At} && time.Since(v.At) < workspace.ResultLife
 }
 
-// conditions identify everything that the result of a gate on a commit depends on.
+// conditions returns a hash of everything that the result of a gate on a commit depends on.
 func (x *execution) conditions(ctx context.Context) string {
 	return x.r.spaces.Conditions(ctx, x.run.Settings.Checks, x.c.Canaries)
 }
 
-// baseline runs setup and gate on the base. If the gate fails there, the agent is told. If it cannot run, the run ends: it could
-// not run for any other issue either.
+// baseline runs setup and gate on the base. If the gate fails there, the agent is told. If the gate cannot run, the run ends: it
+// could not run for any other issue either.
 func (x *execution) baseline(ctx context.Context, s journal.State) (journal.State, error) {
 	x.addSecrets() // their output is stored
 	took := false
@@ -76,7 +76,7 @@ func (x *execution) baseline(ctx context.Context, s journal.State) (journal.Stat
 	return s, nil
 }
 
-// checkout is a clean checkout of a commit, for setup and gate.
+// checkout describes a clean checkout of a commit, for setup and gate.
 func (x *execution) checkout(ctx context.Context, commit string) (workspace.Checkout, error) {
 	err := x.makeHostFiles(ctx)
 	base := x.base
@@ -100,7 +100,8 @@ func (x *execution) runGate(ctx context.Context, s journal.State) (workspace.Che
 	return x.r.watcher.Check(ctx, look)
 }
 
-// retest runs the tests of the change with and without it, if the configuration asks for that. told is feedback for the agent.
+// retest runs the tests of the change with and without the change, if the configuration asks for that. told is feedback for the
+// agent.
 func (x *execution) retest(ctx context.Context, s *journal.State) (told, err error) {
 	if !x.run.Settings.Checks.Proof.On() || x.space.Tree == nil {
 		return nil, nil

@@ -16,35 +16,35 @@ import (
 type (
 	// Config configures runs; see package config.
 	Config = config.Config
-	// Labels are the labels that show an issue's state to people.
+	// Labels names the labels that show an issue's state to people.
 	Labels = config.Labels
-	// GateOn is where the gate has to pass before a run may succeed.
+	// GateOn is the place where the gate has to pass before a run may succeed.
 	GateOn = config.GateOn
 	// Canary is a file that makes sound checks fail. Set its Path (a string) and its Content (bytes); see config.Canary.
 	Canary = config.Canary
-	// Reviewer is the second agent.
+	// Reviewer configures the second agent.
 	Reviewer = config.Reviewer
 	// UnavailableError means that the agents, their sandbox or the gate cannot be used now.
 	UnavailableError = report.UnavailableError
 )
 
-// Where the gate has to pass.
+// The values of GateOn.
 const GateOnCheckout, GateOnWorktree = config.GateOnCheckout, config.GateOnWorktree
 
-// Config is the configuration with its defaults filled in.
+// Config returns the configuration with its defaults filled in.
 func (r *Runner) Config() Config { return r.c }
 
-// Admission decides which runs may begin under the project's caps.
+// Admission returns the desk that decides which runs may begin under the project's caps.
 func (r *Runner) Admission() *admission.Desk { return r.admission }
 
-// Spaces opens and closes workspaces.
+// Spaces returns the configuration of all workspaces.
 func (r *Runner) Spaces() *workspace.Config { return r.spaces }
 
-// Lot knows which agents are unavailable, for all runs of the runner.
+// Lot returns the register of unavailable agents, which all runs of the runner share.
 func (r *Runner) Lot() *parking.Lot { return r.lot }
 
 // Stamp numbers and redacts an event.
 func (r *Runner) Stamp(e journal.Event) journal.Event { return r.events.Stamp(e) }
 
-// Base is the commit from which a run starts; see tree.Maker.
+// Base returns the commit from which a run starts; see tree.Maker.
 func (r *Runner) Base(ctx context.Context) (worktree.Base, error) { return r.trees.Base(ctx) }

@@ -17,12 +17,12 @@ import (
 // deferral is an error that leaves the rest of the run to the next sweep.
 type deferral struct {
 	error
-	everyone bool // other runs would fail in the same way
+	everyone bool // other runs would fail for the same reason
 }
 
 func (e *deferral) Unwrap() error { return e.error }
 
-// addNotices adds warnings that are not there already: each sweep may repeat them.
+// addNotices adds the warnings that the list lacks: a sweep may repeat those of an earlier one.
 func addNotices(list []sandboxes.Notice, more ...sandboxes.Notice) []sandboxes.Notice {
 	for _, n := range more {
 		if !slices.Contains(list, n) {
@@ -52,7 +52,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	x.reportDeclined(ctx, s, err)
 	x.events.StopObeyed()
 	s.PID = 0
-	_ = x.save(ctx, s) // this process knows it all the same
+	_ = x.save(ctx, s) // on failure this process still knows it
 	ctx, done := x.stop.leaving(ctx)
 	defer done()
 	if err := x.claim.Leave(ctx, x.r.LeftFor(s.Stage)); err != nil {
@@ -61,7 +61,7 @@ func (x *execution) deferRun(ctx context.Context, s journal.State, err error) jo
 	return s
 }
 
-// LeftFor is how long a run deferred at this stage keeps its issue reserved: longer if its commits are only on this host.
+// LeftFor returns how long the claim of a run deferred at this stage stays reserved: longer if its commits are only on this host.
 func (r *Runner) LeftFor(stage journal.Stage) time.Duration {
 	if stage == journal.StageVerify || stage == journal.StagePublish {
 		return claim.MaxTTL
@@ -69,15 +69,15 @@ func (r *Runner) LeftFor(stage journal.Stage) time.Duration {
 	return r.c.ClaimTTL
 }
 
-// Folder is the folder of a run.
+// Folder returns the folder of a run.
 func (r *Runner) Folder(key, id string) string {
 	return filepath.Join(r.c.Repo.StateDir(), "runs", key, id)
 }
 
-// Host is the name of this machine in records.
+// Host returns the name of this machine in records.
 func (r *Runner) Host() string { return r.host }
 
-// Dead reports that no process works on the run: it was deferred, or its process on this host has died.
+// Dead reports whether no process works on the run: it was deferred, or its process on this host has died.
 func (r *Runner) Dead(rec journal.Record) bool {
 	return rec.PID == 0 || rec.Host == r.host && !proc.Alive(rec.PID, rec.Process)
 }

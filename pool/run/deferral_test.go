@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
-// Others wait a day for commits that are on this host only.
+// Other machines wait a day for commits that exist only on this host.
 func TestLeftFor(t *testing.T) {
 	t.Parallel()
 	r := &Runner{c: Config{ClaimTTL: time.Minute}}

@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// What the machine lacks is no failure of the issue that met it first.
+// A lack of the machine is no failure of the issue that met it first.
 func TestFaultOfTheMachine(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]journal.FaultKind{
@@ -20,7 +20,7 @@ func TestFaultOfTheMachine(t *testing.T) {
 		fmt.Errorf("write: %w", unix.ENOSPC):        journal.FaultSandbox,
 		fmt.Errorf("fetch: %w", &disk.ShortError{}): journal.FaultSandbox,
 		errors.New("a branch of this name exists"):  journal.FaultOther,
-		// What git says, and how it ended, may be the doing of commits that an agent has made.
+		// Commits of an agent can cause git's message and exit status.
 		&git.Error{ExitCode: 128, Stderr: "fatal: unable to create file cannot fork: File name too long"}: journal.FaultOther,
 		&git.Error{ExitCode: -1}: journal.FaultOther,
 	} {

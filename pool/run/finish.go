@@ -14,8 +14,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// report writes the final report on the issue. Runs that met an unavailable agent or an outage, or died before there was any work,
-// write none: the next sweep tries again. Only their notes of progress are removed.
+// report writes the final report on the issue. Runs that met an unavailable agent or an outage, or died before there was any
+// work, write none, because the next sweep tries again, unless the issue has their notes of progress: then the report replaces
+// those.
 func (x *execution) report(ctx context.Context, s journal.State) (journal.State, error) {
 	x.quiet() // progress must not overwrite the final report
 	if x.run.Kind != journal.KindIssue {
@@ -52,8 +53,8 @@ func (x *execution) writeReport(ctx context.Context, body string) error {
 	return x.c.Tracker.Report(ctx, x.run.Key, tracker.Report{Run: x.run.ID, Mark: x.claim.Mark(), Body: body})
 }
 
-// retract removes the note of progress from this clone's own copy of the issue, if it has one. The new holder of the claim reports
-// elsewhere.
+// retract removes the note of progress from this clone's own copy of the issue, if it has one. The new holder of the claim
+// reports elsewhere.
 func (x *execution) retract(ctx context.Context, s journal.State) {
 	own, ok := tracker.As[tracker.Retracter](x.c.Tracker)
 	if !ok {
@@ -69,7 +70,7 @@ func (x *execution) retract(ctx context.Context, s journal.State) {
 	}
 }
 
-// addressed replies to the review threads that the run has answered. Only an outage is tried again.
+// addressed replies to the review threads that the run has answered. Only after an outage it is tried again.
 func (x *execution) addressed(ctx context.Context, s journal.State) (journal.State, error) {
 	commander, ok := tracker.As[tracker.Commander](x.c.Tracker)
 	if !ok || len(x.run.Threads) == 0 || s.Tip == x.run.Earlier.Tip || s.Published == "" || s.Verdict.Outcome != journal.Succeeded {
@@ -82,7 +83,7 @@ func (x *execution) addressed(ctx context.Context, s journal.State) (journal.Sta
 	return s, err
 }
 
-// Explain describes how the issue's last run ended; see report.Explain. last may be an older run of this host, or none.
+// Explain describes how the issue's last run ended; see report.Explain. last may be an older run of this host, or zero.
 func (r *Runner) Explain(last journal.Record, t journal.Tally, holder string) string {
 	return report.Explain(r.input(last), t, holder)
 }
@@ -99,8 +100,8 @@ func (x *execution) earlierRuns(ctx context.Context) []journal.Record {
 	return slices.DeleteFunc(runs, func(r journal.Record) bool { return r.ID == x.run.ID || r.Ended.IsZero() })
 }
 
-// reportDeclined reports on the issue why the commits or their request are refused: a person may have to change a rule there, or
-// to close another's request. In later stages the final report is already written.
+// reportDeclined reports on the issue why the remote or the forge refuses the commits or their request: a person may have to
+// change a rule there, or close another request. From the stage Report on, the final report is already written.
 func (x *execution) reportDeclined(ctx context.Context, s journal.State, why error) {
 	refused := errors.Is(why, worktree.ErrDeclined) || errors.Is(why, tracker.ErrOccupied)
 	if x.run.Kind != journal.KindIssue || !s.Stage.Before(journal.StageReport) || !refused || !x.claim.Valid() {
@@ -115,8 +116,8 @@ func (x *execution) reportDeclined(ctx context.Context, s journal.State, why err
 	x.shown.Store(true)
 }
 
-// HandOver hands a request that has used up its rounds to a person, by the report and then by labels. runs are those of this host;
-// without any, the report is not changed. mark is the mark of the issue's report.
+// HandOver hands a request that has used up its rounds to a person: it writes the report, then sets labels. runs has the runs of
+// this host; if it is empty, the report is not changed. mark is the mark of the issue's report.
 func (r *Runner) HandOver(ctx context.Context, f tracker.FollowUp, runs journal.History, rounds int, mark string) error {
 	if last, ok := runs.Last(); ok {
 		in := r.input(last)
@@ -156,8 +157,8 @@ func (x *execution) release(ctx context.Context, s journal.State) (journal.State
 	return x.handleEffect(ctx, s, x.claim.End(ctx, journal.Record{Run: x.run, State: s}))
 }
 
-// handleEffect handles the result of an outward effect. Transient errors are left to the next sweep; after MaxTries the error
-// becomes a warning and the run goes on.
+// handleEffect handles the error of an outward effect. It leaves a transient error to the next sweep. After MaxTries the error
+// becomes a warning and the run continues.
 func (x *execution) handleEffect(ctx context.Context, s journal.State, err error) (journal.State, error) {
 	switch {
 	case err == nil:
@@ -193,17 +194,17 @@ func (x *execution) handleEffect(ctx context.Context, s journal.State, err error
 	return s, nil
 }
 
-// gone reports that the issue does not exist any more.
+// gone reports whether the issue does not exist any more.
 func (x *execution) gone(ctx context.Context, err error) bool {
 	if x.run.Kind != journal.KindIssue || !errors.Is(err, tracker.ErrNotFound) {
 		return false
 	}
 	_, now := x.c.Tracker.Get(ctx, x.run.Key)
-	return errors.Is(now, tracker.ErrNotFound) // otherwise a part of the issue was not found
+	return errors.Is(now, tracker.ErrNotFound) // otherwise only a part of the issue was not found
 }
 
-// announce writes the outcome into the claim before anything shows it. Only final outcomes need that, and only with a remote: the
-// local journal has it already.
+// announce writes the outcome into the claim before anything shows it. Only final outcomes need that, and only with a remote:
+// without one the local journal is enough.
 func (x *execution) announce(ctx context.Context, r journal.Record, body string) error {
 	if !r.Verdict.Final || x.c.Repo.Remote() == "" {
 		return nil
@@ -211,7 +212,7 @@ func (x *execution) announce(ctx context.Context, r journal.Record, body string)
 	return x.claim.Announce(ctx, r, x.pending(r, body))
 }
 
-// pending is what is left to report of the run.
+// pending returns the part of the run's report that is still to be written.
 func (x *execution) pending(r journal.Record, body string) report.Pending {
 	return report.Pending{Report: body, Change: decide.Change(x.c.Labels, r)}
 }

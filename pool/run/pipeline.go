@@ -19,14 +19,14 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// execution is one run in progress: what it was given, the parts that all stages use, and what stages leave for later ones. What
-// outlives the process is in the journal.State that they take and return. It belongs to one goroutine; only claim, stop, events and
-// watched are used by others.
+// execution is one run in progress: its task, the parts that all stages use, and values that stages leave for later ones. Data
+// that outlives the process is in the journal.State that stages take and return. It belongs to one goroutine; other goroutines
+// use only claim, stop, events and watched.
 type execution struct {
 	r    *Runner
 	c    *Config
 	task Task
-	run  journal.Run // does not change, but for what Prepare chooses: Base, Without and Anew
+	run  journal.Run // does not change, except for what Prepare chooses: Base, Without and Anew
 	log  *slog.Logger
 
 	stop   *stopping
@@ -34,10 +34,10 @@ type execution struct {
 	events *events.Log
 	spend  *spending.Account
 	watched
-	unsaved atomic.Bool // it was reported that the journal was not written
+	unsaved atomic.Bool // a failed write of the journal was reported
 
-	prepared                   // by the stage Prepare; of a run that has died, what resume finds of it
-	asked     bool             // the agent was asked to reword its messages
+	prepared                   // set by the stage Prepare; for a run that has died, by resume
+	asked     bool             // the agent was asked to reword its commit messages
 	invisible int              // characters removed from the text
 	unmerge   func()           // releases the merge lock, which Verify takes for Publish; nil: not held
 	earlier   []journal.Record // the ended runs, for reports
@@ -63,7 +63,7 @@ func stages() []stage {
 	}
 }
 
-// pipeline takes the state through the stages that are left.
+// pipeline takes the state through the remaining stages.
 func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State {
 	ctx = tracker.WithWait(ctx, x.events.Waiting)
 	defer x.freeMerges()
@@ -89,7 +89,7 @@ func (x *execution) pipeline(ctx context.Context, s journal.State) journal.State
 	return x.end(ctx, s)
 }
 
-// enter stores that a stage begins, and does it.
+// enter stores that a stage begins, and does the stage.
 func (x *execution) enter(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
 	if stage.name == journal.StagePrepare && s.Facts.Open == nil && s.Facts.Cut == "" {
 		x.events.Emit(journal.Event{
@@ -99,7 +99,7 @@ func (x *execution) enter(ctx context.Context, stage stage, s journal.State) (jo
 	}
 	s.Stage = stage.name
 	if err := x.save(ctx, s); err != nil && !stage.name.Before(journal.StagePublish) {
-		return s, &deferral{err, true} // what cannot be undone needs a record
+		return s, &deferral{err, true} // an effect that cannot be undone needs a record
 	}
 	x.events.Emit(journal.Event{Kind: journal.EventStage, Stage: stage.name, Elapsed: x.run.Took(time.Now()).Seconds()})
 	s, err := x.do(ctx, stage, s)
@@ -113,9 +113,10 @@ func (x *execution) enter(ctx context.Context, stage stage, s journal.State) (jo
 	return s, err
 }
 
-// do does a stage. Those in which the agent works end with Task.Urgent, and those that only tell others end in time.
+// do does a stage. Task.Urgent ends the stages in which the agent works. Stages that only report have limited time for the
+// remote.
 func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journal.State, error) {
-	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stop.stopped(ctx) { // nothing has begun
+	if stage.name.Before(journal.StageWork) && s.Facts.Open == nil && s.Facts.Cut == "" && x.stop.stopped(ctx) { // no agent has begun
 		return x.cut(ctx, s, stage.name), nil
 	}
 	cancel := context.CancelFunc(func() {})
@@ -129,7 +130,7 @@ func (x *execution) do(ctx context.Context, stage stage, s journal.State) (journ
 	return stage.do(x, ctx, s)
 }
 
-// save stores the state, redacted. If that fails a run works on, but does nothing outward: a later process would not know of it.
+// save stores the redacted state. After a failure the run continues, but does nothing outward: no later process would know of it.
 func (x *execution) save(ctx context.Context, s journal.State) error {
 	s.Shown, s.Facts.Edited = s.Shown || x.shown.Load(), s.Facts.Edited || x.edited.Load()
 	ctx, done := x.stop.saving(ctx)
@@ -149,7 +150,7 @@ func (x *execution) cut(ctx context.Context, s journal.State, at journal.Stage) 
 	return s
 }
 
-// end stores and emits the run's end.
+// end stores the end of the run and emits its event.
 func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	s.Stage, s.Ended = journal.StageEnd, time.Now()
 	usage, reason := s.Facts.Usage, s.Verdict.Reason
@@ -161,7 +162,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 		URL: x.run.URL, Request: s.Request.URL,
 	})
 	x.c.Ending(e)
-	_ = x.save(ctx, s) // the stage before is stored, and repeats nothing
+	_ = x.save(ctx, s) // on failure the stage before is stored; repeating it has no effect
 	x.events.Deliver(e)
 	detail := x.c.Secrets.Clean(cmp.Or(reason.Detail, reason.Unfit.String()))
 	x.log.Info("run ended", "outcome", string(s.Verdict.Outcome), "reason", string(reason.Code), "detail", detail,
@@ -169,7 +170,7 @@ func (x *execution) end(ctx context.Context, s journal.State) journal.State {
 	if err := journal.Prune(filepath.Dir(x.run.Dir), x.c.KeepRuns); err != nil {
 		x.log.Warn("old runs not pruned", "error", err)
 	}
-	imported := s.Facts.Starved && (x.task.Resume || s.Facts.End == loop.EndSandbox) // where the engine is still away, the next run says so
+	imported := s.Facts.Starved && (x.task.Resume || s.Facts.End == loop.EndSandbox) // if the engine is still away, the next run reports it
 	if x.result.Unavailable == nil && s.Verdict.Outcome.Unavailable() && !imported {
 		x.result.Unavailable = &UnavailableError{
 			Agents: x.r.c.Chain(x.run.Attempt).Choices(), Reason: s.Verdict.Reason, Failure: s.Facts.Failure, Until: s.Verdict.RetryAt, Cause: x.notOpen,

@@ -21,9 +21,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-// prepared is where the run works.
+// prepared is the place where the run works.
 type prepared struct {
-	base    worktree.Base        // from which the work starts; rebasing moves it
+	base    worktree.Base        // start of the work; a rebase moves it
 	moved   bool                 // base is newer than at the start of this process; for reports
 	space   *workspace.Workspace // nil: no tree was made or found
 	made    *workspace.Made      // files of the user's host commands
@@ -49,8 +49,8 @@ func (x *execution) prepare(ctx context.Context, s journal.State) (journal.State
 	if x.stop.stopped(ctx) {
 		return x.cut(ctx, s, journal.StagePrepare), nil
 	}
-	// A tree with earlier work may be the reason why its sandbox does not open: then other runs are not affected.
-	fresh := git.Failed(err) && x.r.spaces.Disk.Short() != nil // what git says may be the doing of earlier commits; the room is not
+	// If a tree with earlier work keeps its sandbox from opening, other runs are not affected.
+	fresh := git.Failed(err) && x.r.spaces.Disk.Short() != nil // earlier commits can cause git's error, but they cannot fake a full disk
 	if _, sandbox := errors.AsType[*openError](err); sandbox {
 		fresh = x.space.Answers(ctx) != nil || !x.r.opened.Load() && (x.space.Tree == nil || x.space.Tree.Start() == x.base.Commit)
 	}
@@ -66,7 +66,7 @@ type openError struct{ error }
 
 func (e *openError) Unwrap() error { return e.error }
 
-// open makes the tree and opens the sandbox in it. For a merge by a person nothing runs here: the gate runs on a clean checkout.
+// open makes the tree and opens the sandbox in it. A merge by a person opens none: its gate runs on a clean checkout.
 func (x *execution) open(ctx context.Context) error {
 	waiting, enough := x.stop.beginning(ctx) // for a remote
 	defer enough()
@@ -81,7 +81,7 @@ func (x *execution) open(ctx context.Context) error {
 	}
 	x.space.WatchDisk(ctx, func(err *disk.UsageError) {
 		x.stop.Stop(halt.Error(journal.StopDisk, err.Error()))
-		x.stop.kill(err) // a grace period would let it write more
+		x.stop.kill(err) // during a grace period it would write more
 	})
 	if err := x.checkStart(ctx); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (x *execution) makeTree(ctx, waiting context.Context) error {
 	return nil
 }
 
-// copyIn copies the files of the user's checkout that the configuration names.
+// copyIn copies the configured files from the user's checkout.
 func (x *execution) copyIn(ctx context.Context) error {
 	t := x.space.Tree
 	switch {
@@ -162,7 +162,7 @@ func (x *execution) copyIn(ctx context.Context) error {
 	return nil
 }
 
-// policyError means that the policy refuses an earlier run's commits.
+// policyError means that the policy refuses the commits of an earlier run.
 type policyError struct{ findings []string }
 
 func (e *policyError) Error() string { return strings.Join(e.findings, "; ") }
@@ -174,7 +174,7 @@ func (x *execution) checkStart(ctx context.Context) error {
 		return nil
 	}
 	if related, err := x.c.Repo.Spans().Related(ctx, x.base.Commit, tree.Start()); err != nil || !related {
-		return err // the final tip is checked again
+		return err // Verify checks the final tip again
 	}
 	findings, err := x.r.policy.Check(ctx, tree, x.base.Commit, tree.Start())
 	if err == nil && len(findings) > 0 {
@@ -219,11 +219,11 @@ func (x *execution) dropHostFiles(ctx context.Context) {
 func (x *execution) newSpace(tree *worktree.Tree) *workspace.Workspace {
 	w := x.r.spaces.New(x.run.ID, tree, x.environment(), x.events.Refused)
 	w.Ending, w.Asked = x.stop.ending, x.stop.Done
-	w.Meter.Limit(x.spend.Left().After(x.task.Record.Facts.Usage)) // until an agent's loop sets its own
+	w.Meter.Limit(x.spend.Left().After(x.task.Record.Facts.Usage)) // until the agent's loop sets its own limit
 	return w
 }
 
-// environment is the environment of every command in the sandbox.
+// environment returns the environment that every command in the sandbox gets.
 func (x *execution) environment() []string {
 	out := []string{"RALPH_RUN=" + x.run.ID, "RALPH_BRANCH=" + x.run.Branch}
 	if x.run.Kind != journal.KindIssue {
@@ -238,7 +238,7 @@ func (x *execution) environment() []string {
 		fmt.Sprintf("RALPH_ATTEMPT=%d", x.run.Attempt))
 }
 
-// faultOf classifies an error of opening: of this run, or of every run.
+// faultOf classifies an error of opening: does it affect only this run, or every run?
 func faultOf(err error, fresh bool) *journal.Fault {
 	f := &journal.Fault{Kind: journal.FaultOther, Text: err.Error()}
 	if _, ok := errors.AsType[*gateway.AgentError](err); ok {
@@ -253,8 +253,8 @@ func faultOf(err error, fresh bool) *journal.Fault {
 	return f
 }
 
-// CheckIdentity checks that commits can have the configured author, committer and signature. Callers check before an agent is paid.
-// With must, agents have to be able to commit, too: without commits the run is useless.
+// CheckIdentity returns an error if commits cannot have the configured author, committer and signature. Callers check before an
+// agent is paid. With must, the agents' own environment is checked, too: a run without commits is useless.
 func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
 	who, err := publish.Author(ctx, r.c.Identity, r.c.Tracker)
 	if err != nil {
@@ -266,7 +266,7 @@ func (r *Runner) CheckIdentity(ctx context.Context, must bool) error {
 	return r.c.Repo.CheckIdentity(ctx, who, r.spaces.Environ())
 }
 
-// resume returns the stage at which the run continues. A run that died at work is cut there, and its work is imported.
+// resume returns the stage at which the run continues. A run that died before Verify is cut there, and its work is imported.
 func (x *execution) resume(ctx context.Context, s journal.State) (journal.State, journal.Stage) {
 	if !x.task.Resume {
 		s.Facts.Kind, s.Facts.Attempt, s.Facts.Limits, s.Facts.Optional = x.run.Kind, x.run.Attempt, x.run.Settings.Limits, x.task.SignalOptional
@@ -287,7 +287,7 @@ func (x *execution) resume(ctx context.Context, s journal.State) (journal.State,
 	case s.Stage == journal.StagePublish && s.Published == "" && x.pushed(s):
 		s.Published, s.Facts.Done = publish.Pushed(x.c.Repo.Remote()), true
 	case s.Stage == journal.StagePublish && s.Published == "":
-		return s, journal.StageVerify // the base may have moved; the merge lock is not held any more
+		return s, journal.StageVerify // the base may have moved, and the merge lock is gone
 	}
 	return s, s.Stage
 }

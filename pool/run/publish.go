@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// outcome is what the run comes to by its facts so far.
+// outcome returns the outcome that the facts so far mean.
 func outcome(s journal.State) journal.Outcome { return decide.Verdict(s.Facts).Outcome }
 
 // publishable reports whether there are commits to publish, or to recommend to a person.
@@ -33,7 +33,7 @@ func (x *execution) publishable(s journal.State) bool {
 // outward reports whether publishing moves the commits beyond the run's own branch.
 func (x *execution) outward(s journal.State) bool {
 	switch x.run.Settings.Publish {
-	case journal.PublishMerge: // unattended, changed checks are left to a person
+	case journal.PublishMerge: // without a person, changed checks do not merge
 		return x.run.Merges(decide.Verdict(s.Facts))
 	case journal.PublishBranch, journal.PublishRequest:
 		return x.c.Repo.Remote() != ""
@@ -42,7 +42,7 @@ func (x *execution) outward(s journal.State) bool {
 }
 
 // publish publishes the commits and then removes sandbox and worktree. The commits are safe on ralph's refs. The verdict does not
-// change from here on.
+// change after this stage.
 func (x *execution) publish(ctx context.Context, s journal.State) (journal.State, error) {
 	s, err := x.publishCommits(ctx, s)
 	if err != nil {
@@ -69,10 +69,10 @@ func (x *execution) dropScratch(ctx context.Context, s journal.State) journal.St
 	return s
 }
 
-// mergeRetries is how often a merge is tried again because the base has moved.
+// mergeRetries is the number of times a merge is tried again because the base has moved.
 const mergeRetries = 5
 
-// publishCommits publishes as Settings.Publish asks, unless that is done. A base that has moved meanwhile is verified anew.
+// publishCommits publishes as Settings.Publish says, unless that is done. If the base has moved meanwhile, it verifies anew.
 func (x *execution) publishCommits(ctx context.Context, s journal.State) (journal.State, error) {
 	for try := 0; ; try++ {
 		if s.Published != "" || !x.publishable(s) {
@@ -116,21 +116,22 @@ func (x *execution) tryToPublish(ctx context.Context, s journal.State) (journal.
 		return s, err
 	}
 	s.Tries, s.Facts.Done = 0, true
-	_ = x.save(ctx, s) // the next stage tries again
+	_ = x.save(ctx, s) // on failure the next stage saves again
 	return s, nil
 }
 
-// notPublished says what an error of publishing means for the run.
+// notPublished turns an error of publishing into facts, a warning, or a deferral.
 func (x *execution) notPublished(ctx context.Context, s journal.State, err error) (journal.State, error) {
 	switch {
 	case x.claim.Lost(err):
 		return x.cut(ctx, s, journal.StagePublish), nil
 	case errors.Is(err, worktree.ErrMoved) && x.run.Settings.Publish != journal.PublishMerge:
-		// A person, or a run of another clone that has had the issue since this one died. The next run begins at their commits.
+		// Moved by a person, or by a run of another clone that took the issue after this one died. The next run begins at their
+		// commits.
 		s.Facts.Cut, s.Facts.Stop, s.Facts.StopBy = journal.StagePublish, journal.StopMoved, err.Error()
 		return s, nil
 	case outcome(s) == journal.GateFailed && !publish.Unreachable(err):
-		return x.warn(s, fmt.Errorf("publish: %w", err)), nil // a missing draft does not change the outcome
+		return x.warn(s, fmt.Errorf("publish: %w", err)), nil // the outcome does not depend on the draft
 	case errors.Is(err, worktree.ErrFiltered):
 		s.Facts.Policy = []string{err.Error()}
 		return s, nil
@@ -143,7 +144,8 @@ func (x *execution) notPublished(ctx context.Context, s journal.State, err error
 	return x.cut(ctx, s, journal.StagePublish), nil
 }
 
-// prove signs the statement about the commits to be published. Only an unreachable remote is tried again.
+// prove signs the statement about the commits to be published. Only if the remote is unreachable or ctx has ended it is tried
+// again.
 func (x *execution) prove(ctx context.Context, s *journal.State, outward bool) error {
 	if x.c.Proof == nil || x.run.Kind != journal.KindIssue || s.Proof.Tip == s.Tip || outcome(*s) != journal.Succeeded {
 		return nil
@@ -174,20 +176,20 @@ func (x *execution) publishOnce(ctx context.Context, s *journal.State) (err erro
 	return err
 }
 
-// mayPublish reports whether the run holds the claim, before anything is published.
+// mayPublish reports whether the run holds the claim, before it publishes anything.
 func (x *execution) mayPublish(ctx context.Context) bool {
 	pushFirst := x.run.Settings.Publish != journal.PublishMerge && x.c.Proof == nil && !x.c.Requests.AutoMerge
 	return x.claim.MayPublish(ctx, pushFirst)
 }
 
-// pushed reports whether the claim says that the commits are pushed: ralph died right after it.
+// pushed reports whether, by the claim's record, the commits are pushed already: ralph died right after the push.
 func (x *execution) pushed(s journal.State) bool {
 	d, pending := x.claim.Pending()
 	is := x.publishable(s) && x.outward(s) && x.run.Settings.Publish == journal.PublishBranch
 	return is && pending && d.Tip == s.Tip && d.Outcome == string(outcome(s))
 }
 
-// push pushes the branch. Where nothing else is published, the claim also says what is left to report.
+// push pushes the branch. If nothing else is to be published, the claim also records what is left to report.
 func (x *execution) push(ctx context.Context, in report.Input) error {
 	var left *report.Pending
 	if in.Record.Verdict.Final && x.run.Settings.Publish != journal.PublishRequest {
@@ -241,7 +243,7 @@ func (x *execution) request(ctx context.Context, s *journal.State) error {
 	return nil
 }
 
-// input is the data for the run's reports.
+// input returns the data for the run's reports.
 func (x *execution) input(s journal.State) report.Input {
 	s.Facts.At, s.Facts.Edited = time.Now(), s.Facts.Edited || x.edited.Load()
 	s.Verdict = decide.Verdict(s.Facts)
@@ -250,7 +252,7 @@ func (x *execution) input(s journal.State) report.Input {
 	return in
 }
 
-// input is the data for all reports.
+// input returns the data that all reports need.
 func (r *Runner) input(rec journal.Record) report.Input {
 	_, forge := tracker.As[tracker.Requester](r.c.Tracker)
 	_, commands := tracker.As[tracker.Commander](r.c.Tracker)

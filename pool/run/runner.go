@@ -35,7 +35,7 @@ type Runner struct {
 	host    string
 	process string // start token of this process
 	policy  publish.Policy
-	opened  atomic.Bool // a sandbox has opened; a later failure concerns its own run only
+	opened  atomic.Bool // a sandbox has opened, so a later failure affects only its own run
 	events  *events.Source
 	look    atomic.Pointer[chan struct{}] // closed by the next Look
 
@@ -102,17 +102,17 @@ func New(c Config) (*Runner, error) {
 type Task struct {
 	Record journal.Record
 	Resume bool            // continue the run at its stored stage
-	Claim  *worktree.Claim // nil for a run whose claim was lost
+	Claim  *worktree.Claim // nil: the claim is lost
 	Shared bool            // another run owns the claim and uses it afterwards
 
 	Issue       tracker.Issue                     // KindIssue: the frozen snapshot
-	Follow      *tracker.FollowUp                 // the request that needs another run; nil: the issue's own
+	Follow      *tracker.FollowUp                 // the request to follow up; nil: work the issue
 	Feedback    string                            // from earlier runs, for the first iteration
 	Unpublished *journal.Record                   // an earlier run whose commits are not published yet; nil: none
-	Unfit       func(tracker.Issue) tracker.Unfit // why it does not qualify any more
-	Edited      func(tracker.Issue) bool          // the issue differs from the snapshot; nil: unknown
-	Base        worktree.Base                     // pinned; zero: that of the configuration
-	Failed      error                             // why the run cannot begin; it ends with this error
+	Unfit       func(tracker.Issue) tracker.Unfit // why the issue no longer qualifies
+	Edited      func(tracker.Issue) bool          // whether the issue differs from the snapshot; nil: unknown
+	Base        worktree.Base                     // pinned base; zero: that of the configuration
+	Failed      error                             // why the run cannot begin; the run ends with this error
 
 	// For prompts and commands.
 	Head           bool // work in the user's checkout
@@ -123,36 +123,37 @@ type Task struct {
 	Observe        func(loop.Event) // every event of the loop
 	Stream         func(name string) (io.WriteCloser, error)
 
-	// Early ends when no more runs begin: this one comes to its end, but waits no longer than LastWait for a remote; nil: never.
+	// Early ends when no more runs begin. This run continues, but waits no longer than LastWait for a remote; nil: never.
 	Early context.Context
 
-	// These, with the context of Do, end the run early; nil: never. Their causes are the reason.
-	Soft   context.Context // ends when the run should end soon, such as at a service's shutdown
-	Urgent context.Context // ends when what runs in the sandbox is to be killed; what comes after has as long as in any other run
+	// Soft and Urgent end the run early, like the context of Do; nil: never. Their causes are the reason.
+	Soft   context.Context // ends when the run should end soon, for example at a service's shutdown
+	Urgent context.Context // ends when processes in the sandbox are to be killed; later steps have as much time as in any other run
 }
 
-// Command is what a run of KindCommand runs.
+// Command is the command of a run of KindCommand.
 type Command struct {
 	Argv           []string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Grace          time.Duration // from the request to end to the kill
+	Grace          time.Duration // from the interrupt to the kill
 }
 
 // Result is the result of a run.
 type Result struct {
 	Record journal.Record
 	Closed bool // the issue is closed now
-	// Unavailable is why no other issue can be worked now either: agent, sandbox, tracker or remote; nil if others can.
+	// Unavailable is the reason why no other issue can be worked now either (agent, sandbox, tracker or remote); nil if others
+	// can.
 	Unavailable error
-	// Deferred is why the next sweep has to end the run; nil if it has ended.
+	// Deferred is the reason why the next sweep has to end the run; nil if it has ended.
 	Deferred error
 	Commits  []worktree.Commit // the agent's, oldest first
 	Merged   string            // the base's new tip
 	Output   *loop.OutputValue
 }
 
-// NewRecord makes the record of a new run.
+// NewRecord returns the record of a new run.
 func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 	now := time.Now()
 	id := journal.NewID(now)
@@ -171,7 +172,7 @@ func (r *Runner) NewRecord(kind journal.Kind, key string) journal.Record {
 	return rec
 }
 
-// checks are the checks of a run that starts now.
+// checks returns the settings of the checks for a run that starts now.
 func (r *Runner) checks() journal.Checks {
 	return journal.Checks{
 		Gate: r.c.Gate, Clean: r.c.GateOn == GateOnCheckout, Setup: r.c.Setup, Copy: r.c.Copy, Files: r.c.GateFiles, Plant: !r.c.NoCanary,
@@ -179,8 +180,8 @@ func (r *Runner) checks() journal.Checks {
 	}
 }
 
-// Do takes the run from its record's stage to its end. When ctx ends, everything is killed, and commits are still imported. When
-// task.Soft ends, the agent is asked to end. Errors become facts of the record.
+// Do takes the run from its record's stage to its end. When ctx ends, Do kills everything, but still imports commits. When
+// task.Soft ends, Do asks the agent to end. Errors become facts of the record.
 func (r *Runner) Do(ctx context.Context, task Task) Result {
 	stop, ctx, free := newStopping(ctx, task, &r.c)
 	defer free()

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/redact"
 )
 
-// What the agent uses to log in is redacted.
+// The agent's credentials are redacted.
 func TestCredentialsAreRedacted(t *testing.T) {
 	t.Parallel()
 	s := redact.New()

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Each way to stop a run ends the contexts of those steps that it is about, after as long as they have then.
+// Each way to stop a run ends the contexts of the steps that it affects, after the time that these have left.
 func TestWhatEachStopEnds(t *testing.T) {
 	t.Parallel()
 	const grace, last, never = 20 * time.Second, 3 * time.Minute, time.Hour

@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// verify imports the last commits and checks exactly those that would be published: rebased if needed, allowed by the policy, and
-// passing the gate on a clean checkout.
+// verify imports the last commits and checks exactly those that would be published: they are rebased if needed, the policy allows
+// them, and the gate passes on a clean checkout of them.
 func (x *execution) verify(ctx context.Context, s journal.State) (journal.State, error) {
 	if x.space == nil && s.Facts.Open == nil {
 		return x.verifyLost(ctx, s)
@@ -77,7 +77,7 @@ func (x *execution) verifyLost(ctx context.Context, s journal.State) (journal.St
 		if err != nil {
 			return x.fault(s, err)
 		}
-		if merged { // it died after the merge
+		if merged { // the run died after the merge
 			s.Published, s.Facts.Done = "merged into "+base.Name, true
 			return s, nil
 		}
@@ -109,7 +109,8 @@ func (x *execution) readChecks(ctx context.Context, s journal.State, base worktr
 	return s, err
 }
 
-// closeWork imports the last work, runs the commands of `after`, and closes the agent's sandbox. The work does not change after that.
+// closeWork imports the last work, runs the commands of `after`, and closes the agent's sandbox. The work does not change after
+// that.
 func (x *execution) closeWork(ctx context.Context, s journal.State) (journal.State, error) {
 	w := x.space
 	if w == nil {
@@ -179,7 +180,7 @@ func (x *execution) describeWork(ctx context.Context, s journal.State) (journal.
 	return s, nil
 }
 
-// fault handles an error of verifying or publishing: a later sweep tries again; after MaxTries it is a fact.
+// fault handles an error of verifying or publishing: a later sweep tries again; after MaxTries the error becomes a fact.
 func (x *execution) fault(s journal.State, err error) (journal.State, error) {
 	away := publish.Outage(err)
 	switch {
@@ -194,7 +195,7 @@ func (x *execution) fault(s journal.State, err error) (journal.State, error) {
 	return s, nil
 }
 
-// rebaseAndCheck rebases the commits if needed and checks them by policy and gate.
+// rebaseAndCheck rebases the commits if needed, and checks them by policy, gate, retest and review.
 func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journal.State, error) {
 	if x.space.Tree == nil {
 		return s, nil // the user's own branch
@@ -233,7 +234,7 @@ func (x *execution) rebaseAndCheck(ctx context.Context, s journal.State) (journa
 		return s, err
 	}
 	if outcome(s) != journal.Succeeded {
-		return s, nil // goes into a draft
+		return s, nil // they go into a draft
 	}
 	if s, err = x.verifyTip(ctx, s); err != nil || outcome(s) != journal.Succeeded {
 		return s, err
@@ -259,7 +260,7 @@ func (x *execution) rewriteCommits(ctx context.Context, s journal.State) (journa
 		s = x.warn(s, errors.New("the messages of some commits would have acted on the forge; they were rewritten"))
 	}
 	if s.Facts.Tip == s.Tip {
-		s.Facts.Tip = got.Tip // the same files
+		s.Facts.Tip = got.Tip // the files are the same
 	}
 	if v := s.Facts.Verify; v != nil && v.Tip == s.Tip {
 		v.Tip = got.Tip
@@ -268,7 +269,7 @@ func (x *execution) rewriteCommits(ctx context.Context, s journal.State) (journa
 	return s, nil
 }
 
-// rebase takes the merge lock and rebases the commits onto the base's present tip. The lock is held until the run is published.
+// rebase takes the merge lock and rebases the commits onto the base's present tip. The run holds the lock until it has published.
 func (x *execution) rebase(ctx context.Context, s journal.State) (journal.State, error) {
 	if err := x.lockMerges(ctx); err != nil {
 		return s, err
@@ -314,14 +315,14 @@ func (x *execution) freeMerges() {
 	}
 }
 
-// unverified reports that the gate has still to pass on a clean checkout of the tip. Rebased commits have passed no gate in the
-// agent's worktree either.
+// unverified reports whether the gate has still to pass on a clean checkout of the tip. Even with GateOnWorktree that is so after
+// a rebase: the rebased commits have passed no gate in the worktree.
 func (x *execution) unverified(s journal.State) bool {
 	c := x.run.Settings.Checks
 	return len(c.Gate) > 0 && (c.Clean || s.Tip != s.Facts.Tip) && s.Verified.Tip != s.Tip
 }
 
-// verifyTip runs the gate on exactly the tip. Each fact is stored before it is used.
+// verifyTip runs the gate on exactly the tip. It stores each fact before it uses it.
 func (x *execution) verifyTip(ctx context.Context, s journal.State) (journal.State, error) {
 	if s.Verified.Base != x.base.Commit {
 		s.Verified = journal.Verified{}
@@ -335,7 +336,7 @@ func (x *execution) verifyTip(ctx context.Context, s journal.State) (journal.Sta
 	}
 	want := journal.Verified{Tip: s.Tip, Base: x.base.Commit, Conditions: x.conditions(ctx)}
 	s.Verified = journal.Verified{}
-	_ = x.save(ctx, s) // the next stage tries again
+	_ = x.save(ctx, s) // on failure the next stage saves again
 	got, watch, err := x.runGate(ctx, s)
 	if err != nil {
 		return s, err
@@ -346,12 +347,12 @@ func (x *execution) verifyTip(ctx context.Context, s journal.State) (journal.Sta
 		want.At = time.Now()
 		s.Verified = want
 	}
-	_ = x.save(ctx, s) // the next stage tries again
+	_ = x.save(ctx, s) // on failure the next stage saves again
 	return s, nil
 }
 
 // verifyWork runs the gate on a clean checkout inside the loop, while the agent can still commit forgotten files, and then the
-// retest and the review. A sandbox that does not open is left to the stage Verify.
+// retest and the review. If it cannot run the gate, it leaves that to the stage Verify.
 func (x *execution) verifyWork(ctx context.Context, s *journal.State) error {
 	if c := x.run.Settings.Checks; x.space.Tree == nil || !c.Clean || len(c.Gate) == 0 {
 		return x.judgeWork(ctx, s)

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	stopPoll = 500 * time.Millisecond // between looks for a request to stop
-	lookTime = 3 * time.Second        // for a look at the issue before such a stop, or for which Look asks
-	lookGap  = 10 * time.Second       // between looks for which Look asks: what ralph itself changes on a forge wakes it, too
+	stopPoll = 500 * time.Millisecond // interval of polling for a request to stop
+	lookTime = 3 * time.Second        // limit of a look at the issue before such a stop, or after Look
+	lookGap  = 10 * time.Second       // minimum time between looks after Look: on a forge ralph's own changes cause some, too
 )
 
-// watched is what watch finds of the issue, and shows on it, beside the stages.
+// watched has what the watcher has found out about the issue and shown on it.
 type watched struct {
 	edited atomic.Bool // the issue differs from the snapshot
-	shown  atomic.Bool // it has a note of progress
+	shown  atomic.Bool // the issue has a note of progress
 	quiet  func()      // stops the notes of progress, and waits for one that is being written
 }
 
-// watch watches a run until ctx ends: it renews the claim, has the disk watched, and checks whether the issue still qualifies and whether
-// a stop was requested. wait returns when its goroutines have ended.
+// watch watches a run until ctx ends: it renews the claim, has the disk watched, reports progress, and checks whether the issue
+// still qualifies and whether a stop was requested. wait returns when the watcher's goroutines have ended.
 func (x *execution) watch(ctx context.Context) (wait func()) {
 	var watching sync.WaitGroup
 	unneeded := x.r.spaces.Disk.Needed()
@@ -51,10 +51,10 @@ func (x *execution) watch(ctx context.Context) (wait func()) {
 	return func() { watching.Wait(); unneeded() }
 }
 
-// Look has the runs that are on look at their issues now.
+// Look makes all runs in progress look at their issues soon.
 func (r *Runner) Look() { close(*r.look.Swap(new(make(chan struct{})))) }
 
-// watchIssue checks the issue and requests to stop. look is closed by the next Look.
+// watchIssue checks the issue and requests to stop. The next Look closes look.
 func (x *execution) watchIssue(ctx context.Context, look *chan struct{}) {
 	reconcile := time.NewTicker(x.c.Reconcile)
 	defer reconcile.Stop()
@@ -78,7 +78,7 @@ func (x *execution) watchIssue(ctx context.Context, look *chan struct{}) {
 			x.reconcile(ctx)
 		case <-asked.C:
 			if x.events.StopRequested() && !x.stop.Is(journal.StopAsked) {
-				x.lookBriefly(ctx) // whoever closes the issue asks for the stop as well
+				x.lookBriefly(ctx) // a person who closes the issue also requests the stop
 				x.stop.Stop(halt.Error(journal.StopAsked, ""))
 			}
 		}
@@ -117,14 +117,14 @@ func (x *execution) reportProgress(ctx, waiting context.Context, about report.In
 	}
 }
 
-// reconcile reads the issue during a run. One that cannot be read changes nothing.
+// reconcile reads the issue during a run. A failure to read it changes nothing.
 func (x *execution) reconcile(ctx context.Context) {
 	if err := x.readIssue(ctx); err != nil {
 		x.log.Debug("issue not refreshed", "error", err)
 	}
 }
 
-// readIssue stops the run when its issue was closed, unlabelled or blocked.
+// readIssue stops the run if its issue was closed, unlabelled or blocked.
 func (x *execution) readIssue(ctx context.Context) error {
 	if x.run.Kind != journal.KindIssue || x.task.Unfit == nil {
 		return nil

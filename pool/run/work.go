@@ -22,7 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// work lets the agent, or the command, work.
+// work runs the agent's loop, or the command.
 func (x *execution) work(ctx context.Context, s journal.State) (journal.State, error) {
 	switch {
 	case s.Facts.Open != nil || s.Facts.Cut != "" || len(s.Facts.Policy) > 0:
@@ -37,7 +37,7 @@ func (x *execution) work(ctx context.Context, s journal.State) (journal.State, e
 	return x.checkInterrupted(ctx, s, res), nil
 }
 
-// collect puts what the loop gave into the state.
+// collect puts the result of the loop into the state.
 func (x *execution) collect(s journal.State, res loop.Result) journal.State {
 	x.space.Gateway.Name(res.Failure)
 	for _, i := range res.Iterations {
@@ -60,7 +60,7 @@ func (x *execution) collect(s journal.State, res loop.Result) journal.State {
 	return s
 }
 
-// checkInterrupted tells what the agent has ended by itself from what the machine or a stop has cut short.
+// checkInterrupted distinguishes how the agent itself ended from a cut by the machine or a stop.
 func (x *execution) checkInterrupted(ctx context.Context, s journal.State, res loop.Result) journal.State {
 	f := &s.Facts
 	_, full := errors.AsType[*disk.UsageError](context.Cause(ctx))
@@ -82,14 +82,14 @@ func (x *execution) checkInterrupted(ctx context.Context, s journal.State, res l
 	return s
 }
 
-// useUnpublished uses the commits of an earlier run that only have to be published: no agent is needed. They are verified again
+// useUnpublished uses the commits of an earlier run that only have to be published: no agent is needed. They are verified again,
 // unless a person merges commits that have passed.
 func (x *execution) useUnpublished(ctx context.Context, s *journal.State) bool {
 	old := x.task.Unpublished
 	if old == nil || x.space.Tree == nil || x.space.Tree.Start() != old.Tip && !x.run.Settings.Attended {
 		return false
 	}
-	if old.Commits == 0 && !x.run.Settings.Attended { // another machine's
+	if old.Commits == 0 && !x.run.Settings.Attended { // from another machine
 		before, err := x.earlierWork(ctx)
 		if err != nil || before.Tip != old.Tip {
 			return false
@@ -154,13 +154,13 @@ func (x *execution) loop(ctx context.Context, s *journal.State) loop.Result {
 	})
 }
 
-// turns chooses the run's next agent.
+// turns returns the order of agents in this run.
 func (x *execution) turns(ctx context.Context, s *journal.State) (*parking.Turns, error) {
 	for _, err := range x.space.Gateway.Missing {
 		*s = x.warn(*s, err)
 	}
 	chain := x.space.Gateway.Agents.Only(x.c.Chain(x.run.Attempt).Choices())
-	if !x.r.spaces.Private() { // its git is the user's own
+	if !x.r.spaces.Private() { // the agent's git is the user's own
 		who, err := publish.Author(ctx, x.c.Identity, x.c.Tracker)
 		if err != nil {
 			return nil, err
@@ -219,7 +219,8 @@ func (x *execution) markInUse(ctx context.Context) {
 	}
 }
 
-// earlierWork is the work in the tree before the agent starts. Only host commands and copied files can have changed the worktree.
+// earlierWork returns the work in the tree before the agent starts. Only host commands and copied files can have changed the
+// worktree.
 func (x *execution) earlierWork(ctx context.Context) (loop.Work, error) {
 	if x.space.Tree == nil || len(x.c.Before) > 0 || len(x.c.Copy) > 0 {
 		err := x.space.Import(ctx)
@@ -230,7 +231,7 @@ func (x *execution) earlierWork(ctx context.Context) (loop.Work, error) {
 	return loop.Work{Tip: got.Tip, Commits: len(got.Commits)}, err
 }
 
-// importWork imports the commits for the loop, and stores how many there are.
+// importWork imports the commits for the loop, and stores their number.
 func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work, error) {
 	if err := x.space.Import(ctx); err != nil {
 		return loop.Work{}, err
@@ -238,7 +239,7 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	work := x.space.Work()
 	if work.Commits > 0 && work.Tip != s.Tip { // includes those of earlier runs
 		s.Tip, s.Commits = work.Tip, work.Commits
-		_ = x.save(ctx, *s) // the next stage tries again
+		_ = x.save(ctx, *s) // on failure the next stage saves again
 	}
 	if !x.space.Bare() || len(x.c.Setup) == 0 {
 		return work, nil
@@ -256,16 +257,17 @@ func (x *execution) importWork(ctx context.Context, s *journal.State) (loop.Work
 	return work, err
 }
 
-// storeSaid stores the tip at which the agent says that it is done: if its checks are cut short, the next run needs no agent for them.
+// storeSaid stores the tip at which the agent says that it is done. If its checks are cut short, the next run needs no agent for
+// them.
 func (x *execution) storeSaid(ctx context.Context, s *journal.State, tip string) {
 	if s.Facts.Said != tip {
 		s.Facts.Said = tip
-		_ = x.save(ctx, *s) // the next stage tries again
+		_ = x.save(ctx, *s) // on failure the next stage saves again
 	}
 }
 
-// accept refuses incomplete commits, those that cannot be merged and, once, commit messages that would act on a forge. The latter
-// are rewritten at the end if the agent does not change them.
+// accept refuses incomplete commits, commits that cannot be merged and, once, commit messages that would act on a forge. If the
+// agent does not change those messages, the end of the run rewrites them.
 func (x *execution) accept(ctx context.Context, s *journal.State) error {
 	reword := !x.asked && x.run.Kind == journal.KindIssue
 	x.asked = x.asked || reword && len(x.space.Last.Acting) > 0
@@ -273,11 +275,11 @@ func (x *execution) accept(ctx context.Context, s *journal.State) error {
 		return err
 	}
 	if x.space.Tree != nil {
-		if related, err := x.c.Repo.Spans().Related(ctx, x.base.Commit, s.Tip); err == nil && !related { // on an error the stage Verify says so
+		if related, err := x.c.Repo.Spans().Related(ctx, x.base.Commit, s.Tip); err == nil && !related { // an error is left to the stage Verify
 			return errors.New(feedback.Unrelated(x.base.Name))
 		}
 	}
-	if x.run.Settings.Review.Agent == "" { // its findings need the agent
+	if x.run.Settings.Review.Agent == "" { // a review's findings need the agent
 		x.storeSaid(ctx, s, x.space.Work().Tip)
 	}
 	return nil
@@ -313,7 +315,7 @@ func (x *execution) addSecrets() {
 	x.c.Secrets.AddShortLived(agents.Secrets(x.c.Network.User, all...)...)
 }
 
-// used adds usage after the stage Work, such as of a gate after a rebase.
+// used adds the usage after the stage Work, for example of a gate after a rebase.
 func (x *execution) used(stage journal.Stage, u agents.Usage) agents.Usage {
 	if x.space == nil {
 		return u
@@ -325,21 +327,21 @@ func (x *execution) used(stage journal.Stage, u agents.Usage) agents.Usage {
 	return u.Add(since)
 }
 
-// spent stores the run's usage, so that no crash loses it: after an iteration also on the claim, for other machines, and
-// before one whose usage is estimated.
+// spent stores the run's usage before a crash can lose it. After an iteration, and before one whose usage is estimated, it also
+// records the usage on the claim, for other machines.
 func (x *execution) spent(ctx context.Context, s *journal.State, e loop.Event) {
 	ahead := e.Used.Estimated > s.Facts.Usage.Estimated
 	s.Facts.Usage = e.Used
 	if e.Result != nil {
 		s.Facts.Iterations = append(s.Facts.Iterations, *e.Result)
 	}
-	_ = x.save(ctx, *s) // the next stage tries again
+	_ = x.save(ctx, *s) // on failure the next stage saves again
 	if e.Kind == loop.EventEnded || ahead {
 		x.spend.Record(ctx, e.Used)
 	}
 }
 
-// builtins are the prompt's built-in values, and the number of invisible characters removed from the issue's text.
+// builtins returns the prompt's built-in values, and the number of invisible characters removed from the issue's text.
 func (x *execution) builtins() (map[string]string, int) {
 	if x.run.Kind != journal.KindIssue {
 		return map[string]string{"branch": x.base.Name, "source_branch": x.run.Branch, "base": x.base.Name}, 0
@@ -347,7 +349,7 @@ func (x *execution) builtins() (map[string]string, int) {
 	return feedback.PromptFacts(x.task.Issue, x.run)
 }
 
-// Prompt is the exact prompt of the run's first iteration. Commands in the template are shown, not run.
+// Prompt returns the exact prompt of the run's first iteration. It shows commands in the template but does not run them.
 func (r *Runner) Prompt(ctx context.Context, issue tracker.Issue, of journal.Run) (string, error) {
 	prompt := r.c.Prompt
 	prompt.Builtin, _ = feedback.PromptFacts(issue, of)

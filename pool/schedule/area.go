@@ -10,21 +10,21 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// Area is which files a piece of work is likely to change, from the top of the repository.
+// Area is the set of files that a piece of work is likely to change. Paths start at the top of the repository.
 type Area struct {
-	Paths    []string // of files, and of folders with all that is in them
-	Patterns []string // `*` and the like stand for parts of a name, `**` for folders, too
+	Paths    []string // files, and folders with everything in them
+	Patterns []string // `*` and the like match parts of a name, `**` matches folders, too
 }
 
 func (a Area) empty() bool { return len(a.Paths)+len(a.Patterns) == 0 }
 
-// Files are the files of a commit.
+// Files has the file names of a commit.
 type Files struct {
 	sorted []string
-	byName map[string][]string // the last part of a path, and the paths that end in it
+	byName map[string][]string // by last part of the path
 }
 
-// NewFiles takes the paths of a commit.
+// NewFiles returns the Files of a commit with these paths.
 func NewFiles(paths []string) *Files {
 	f := &Files{sorted: slices.Sorted(slices.Values(paths)), byName: map[string][]string{}}
 	for _, p := range f.sorted {
@@ -38,7 +38,7 @@ func (f *Files) has(file string) bool {
 	return found
 }
 
-// below are the file of that path, or the files in the folder.
+// below returns the file of that path, or the files in that folder.
 func (f *Files) below(place string) []string {
 	if f.has(place) {
 		return []string{place}
@@ -51,7 +51,7 @@ func (f *Files) below(place string) []string {
 	return f.sorted[from:to]
 }
 
-// Patterns are what a person says of files: paths, and patterns of paths.
+// Patterns returns the area of a person's list of paths and patterns.
 func (f *Files) Patterns(list []string) (a Area) {
 	for _, p := range list {
 		p = trim(p)
@@ -66,14 +66,14 @@ func (f *Files) Patterns(list []string) (a Area) {
 	return a
 }
 
-// Bounds of what is read of an issue's text.
+// Limits of reading an issue's text.
 const (
 	maxText  = 64 << 10 // bytes
 	maxPaths = 100
 )
 
-// Named are the files and folders that a text names and the commit has. Of a file the end of its path is enough, if only one
-// file has it. A word without a dot or a slash is no path, but between backticks.
+// Named returns the files and folders of the commit that a text names. The end of a file's path is enough, if only one file has
+// it. A word without a dot or a slash is a path only between backticks.
 func (f *Files) Named(text string) (a Area) {
 	seen := map[string]bool{}
 	for word := range strings.FieldsFuncSeq(text[:min(len(text), maxText)], between) {
@@ -93,13 +93,13 @@ func (f *Files) Named(text string) (a Area) {
 	return a
 }
 
-// between reports that a letter stands between words of a text.
+// between reports whether a rune separates words of a text.
 func between(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'()<>,;|", r) }
 
-// lineNumber is what stands behind the name of a file: ":12", ":12:3", "#L12".
+// lineNumber matches a line number after the name of a file: ":12", ":12:3", "#L12".
 var lineNumber = pattern.Lazy(`(?::\d+){1,2}$|#L\d+(?:-L?\d+)?$`)
 
-// find is the path that a word means, which may be a folder's; empty when it is none.
+// find returns the path of the file, or folder, that a word names; empty: none.
 func (f *Files) find(word string, folder bool) string {
 	if f.has(word) || folder && word != "" && len(f.below(word)) > 0 {
 		return word
@@ -121,10 +121,10 @@ func trim(p string) string {
 	return strings.Trim(p, "/")
 }
 
-// touches is a line of an issue's text that says which files it changes.
+// touches matches a line of an issue's text that declares which files it changes.
 var touches = pattern.Lazy(`(?im)^[ \t]*(?:[-*+][ \t]+)?\**touches:\**[ \t]*(.*)$`)
 
-// Declared are the patterns of a line "Touches: a.go, docs/**" in an issue's text; "none" stands for no file.
+// Declared returns the patterns of a line "Touches: a.go, docs/**" in an issue's text; "none" means no file.
 func Declared(text string) (list []string, ok bool) {
 	m := touches().FindStringSubmatch(text[:min(len(text), maxText)])
 	if m == nil {
@@ -137,7 +137,7 @@ func Declared(text string) (list []string, ok bool) {
 	return list[:min(len(list), maxPaths)], true
 }
 
-// common is a path that two areas have in common; empty when they have none.
+// common returns a path that is in both areas; empty: none.
 func (f *Files) common(a, b Area) string {
 	for _, p := range a.Paths {
 		for _, q := range b.Paths {
@@ -172,7 +172,7 @@ func (f *Files) common(a, b Area) string {
 	return ""
 }
 
-// matched is the path, or a file in the folder, that one of the patterns covers.
+// matched returns the path, or a file in the folder, that one of the patterns covers.
 func (f *Files) matched(patterns []string, place string) string {
 	for _, p := range patterns {
 		if covers(p, place) {
@@ -187,7 +187,7 @@ func (f *Files) matched(patterns []string, place string) string {
 	return ""
 }
 
-// covers reports that a pattern matches the path, or a folder that it is in.
+// covers reports whether a pattern matches the path, or a folder that contains it.
 func covers(p, place string) bool {
 	for ; place != "." && place != "/"; place = path.Dir(place) {
 		if doublestar.MatchUnvalidated(p, place) {

@@ -13,19 +13,19 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Index finds out which files issues and branches are about, and remembers it. It is safe for concurrent use.
+// Index finds the files that issues and branches change, and caches the result. It is safe for concurrent use.
 type Index struct {
 	Git    git.Runner
-	Prefix string // of the names of ralph's branches, which end in the key of an issue
-	Remote string // whose branches count, too; empty: none
+	Prefix string // prefix of ralph's branches, whose names end in the key of an issue
+	Remote string // remote whose branches count, too; empty: none
 
 	mu      sync.Mutex
 	base    string              // guarded by mu; a commit
 	files   *Files              // guarded by mu; of base
-	touched map[string][]string // guarded by mu; by the tip of a branch: what it changes on top of base
+	touched map[string][]string // guarded by mu; by the tip of a branch: the files that it changes on top of base
 }
 
-// Look is what an Index sees at one time.
+// Look is an Index's view of base and branches at one time.
 type Look struct {
 	Files *Files            // of the base
 	Tips  map[string]string // of the branches, by the key of their issue
@@ -33,11 +33,11 @@ type Look struct {
 	index *Index
 }
 
-// Look reads the files of the base, and where the branches are.
+// Look reads the files of the base and the tips of the branches.
 func (x *Index) Look(ctx context.Context, base string) (Look, error) {
 	l := Look{Tips: map[string]string{}, base: base, index: x}
 	prefixes := []string{"refs/heads/" + x.Prefix}
-	if x.Remote != "" { // a branch here is newer
+	if x.Remote != "" { // a local branch is newer, so it comes last
 		prefixes = []string{"refs/remotes/" + x.Remote + "/" + x.Prefix, prefixes[0]}
 	}
 	for _, prefix := range prefixes {
@@ -64,7 +64,7 @@ func (x *Index) Look(ctx context.Context, base string) (Look, error) {
 	return l, nil
 }
 
-// Branch is what the branch of an issue changes; nothing if it has none, or shares no history with the base.
+// Branch returns the files that the branch of an issue changes; none if it has no branch or shares no history with the base.
 func (l Look) Branch(ctx context.Context, key string) (Area, error) {
 	tip, x := l.Tips[key], l.index
 	if tip == "" {
@@ -85,7 +85,7 @@ func (l Look) Branch(ctx context.Context, key string) (Area, error) {
 	return Area{Paths: paths}, nil
 }
 
-// Issue is what an issue says of files; declared reports that somebody lists them, and that it is no guess.
+// Issue returns the files that an issue names. declared means that somebody has listed them; otherwise they are a guess.
 func (l Look) Issue(i tracker.Issue) (area Area, declared bool) {
 	list := i.Touches
 	if list == nil {
@@ -96,19 +96,19 @@ func (l Look) Issue(i tracker.Issue) (area Area, declared bool) {
 	return l.Files.Patterns(list), true
 }
 
-// Backlog is what is known of a backlog. Its zero fields stand for nothing.
+// Backlog is the state of a backlog. Fields may be zero.
 type Backlog struct {
 	Queue  []tracker.Issue       // could be worked now, in order
-	Listed []tracker.Issue       // what the tracker lists
-	Taken  []string              // keys of issues that are worked by the caller, or are about to be
-	Held   func(key string) bool // an issue that is listed or open is worked
-	Open   map[string]time.Time  // keys of what is finished and not merged, and when it was finished
-	// Read reads an issue that is worked and not listed, such as one whose request is followed up; nil: it counts for no label, as one
-	// without labels does.
+	Listed []tracker.Issue       // as the tracker lists them
+	Taken  []string              // keys of issues that the caller works or is about to work
+	Held   func(key string) bool // reports whether a listed or open issue is being worked
+	Open   map[string]time.Time  // keys of finished, unmerged work, with the time when it was finished
+	// Read reads an issue that is being worked but not listed, for example because its request is followed up. If it is nil, such
+	// an issue counts for no label.
 	Read func(ctx context.Context, key string) (tracker.Issue, error)
 }
 
-// Facts are those of a backlog, without the limit.
+// Facts returns the facts of a backlog, without its limits.
 func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 	f.Files = l.Files
 	for _, i := range b.Queue {
@@ -160,7 +160,7 @@ func (l Look) Facts(ctx context.Context, b Backlog) (f Facts, err error) {
 	return f, nil
 }
 
-// And is what either area has.
+// And returns the union of two areas.
 func (a Area) And(b Area) Area {
 	return Area{Paths: slices.Concat(a.Paths, b.Paths), Patterns: slices.Concat(a.Patterns, b.Patterns)}
 }

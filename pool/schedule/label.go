@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Limits say how many issues with a label may be worked at the same time, by the label in lower case.
+// Limits has, by label in lower case, the maximum number of issues that are worked at the same time.
 type Limits map[string]int
 
-// ParseLimits reads a list of LABEL=NUMBER; lines that cannot be read are left out. twice is a label that stands in it twice.
+// ParseLimits reads a list of LABEL=NUMBER and skips invalid entries. twice is a label that the list has twice.
 func ParseLimits(list []string) (l Limits, twice string) {
 	l = Limits{}
 	for _, s := range list {
@@ -42,7 +42,7 @@ func ParseLimit(s string) (label string, n int, err error) {
 	return s[:at], int(most), nil
 }
 
-// Check refuses limits that would let nothing begin.
+// Check returns an error for a limit below 1, with which nothing would begin.
 func (l Limits) Check() error {
 	for _, label := range slices.Sorted(maps.Keys(l)) {
 		if l[label] < 1 {
@@ -52,7 +52,7 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// of are the labels of a list that have a limit.
+// of returns the labels of a list that have a limit.
 func (l Limits) of(labels []string) (limited []string) {
 	for _, label := range slices.Sorted(maps.Keys(l)) {
 		if slices.ContainsFunc(labels, func(have string) bool { return strings.EqualFold(have, label) }) {
@@ -62,7 +62,7 @@ func (l Limits) of(labels []string) (limited []string) {
 	return limited
 }
 
-// busy counts, by label, what is on.
+// busy counts, by label, the issues that are being worked.
 type busy map[string]int
 
 func (b busy) add(labels []string) {
@@ -71,7 +71,7 @@ func (b busy) add(labels []string) {
 	}
 }
 
-// full is the first of the labels of which as many are on as may be.
+// full returns the first of the labels whose limit is reached.
 func (b busy) full(l Limits, labels []string) (label string, is bool) {
 	at := slices.IndexFunc(labels, func(label string) bool { return b[label] >= l[label] })
 	if at < 0 {

@@ -1,6 +1,6 @@
-// Package schedule decides which issues may begin, so that runs do not get in each other's way: issues that are likely to
-// change the same files are worked one after the other, no more with one label than may be, and while many requests are open
-// nothing new begins. It decides over facts that its caller has collected, and changes nothing.
+// Package schedule decides which issues may begin, so that runs do not get in each other's way. Issues that are likely to change
+// the same files are worked one after the other, the number of issues with a label is limited, and nothing new begins while many
+// requests are open. It decides on facts that its caller has collected, and changes nothing.
 package schedule
 
 import (
@@ -11,63 +11,63 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Facts are what Decide knows.
+// Facts is the input of Decide.
 type Facts struct {
 	Files *Files  // of the base
 	Queue []Issue // could be worked now, in order
 	On    []Work  // is being worked, or about to be
 	Open  []Work  // is finished and not merged
-	Limit int     // works that may be on or open together; 0: any number
-	// ByLabel says how many issues with a label may be on together.
+	Limit int     // maximum number of works in progress or open; 0: no limit
+	// ByLabel limits the number of issues with a label that are in progress.
 	ByLabel Limits
 	// AllowOverlap lets issues begin whatever files they change.
 	AllowOverlap bool
 }
 
-// Issue is one that could be worked.
+// Issue is an issue that could be worked.
 type Issue struct {
 	Key      string
 	Area     Area
-	Declared bool // a person has said which files it changes; otherwise the area is a guess
+	Declared bool // a person has listed the files; otherwise the area is a guess
 	Priority int
-	Created  time.Time // zero when unknown
+	Created  time.Time // zero: unknown
 	Labels   []string
 }
 
-// Work is a run that is on, or commits that wait to be merged.
+// Work is a run in progress, or commits that wait to be merged.
 type Work struct {
 	Key   string
 	Area  Area
-	Since time.Time // when it was finished; zero when unknown
+	Since time.Time // when it was finished; zero: unknown
 
 	Labels []string
 }
 
-// Wait says why an issue does not begin now:
+// Wait is the reason why an issue does not begin now:
 //   - journal.SkipOverlap: another issue that changes the same file comes first; its run has not ended.
 //   - journal.SkipUnmerged: commits that change the same file wait to be merged.
-//   - journal.SkipOpen: as many as may be are on or open.
-//   - journal.SkipBusy: as many with one of its labels as may be are on.
+//   - journal.SkipOpen: the limit of works in progress or open is reached.
+//   - journal.SkipBusy: the limit of one of its labels is reached.
 //
-// The caller adds the run that is waited for, and where the commits are.
+// The caller adds the run to wait for, and the place of the commits.
 type Wait struct {
 	Key string
 	journal.Skip
 }
 
-// Decision is what Decide comes to.
+// Decision is the result of Decide.
 type Decision struct {
 	Begin []string // keys, in the order in which they begin
 	Wait  []Wait
-	Later []Wait // of issues in Begin: unmerged commits for which others of their priority go first
+	Later []Wait // issues of Begin that come after others of their priority because of unmerged commits
 }
 
-// Decide says which issues of the queue begin now, and what the others wait for.
+// Decide returns which issues of the queue begin now, and what the others wait for.
 //
-// An issue waits for runs that are on, and for those before it in the queue, so that none waits for itself or in a circle, and
-// none is overtaken by those that it shares files with. Commits that nobody has merged yet are waited for only if the issue
-// declares its files: they may stay open for long. Otherwise it goes behind issues of its priority that existed when those
-// were finished. An issue whose own request is open needs no further one, so that the limit does not hold it.
+// An issue waits for runs in progress, and for issues before it in the queue that it shares files with. So no issue waits for
+// itself, none waits in a circle, and none is overtaken by those it shares files with. It waits for unmerged commits only if it
+// declares its files: the commits may stay open for long. Otherwise it only comes after issues of its priority that existed when
+// the commits were finished. The limit does not stop an issue whose own request is open: it needs no further request.
 func Decide(f Facts) (d Decision) {
 	queue := f.yield(&d)
 	count := map[string]bool{}
@@ -80,7 +80,7 @@ func Decide(f Facts) (d Decision) {
 	for _, w := range f.Open {
 		count[w.Key], open[w.Key] = true, true
 	}
-	var ahead []Work // begin before what follows, now or when what they wait for is over
+	var ahead []Work // issues that begin before the following ones, now or later
 	for _, i := range queue {
 		if f.Limit > 0 && len(count) >= f.Limit && !open[i.Key] {
 			d.Wait = append(d.Wait, Wait{i.Key, journal.Skip{Code: journal.SkipOpen, Detail: fmt.Sprintf("%d of %d", len(count), f.Limit)}})
@@ -89,7 +89,7 @@ func Decide(f Facts) (d Decision) {
 		if i.Declared {
 			if w, path := f.first(i, f.Open); path != "" {
 				d.Wait = append(d.Wait, waits(i, journal.SkipUnmerged, w, path))
-				continue // nobody waits for what may take so long
+				continue // others do not wait for it, since this may take long
 			}
 		}
 		w, path := f.first(i, f.On)
@@ -122,7 +122,7 @@ func waits(i Issue, code journal.SkipCode, w Work, path string) Wait {
 	return Wait{i.Key, journal.Skip{Code: code, For: w.Key, Detail: path}}
 }
 
-// first is the first of the works that an issue shares files with; the path is empty when there is none.
+// first returns the first work that shares files with an issue; the path is empty if there is none.
 func (f Facts) first(i Issue, works []Work) (Work, string) {
 	if f.AllowOverlap || i.Area.empty() {
 		return Work{}, ""
@@ -138,10 +138,10 @@ func (f Facts) first(i Issue, works []Work) (Work, string) {
 	return Work{}, ""
 }
 
-// yield is the queue with issues that probably conflict with unmerged commits moved back. Issues that came later do not
-// overtake them, so that they are not put off for ever.
+// yield returns the queue with issues that probably conflict with unmerged commits moved back. Issues created later do not
+// overtake them, so that they are not delayed forever.
 func (f Facts) yield(d *Decision) []Issue {
-	var out []Issue // its end is the queue's front
+	var out []Issue // in reverse order: its end is the queue's front
 	since := map[string]time.Time{}
 	for at := len(f.Queue) - 1; at >= 0; at-- {
 		i := f.Queue[at]

@@ -15,7 +15,7 @@ func files() *schedule.Files {
 	return schedule.NewFiles([]string{"README.md", "Makefile", "api/v1/user.go", "api/v1/user_test.go", "api/main.go", "web/main.go", "web/app/[id].tsx", "docs/a.md"})
 }
 
-// issues are written as "key: text", with "Touches:" as in a text.
+// issues parses issues written as "key: text", with "Touches:" as in a text.
 func issues(f *schedule.Files, list ...string) (out []schedule.Issue) {
 	for n, line := range list {
 		key, text, _ := strings.Cut(line, ": ")
@@ -120,7 +120,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// No more issues with a label begin than may be on, however labels are written; who waits for files counts for none.
+// The number of issues with a label that begin is limited, in any case of the label; an issue that waits for files does not
+// count.
 func TestByLabel(t *testing.T) {
 	t.Parallel()
 	f := files()
@@ -159,7 +160,7 @@ func TestByLabel(t *testing.T) {
 	}
 }
 
-// An issue that is put behind others is not overtaken by those that came after the commits that it yields to.
+// Issues created after the commits that an issue yields to do not overtake it.
 func TestNotPutOffForEver(t *testing.T) {
 	t.Parallel()
 	f := files()
@@ -172,8 +173,8 @@ func TestNotPutOffForEver(t *testing.T) {
 	}
 }
 
-// Whatever the facts: every issue begins or waits, once; what waits for a run or an issue waits for one that begins, is on, or
-// waits for such a one itself; and if nothing is on or open, something begins.
+// Whatever the facts: every issue begins or waits, once. An issue that waits for another waits for one that begins, is in
+// progress, or waits for such a one itself. If nothing is in progress or open, something begins.
 func FuzzDecide(f *testing.F) {
 	f.Add("a: api/main.go\nb: Touches: **\nc: touches: none", "b: api", "c: README.md", 2)
 	f.Fuzz(func(t *testing.T, queue, on, open string, limit int) {

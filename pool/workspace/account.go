@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// account is what one run may write on the disk that holds the state folder. Elsewhere an isolated run writes nothing
-// without a limit of its own, and what a run without isolation writes cannot be told from the user's.
+// account is what one run writes to the disk of the state folder. On other disks an isolated run writes nothing without a limit
+// of its own; without isolation its writes cannot be told from the user's.
 type account struct {
 	remove func()
 
@@ -18,7 +18,7 @@ type account struct {
 	folders []string // guarded by mu
 }
 
-// WatchDisk lets the guard see what the run writes into its tree. full is called when it has written too much.
+// WatchDisk makes the disk guard measure what the run writes. It calls full if the run has written too much.
 func (w *Workspace) WatchDisk(ctx context.Context, full func(*disk.UsageError)) {
 	if w.c.Disk == nil || w.Tree == nil {
 		return
@@ -30,7 +30,7 @@ func (w *Workspace) WatchDisk(ctx context.Context, full func(*disk.UsageError)) 
 	w.disk = a
 }
 
-// also adds what a sandbox keeps on this host for its commands.
+// also adds the folders that a sandbox keeps on this host for its commands.
 func (a *account) also(box sandboxes.Sandbox) {
 	if k, ok := sandboxes.As[sandboxes.Keeper](box); ok && a != nil {
 		a.mu.Lock()
@@ -45,7 +45,7 @@ func (a *account) all() []string {
 	return slices.Clone(a.folders)
 }
 
-// Close is for when the run's files are gone, or stay for good. It may be called again.
+// close ends the account, when the run's files are gone or stay for good. It may be called more than once.
 func (a *account) close() {
 	if a != nil {
 		a.remove()

@@ -9,16 +9,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// After are commands for the end of a run: they run in its sandbox when all work has been imported, before the sandbox is
-// closed and the worktree removed. What they change is in no commit.
+// After has the commands for the end of a run. They run in its sandbox when all work has been imported, before the sandbox is
+// closed and the worktree removed. Their changes are in no commit.
 type After struct {
 	Lines   []loop.Command
 	Observe func(loop.Event)
 	Stream  func(name string) (io.WriteCloser, error)
 }
 
-// Run runs each of the commands, also when one before it has failed, and returns what failed. It does nothing where the
-// sandbox is not open.
+// Run runs each command, even after one has failed, and returns the failures. It does nothing if the sandbox is not open.
 func (a After) Run(ctx context.Context, w *Workspace) (failed []error) {
 	if w.Box == nil || len(a.Lines) == 0 {
 		return nil
@@ -51,14 +50,14 @@ func (a After) Run(ctx context.Context, w *Workspace) (failed []error) {
 	return failed
 }
 
-// putBack moves the branch back to what was imported. In a tree that is linked to the repository a command can move it, and
-// nobody has looked at those commits.
+// putBack moves the branch back to the imported tip. In a tree that is linked to the repository a command can move the branch,
+// and nothing has checked those commits.
 func (w *Workspace) putBack(ctx context.Context) error {
 	if w.Tree == nil || w.Tree.Spec().Private || w.Last.Tip == "" {
 		return nil
 	}
 	ref := "refs/heads/" + w.Tree.Spec().Branch
-	if err := w.Tree.Attach(ctx); err != nil { // a rebase takes what HEAD is at
+	if err := w.Tree.Attach(ctx); err != nil { // a rebase starts from HEAD
 		return err
 	}
 	refs, err := w.c.Repo.Git().Refs(ctx, ref)

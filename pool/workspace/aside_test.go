@@ -15,8 +15,8 @@ type keeping struct{ sandboxes.Sandbox }
 
 func (keeping) KeepDisk() string { return "show it" }
 
-// Work that cannot be imported is set aside: one line names the folder that is gone, the new one, and the command that
-// shows the sandbox's disk, each once.
+// Work that cannot be imported is set aside: one line names the removed folder, the new folder, and the command that shows the
+// sandbox's disk, each once.
 func TestCloseSetsAside(t *testing.T) {
 	t.Parallel()
 	repo, base := committed(t, worktree.Options{}, "a")

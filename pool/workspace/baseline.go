@@ -21,16 +21,16 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// BaselineError says that the gate cannot run on the base: no agent could ever make it pass. It is about the set-up, and
+// BaselineError means that the gate cannot run on the base, so that no agent could make it pass. The cause is the set-up, and
 // every issue would meet it.
 type BaselineError struct {
 	Base    string // name of the base
 	Check   loop.Check
-	Setup   bool               // Check is one of the setup
+	Setup   bool               // Check is a command of setup
 	Refused []sandboxes.Notice // connections that were refused meanwhile
 }
 
-// what says which check cannot run.
+// what names the kind of check that cannot run.
 func (e *BaselineError) what() string {
 	if e.Setup {
 		return "setup"
@@ -38,10 +38,10 @@ func (e *BaselineError) what() string {
 	return "gate"
 }
 
-// waitedError is the same for a run that has waited for the one that found it out.
+// waitedError is a BaselineError for a run that waited for the run that found it.
 type waitedError struct {
 	*BaselineError
-	by string // its key
+	by string // key of the run that found it
 }
 
 func (e *waitedError) Error() string {
@@ -50,7 +50,7 @@ func (e *waitedError) Error() string {
 
 func (e *waitedError) Unwrap() error { return e.BaselineError }
 
-// Whole is the BaselineError in err, which says everything; else err.
+// Whole returns the BaselineError in err, which has all details; without one it returns err.
 func Whole(err error) error {
 	if whole, ok := errors.AsType[*BaselineError](err); ok {
 		return whole
@@ -73,45 +73,45 @@ func (e *BaselineError) Error() string {
 	return text
 }
 
-// Baseline is what the gate is tried on the base for.
+// Baseline describes a run of the gate on the base.
 type Baseline struct {
 	Run       string // the run that needs it, whose claim is held
 	Key       string
 	Base      worktree.Base
 	Checks    journal.Checks
 	Interrupt <-chan struct{}                 // asks the checks to end
-	Says      func(journal.EventKind, string) // told when they start, and when another run has started them
+	Says      func(journal.EventKind, string) // called when the checks start, and when another run has started them
 	Observe   func(loop.Event)
 	Stream    func(name string) (io.WriteCloser, error)
 	Refused   func(egress.Event)
 }
 
-// Baselines are what the gate said on bases. They are safe for concurrent use.
+// Baselines runs gates on bases and keeps the results. It is safe for concurrent use.
 type Baselines struct {
 	c      *Config
 	dir    string
-	busy   chan struct{}     // held while the gate runs: the others wait for the first
+	busy   chan struct{}     // held while a gate runs, so that others wait for its result
 	cannot map[string]cannot // by name; guarded by busy
 
 	mu sync.Mutex
-	by string // the key for whose run the gate runs; guarded by mu; empty: not known
+	by string // key of the run whose gate is in progress; guarded by mu; empty: unknown
 }
 
 // cannot is a gate that could not run.
 type cannot struct {
 	err *BaselineError
-	at  time.Time // when that was known
-	by  string    // the key whose run found it out
+	at  time.Time // when it failed
+	by  string    // key of the run that found it
 }
 
-// NewBaselines keeps results in a folder, by commit and commands. A file that is missing, damaged or cannot be read or written
-// only means that the gate runs once more.
+// NewBaselines returns Baselines that keep results in a folder, by commit and commands. A file that is missing, damaged, or
+// cannot be read or written only means that the gate runs once more.
 func NewBaselines(c *Config, dir string) *Baselines {
 	return &Baselines{c: c, dir: dir, busy: make(chan struct{}, 1), cannot: map[string]cannot{}}
 }
 
-// Get runs setup and gate on the base, before any agent is paid for. A gate that fails there is a fact for the agent; one
-// that cannot run is a BaselineError.
+// Get runs setup and gate on the base, before any agent is paid. A gate that fails there is a result, for the agent; one that
+// cannot run is a BaselineError.
 func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification, error) {
 	name := l.name(ctx, b)
 	if v := l.load(name); v != nil {
@@ -123,7 +123,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	}
 	l.holds(b.Key)
 	defer func() { l.holds(""); <-l.busy }()
-	if v := l.load(name); v != nil { // whoever ran it before has left it
+	if v := l.load(name); v != nil { // stored by a run that was first
 		return v, nil
 	}
 	if c := l.cannot[name]; c.err != nil && c.at.After(since) {
@@ -140,7 +140,7 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	}
 	if !got.ran() {
 		err := &BaselineError{Base: b.Base.Name, Check: v.Checks[len(v.Checks)-1], Setup: v.Setup, Refused: got.Refused}
-		l.cannot[name] = cannot{err, time.Now(), b.Key} // for those who wait; who comes later tries again
+		l.cannot[name] = cannot{err, time.Now(), b.Key} // for those who wait; a later call tries again
 		return nil, err
 	}
 	if err := l.save(name, baseline{v, l.c.Homes.Kept(ctx, b.Base.Commit)}); err != nil {
@@ -149,14 +149,14 @@ func (l *Baselines) Get(ctx context.Context, b Baseline) (*journal.Verification,
 	return v, nil
 }
 
-// holds notes for whose run the gate runs.
+// holds notes the key of the run whose gate is in progress.
 func (l *Baselines) holds(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.by = key
 }
 
-// wait returns when no other gate runs.
+// wait returns when no other gate is in progress.
 func (l *Baselines) wait(ctx context.Context, b Baseline) error {
 	select {
 	case l.busy <- struct{}{}:
@@ -199,20 +199,20 @@ func (l *Baselines) name(ctx context.Context, b Baseline) string {
 	return l.c.Conditions(ctx, b.Checks, b.Base.Commit) + ".json"
 }
 
-// Conditions is a hash of everything that the result of checks depends on besides the commit, as far as ralph knows it.
-// more is what the caller knows.
+// Conditions returns a hash of everything that the result of checks depends on besides the commit, as far as ralph knows it. more
+// has conditions that only the caller knows.
 func (c *Config) Conditions(ctx context.Context, checks journal.Checks, more any) string {
-	tools := "" // of the image
+	tools := "" // those of the image
 	if k, ok := sandboxes.As[sandboxes.HomeKeyer](c.Sandboxes); ok {
 		key, err := k.HomeKey(ctx)
 		if tools = key; err != nil {
-			tools = time.Now().String() // the engine is away: this is the same as nothing
+			tools = time.Now().String() // the engine is away: match no stored result
 		}
 	}
-	if c.Homes != nil { // they decide where setup runs
+	if c.Homes != nil { // the inputs decide where setup runs
 		more = []any{more, c.Homes.Inputs}
 	}
-	checks.Files, checks.Proof, checks.Prove = "", "", "" // they say what results mean, and what runs besides
+	checks.Files, checks.Proof, checks.Prove = "", "", "" // they do not change results
 	text, err := json.Marshal([]any{c.Sandboxes.Name(), tools, checks, c.Before, c.Env, c.Network.Allow, c.Mounts, c.Limits, more})
 	if err != nil {
 		panic(err) // it has only strings and numbers
@@ -221,18 +221,18 @@ func (c *Config) Conditions(ctx context.Context, checks journal.Checks, more any
 	return hex.EncodeToString(sum[:16])
 }
 
-// ResultLife is how long a result of checks holds: what is outside the repository changes, too.
+// ResultLife is how long a result of checks is used: things outside the repository change, too.
 const ResultLife = homes.Life
 
 const baselinesKept = 50
 
-// baseline is a result as it is kept.
+// baseline is a stored result.
 type baseline struct {
 	*journal.Verification
-	Home string `json:"home,omitempty"` // which the run has left; without it the next runs would begin cold
+	Home string `json:"home,omitempty"` // name of the home that the run has left; without it the next runs would start with an empty one
 }
 
-// load is what was kept, unless its home has been removed since; nil: nothing.
+// load returns a stored result, unless its home has been removed since; nil: there is none.
 func (l *Baselines) load(name string) *journal.Verification {
 	path := filepath.Join(l.dir, name)
 	info, err := os.Stat(path)
@@ -259,7 +259,7 @@ func (l *Baselines) save(name string, v baseline) error {
 	return os.WriteFile(filepath.Join(l.dir, name), text, 0o600)
 }
 
-// prune removes what is too old to be used, and everything when there is too much.
+// prune removes results that are too old to be used, and all of them when there are too many.
 func (l *Baselines) prune() {
 	entries, _ := os.ReadDir(l.dir) // missing before the first
 	for _, e := range entries {

@@ -19,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// imaged is a provider whose programs come with an image.
+// imaged is a provider whose programs come from an image.
 type imaged struct {
 	sandboxes.Provider
 	image string
@@ -27,7 +27,7 @@ type imaged struct {
 
 func (i imaged) HomeKey(context.Context) (string, error) { return i.image, nil }
 
-// What the gate said with the programs of one image is not taken for what it says with another's.
+// The gate's result with the programs of one image does not count for another image.
 func TestResultsOfAnotherImage(t *testing.T) {
 	t.Parallel()
 	none := sandboxes.NewNone(sandboxes.NoneConfig{})
@@ -43,7 +43,7 @@ func TestResultsOfAnotherImage(t *testing.T) {
 	}
 }
 
-// A gate that fails on the base is a fact for the agent, unless it says that it lacked a connection.
+// A gate that fails on the base is a result for the agent, unless its output shows that it lacked a connection.
 func TestGateThatLacksAConnection(t *testing.T) {
 	t.Parallel()
 	refused := gateway.Refusals([]sandboxes.Refusal{{Host: "registry.example.com", Port: 443, Reason: "not-allowed", Count: 1}}, 0)
@@ -88,7 +88,7 @@ func TestCauseOfAFailure(t *testing.T) {
 	}
 }
 
-// A result is worth nothing once the home that its run left is gone: without another run of setup nobody would fill it again.
+// A result is dropped once the home that its run left is gone: without another run of setup nobody would fill it again.
 func TestResultWithoutItsHome(t *testing.T) {
 	t.Parallel()
 	kept := &homes.Store{Dir: t.TempDir(), Most: 1}
@@ -146,7 +146,7 @@ func (b refusingBox) Refused() (list []sandboxes.Refusal, more int) {
 	return []sandboxes.Refusal{{Host: "registry.example.com", Port: 443, Reason: "not-allowed", Count: len(asked)}}, 0
 }
 
-// A gate is not blamed for a connection that was refused while setup ran and passed.
+// A connection that was refused while setup ran and passed does not explain a failure of the gate.
 func TestRefusalsOfSetupAndGate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -180,7 +180,7 @@ func TestRefusalsOfSetupAndGate(t *testing.T) {
 	}
 }
 
-// starter is a provider that notes what it starts before there are files for it.
+// starter is a provider that records what it starts before there are files for it.
 type starter struct {
 	sandboxes.Provider
 	repo *worktree.Repo
@@ -217,14 +217,14 @@ func TestSandboxStartsAhead(t *testing.T) {
 	}
 }
 
-// closed is a provider none of whose sandboxes opens.
+// closed is a provider whose sandboxes do not open.
 type closed struct{ sandboxes.Provider }
 
 func (closed) Open(context.Context, sandboxes.Spec) (sandboxes.Sandbox, error) {
 	return nil, errors.New("open sandbox closed: no room")
 }
 
-// A provider's error names the sandbox: nothing but the place is put before it.
+// A provider's error names the sandbox: only the place is put before it.
 func TestGateOnBaseInASandboxThatDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	repo, base := committed(t, worktree.Options{}, "a")

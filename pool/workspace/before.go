@@ -15,21 +15,21 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// beforeTimeout bounds one host command.
+// beforeTimeout is the limit of one host command.
 const beforeTimeout = 15 * time.Minute
 
-// Before is what the user's host commands need. They are the only thing of a run that runs outside the sandbox: they see a
-// checkout of the base, and never anything of an agent's.
+// Before describes a run of the user's host commands. They are the only part of a run outside the sandbox: they see a checkout of
+// the base, and nothing of an agent's.
 type Before struct {
 	Run       string
 	Key       string
 	Base      worktree.Base
-	Facts     []string // what every command finds in its environment besides the user's
+	Facts     []string // added to the user's environment
 	Interrupt <-chan struct{}
 	Stream    func(name string) (io.WriteCloser, error)
 }
 
-// Made is what they made.
+// Made has the files that the host commands have made.
 type Made struct{ tree *worktree.Tree }
 
 // Drop removes the checkout. It may be called on nil.
@@ -42,7 +42,7 @@ func (m *Made) Drop(ctx context.Context) error {
 	return m.tree.Discard(after)
 }
 
-// Into copies it into another worktree.
+// Into copies the files into another worktree.
 func (m *Made) Into(ctx context.Context, tree *worktree.Tree) error {
 	if m == nil {
 		return nil
@@ -50,7 +50,7 @@ func (m *Made) Into(ctx context.Context, tree *worktree.Tree) error {
 	return tree.TakeUntracked(ctx, m.tree)
 }
 
-// Prepare runs the host commands on a checkout of the base; nil when there are none.
+// Prepare runs the host commands on a checkout of the base. It returns nil if there are none.
 func (c *Config) Prepare(ctx context.Context, b Before) (*Made, error) {
 	if len(c.Before) == 0 {
 		return nil, nil
@@ -81,7 +81,7 @@ func (c *Config) HostCommands(ctx context.Context, b Before, dir string) error {
 		if err != nil {
 			return err
 		}
-		both := io.MultiWriter(log, tail) // one writer, which one goroutine writes to
+		both := io.MultiWriter(log, tail) // one writer, so that one goroutine writes to it
 		limit, cancel := context.WithTimeoutCause(ctx, beforeTimeout, fmt.Errorf("no end within %s", beforeTimeout))
 		exit, err := proc.Run(limit, proc.Spec{
 			Argv: []string{"/bin/sh", "-c", line}, Dir: dir, Env: append(os.Environ(), b.Facts...),
@@ -106,13 +106,15 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// causal marks lines that tell why a program has failed. Many end with others: a summary, or where a log is.
+// causal matches lines that state why a program has failed. Many outputs end with other lines, such as a summary or the place of
+// a log.
 var causal = pattern.Lazy(`[Ee]rror(: | \d+ )|does not satisfy|(?i)\b(cannot|can't|could not|no such|not found|missing|denied|refused|unable)\b`)
 
-// npmLog is where npm says in which file of the sandbox its log was.
+// npmLog matches npm's note on the place of its log inside the sandbox.
 var npmLog = pattern.Lazy(`(?m)^.*A complete log of this run.*?(:\n.*)?$`)
 
-// Cause is the last line of a program's output that tells a cause, or else the last. Below the error of a build pip repeats that there was one.
+// Cause returns the last line of a program's output that states a cause, or else the last line. Below the error of a build pip
+// repeats that there was one.
 func Cause(s string) string {
 	s = npmLog().ReplaceAllString(s, "")
 	for _, line := range slices.Backward(strings.Split(s, "\n")) {

@@ -21,76 +21,78 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Checkout is a clean checkout of one commit, to run setup and gate there in a fresh sandbox. No agent is ever in it, but for a guest.
+// Checkout describes a clean checkout of one commit, to run setup and gate in a new sandbox. No agent works there, except a
+// guest.
 type Checkout struct {
-	Run    string // that it serves
-	Name   string // tells it from the run's other checkouts
+	Run    string // the run that it belongs to
+	Name   string // distinguishes it from the run's other checkouts
 	Key    string
-	Base   worktree.Base // Commit is what is checked out
-	From   string        // the base's commit, which that one is or builds on
+	Base   worktree.Base // Commit is the commit to check out
+	From   string        // the base's commit, which Base.Commit equals or builds on
 	Checks journal.Checks
-	Made   *Made    // what comes into it besides the commit
-	Facts  []string // what every command finds in its environment
+	Made   *Made    // host files to add; may be nil
+	Facts  []string // environment of every command
 
 	Interrupt <-chan struct{}
 	Observe   func(loop.Event)
 	Stream    func(name string) (io.WriteCloser, error)
 	Refused   func(egress.Event)
 
-	// Each has every line of the gate run, whatever those before it said.
+	// Each runs every line of the gate, even after one has failed.
 	Each bool
 
-	// Touch lists the tracked files that setup and gate change, in Checked.Touched.
+	// Touch lists in Checked.Touched the tracked files that setup and gate change.
 	Touch bool
 
-	// FillHome makes the home in which setup runs the one for later sandboxes on this base, if there is none yet.
+	// FillHome makes setup fill the home of later sandboxes on this base, if there is none yet.
 	FillHome bool
 
-	// Then is called when the gate has passed, while the sandbox is still open; nil: nothing more is to be done.
+	// Then is called when the gate has passed, while the sandbox is still open; may be nil.
 	Then func(ctx context.Context, again Again) error
 
 	guest bool // see Visit
 }
 
-// Again runs the gate once more in the sandbox in which it has passed, with one more file, and removes the file. What ran
-// there before may have changed anything: it shows what an honest gate does, at the cost of a warm one.
+// Again runs the gate once more with an extra file, in the sandbox in which the gate has passed, and removes the file. Earlier
+// commands may have changed anything there: the result shows how an honest gate reacts, at the cost of a warm run.
 type Again func(ctx context.Context, path string, content []byte) ([]loop.Check, error)
 
-// Checked is what the checks on a clean checkout said.
+// Checked is the result of the checks on a clean checkout.
 type Checked struct {
 	Checks  []loop.Check
-	Setup   bool               // Checks are those of the setup, one of which failed
-	Refused []sandboxes.Notice // what went wrong around them, such as connections that were refused
+	Setup   bool               // Checks are those of setup, one of which failed
+	Refused []sandboxes.Notice // notices of the sandbox, such as refused connections
 	Touched []string           // tracked files that setup and gate have changed; hostile
 
-	early []sandboxes.Notice // of Refused, what belongs to a setup that has passed
+	early []sandboxes.Notice // notices of a setup that has passed; Check removes them from Refused
 }
 
-// missing finds the target or script that make, npm or pnpm did not find; none: make found no makefile.
+// missing matches errors of make, npm and pnpm and captures the target or script that does not exist; make without a makefile has
+// none.
 var missing = pattern.Lazy("(?m)^(?:g?make: \\*\\*\\* (?:No rule to make target [`']([^']+)'\\. " +
 	"+Stop\\.|No targets specified and no makefile found)" +
 	`|npm (?:ERR!|error) Missing script: "([^"]+)"|.*ERR_PNPM_NO_SCRIPT.* Missing script: (\S+))`)
 
-// lacks reports that a line names a target or a script that does not exist. One that only what it runs names is not meant: an
-// agent may have to add that.
+// lacks reports whether a line of the gate names a target or a script that does not exist. It is false if only a program that the
+// line runs names it: an agent may have to add that one.
 func lacks(c loop.Check) bool {
 	m := missing().FindStringSubmatch(c.Tail)
 	words := strings.FieldsFunc(c.Command, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`;&|(){}<>"'`, r) })
 	return !c.Passed() && m != nil && slices.Contains(words, cmp.Or(m[1]+m[2]+m[3], "make"))
 }
 
-// unreached is what programs say where a connection was refused and they do not name the host.
+// unreached matches errors of programs whose connection was refused and that do not name the host.
 var unreached = pattern.Lazy(`(?i)\b403\b|\bENOTFOUND\b|\bEAI_AGAIN\b|\bECONN(REFUSED|RESET)\b|\bgetaddrinfo\b|(not|n't) resolve|no such host|` +
 	`name or service not known|failure in name resolution|tunnel|proxy ?(error|connect)|network is unreachable|connection (was )?refused`)
 
-// unconnected reports that a check failed because of a connection that was refused. One that was refused and that the check does
-// not speak of may be any program's question whether it is up to date.
+// unconnected reports whether a check failed because of a refused connection. A refused connection that its output does not
+// mention may be only a program's check for updates.
 func (c Checked) unconnected(check loop.Check) bool {
 	names := func(n sandboxes.Notice) bool { return n.Host != "" && strings.Contains(check.Tail, n.Host) }
 	return !check.Passed() && len(c.Refused) > 0 && (unreached().MatchString(check.Tail) || slices.ContainsFunc(c.Refused, names))
 }
 
-// ran reports that every check could run, whatever it said: none lacked a program, a target, time or a connection.
+// ran reports whether every check could run, passed or not: none lacked a program, a target, time or a connection.
 func (c Checked) ran() bool {
 	if len(c.Checks) == 0 {
 		return false
@@ -99,7 +101,7 @@ func (c Checked) ran() bool {
 	return !c.Setup && !last.TimedOut && last.ExitCode != 126 && last.ExitCode != 127 && !lacks(last) && !c.unconnected(last)
 }
 
-// Check makes the checkout, runs the checks and removes it again.
+// Check makes the checkout, runs the checks and removes the checkout.
 func (c *Config) Check(ctx context.Context, o Checkout) (got Checked, err error) {
 	told, err := c.inCheckout(ctx, o, func(ctx context.Context, w *Workspace) error { return w.check(ctx, o, &got) })
 	got.Refused = slices.DeleteFunc(told, func(n sandboxes.Notice) bool { return slices.Contains(got.early, n) })
@@ -183,13 +185,13 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 			return err
 		}
 	}
-	if w.filled != nil { // the gate runs code of the repository's, which must not write to the home of later sandboxes
+	if w.filled != nil { // the gate runs code of the repository, which must not write to the home of later sandboxes
 		moved, err := w.keep(ctx, o)
 		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
 		config.Sandbox = w.Box
-		if w.warmth == nil || moved && !w.SetUp() { // it was too big to be kept, or somebody has removed it
+		if w.warmth == nil || moved && !w.SetUp() { // it was too large to keep, or somebody has removed it
 			if passed, err := setup(); !passed {
 				return err
 			}
@@ -208,14 +210,14 @@ func (w *Workspace) check(ctx context.Context, o Checkout, got *Checked) (err er
 		return err
 	}
 	if err == nil && o.Then != nil && loop.AllPassed(got.Checks) {
-		config.Observe, config.Stream = nil, nil // it is no result
+		config.Observe, config.Stream = nil, nil // these runs are no result
 		err = o.Then(ctx, again(w.Box, config))
 	}
 	return err
 }
 
-// keep keeps what setup has made, and opens another sandbox with it. moved says that what setup has put into the worktree has
-// left it.
+// keep keeps what setup has made, and opens another sandbox with it. moved reports that the files of setup were moved out of the
+// worktree.
 func (w *Workspace) keep(ctx context.Context, o Checkout) (moved bool, err error) {
 	commit := w.Tree.Start()
 	if w.filled.Alone {
@@ -225,7 +227,7 @@ func (w *Workspace) keep(ctx context.Context, o Checkout) (moved bool, err error
 		}
 		moved = len(touched) == 0
 	}
-	_ = w.Shut(ctx) // what setup met says nothing about the gate
+	_ = w.Shut(ctx) // notices of setup say nothing about the gate
 	half := false
 	if moved {
 		if moved, err = w.filled.KeepMade(ctx, w.Dir, commit); err != nil {
@@ -256,7 +258,7 @@ func each(ctx context.Context, config loop.Config) (all []loop.Check, err error)
 	return all, nil
 }
 
-// again writes files by commands inside: the commit may be an agent's, whose links would lead the host anywhere.
+// again writes the file by a command in the sandbox: links in an agent's commit could lead a write by the host anywhere.
 func again(box sandboxes.Sandbox, config loop.Config) Again {
 	sh := func(ctx context.Context, script, path string, in io.Reader) error {
 		tail := proc.NewTail(1 << 10)

@@ -18,7 +18,7 @@ func (unclosing) Close(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// A sandbox that does not close has only the grace period once its run is asked to end.
+// Once its run is asked to end, a sandbox that does not close has only the grace period.
 func TestCloseThatHangs(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ grace, want time.Duration }{

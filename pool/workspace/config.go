@@ -1,6 +1,6 @@
-// Package workspace is where anything of a run runs: a worktree with a sandbox around it, clean checkouts for the checks,
-// and a checkout of the base for the user's host commands. Package pool/run decides what runs there, and when.
-// It is a part of package pool, and not for other programs.
+// Package workspace provides the places in which the commands of a run execute: a worktree with a sandbox around it, clean
+// checkouts for the checks, and a checkout of the base for the user's host commands. Package pool/run decides what runs there,
+// and when. It is a part of package pool, and not for other programs.
 package workspace
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Config is what every workspace of a runner has in common. Its exported fields are not changed after its first use; it is
-// safe for concurrent use then.
+// Config is shared by all workspaces of a runner. Its exported fields must not change after the first use; then it is safe for
+// concurrent use.
 type Config struct {
 	Repo      *worktree.Repo
 	Agents    agents.Chain // empty: none is started
 	Guest     agents.Link  // the agent that reviews the work; without an Agent there is no review
 	Sandboxes sandboxes.Provider
-	Had       func(ctx context.Context, run string) (sandboxes.Provider, error) // another provider, if the run had one; nil: none had
-	Env       []string                                                          // for everything that runs in the sandbox
+	Had       func(ctx context.Context, run string) (sandboxes.Provider, error) // the provider of an earlier run, if it was another one; may be nil
+	Env       []string                                                          // for every command in the sandbox
 	Network   gateway.Network
 	Limits    sandboxes.Limits
 	Mounts    []sandboxes.Mount
@@ -39,29 +39,29 @@ type Config struct {
 	Timers    loop.Timers
 	Secrets   *redact.Secrets
 	Limited   func(agent string) // see gateway.Config; may be nil
-	Disk      *disk.Guard        // nil: nobody looks after the disk
+	Disk      *disk.Guard        // nil: disks are not watched
 	Log       *slog.Logger
-	StopGrace time.Duration // for a sandbox to open, or to close, after its run was asked to end
+	StopGrace time.Duration // for a sandbox to open or close after its run was asked to end
 
 	mu     sync.Mutex
-	meters map[string]*gateway.Meter // guarded by mu; of the runs that are on
+	meters map[string]*gateway.Meter // of the runs in progress; guarded by mu
 }
 
-// sharedPlace is where commands find the worktree of any run: the caches of many tools hold paths.
+// sharedPlace is the path of the worktree in every sandbox: the caches of many tools contain paths.
 const sharedPlace = "/worktree"
 
-// workdir is where the sandbox is asked to show the worktree; empty: at its own path.
+// workdir returns the path at which the sandbox should show the worktree; empty: its path on the host.
 func (c *Config) workdir() string {
 	for _, m := range c.Mounts {
 		if m.Inside == sharedPlace || strings.HasPrefix(m.Inside, sharedPlace+"/") {
-			return "" // the user's place
+			return "" // the user has mounted something there
 		}
 	}
 	return sharedPlace
 }
 
-// New makes a workspace for a run over a tree; nil is the user's checkout. facts are what every command finds in its
-// environment; refused, which may be nil, is told of each connection that is refused. Nothing is open yet.
+// New returns a workspace for a run over a tree; nil means the user's checkout. facts are added to the environment of every
+// command. refused, which may be nil, is called for each refused connection. Nothing is open yet.
 func (c *Config) New(run string, tree *worktree.Tree, facts []string, refused func(egress.Event)) *Workspace {
 	w := &Workspace{
 		c:       c,
@@ -85,7 +85,7 @@ func (c *Config) New(run string, tree *worktree.Tree, facts []string, refused fu
 	return w
 }
 
-// Begin starts what the sandbox of a run needs while its files are made. done ends what has not become a part of it.
+// Begin starts what the sandbox of a run needs while its files are made. done ends it unless a sandbox has taken it over.
 func (c *Config) Begin(run string) (done func()) {
 	if s, ok := sandboxes.As[sandboxes.Starter](c.Sandboxes); ok {
 		return s.Start(run)
@@ -93,7 +93,7 @@ func (c *Config) Begin(run string) (done func()) {
 	return func() {}
 }
 
-// share makes the workspace count what it uses with the run that it is part of, and keep that run's budget.
+// share makes the workspace use the meter of the run that it belongs to, and so that run's budget.
 func (w *Workspace) share(run string) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
@@ -102,14 +102,14 @@ func (w *Workspace) share(run string) {
 	}
 }
 
-// Private reports that the sandbox shows a repository of the run's own.
+// Private reports whether the sandbox shows a private repository of the run.
 func (c *Config) Private() bool { return c.Sandboxes.Capabilities().Files != sandboxes.InPlace }
 
-// Copies reports that the sandbox has a disk of its own: what its commands do to the files is not in the worktree on the host.
+// Copies reports whether the sandbox has a disk of its own, so that changes of its files do not reach the worktree on the host.
 func (c *Config) Copies() bool { return c.Sandboxes.Capabilities().Files == sandboxes.Copy }
 
-// Environ is what agents find in their environment where they commit with the user's own git configuration; nil: they do not. A
-// decorated provider may add to it, and counts as one that hides nothing.
+// Environ returns the agents' environment if they commit with the user's own git configuration; otherwise nil. A decorated
+// provider may add to it, and counts as one that hides nothing.
 func (c *Config) Environ() []string {
 	if c.Private() {
 		return nil
@@ -125,7 +125,7 @@ func (c *Config) Environ() []string {
 	return env
 }
 
-// Layers tries whether the sandbox can show a tree over a layer; nil: it cannot.
+// Layers returns a function that tries whether the sandbox can show a tree over a layer; nil: it cannot.
 func (c *Config) Layers() func(ctx context.Context, dir string) error {
 	if l, ok := sandboxes.As[sandboxes.Layerer](c.Sandboxes); ok {
 		return l.Layers

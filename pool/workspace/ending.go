@@ -10,11 +10,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Ending says that the process is to end, which shortens imports. Zero values mean that it is not.
+// Ending has the limits of imports once the process is to end. The zero value has none.
 type Ending struct {
-	Soon  <-chan struct{} // an import has Grace from then on, or from its own beginning if that is later
+	Soon  <-chan struct{} // when closed, an import has Grace left, counted from its own start if that is later
 	Grace time.Duration
-	Now   <-chan struct{} // an import has only a moment
+	Now   <-chan struct{} // when closed, an import has a moment left
 }
 
 // moment is enough for the import of a usual worktree.
@@ -34,14 +34,14 @@ func (e Ending) limit(ctx context.Context) (context.Context, context.CancelFunc)
 	return limited, func() { cancel(nil) }
 }
 
-// What comes after the agent when a run is cut short has hurry for each stage, and atOnce when everything is to end, within total:
-// the next start does the rest.
+// Limits of the stages after the agent when a run is cut short: hurry for each stage, atOnce for each when everything is to end
+// at once, and total for all of them then. The next start does the rest.
 const (
 	hurry  = 2 * time.Minute
 	atOnce = 10 * time.Second
 )
 
-// Hurried is for what has to be done although ctx has ended.
+// Hurried derives a context for work that has to be done although ctx has ended.
 func (e Ending) Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	timed, stop := context.WithTimeout(context.WithoutCancel(ctx), hurry)
 	limited, cancel := context.WithCancelCause(timed)
@@ -49,7 +49,7 @@ func (e Ending) Hurried(ctx context.Context) (context.Context, context.CancelFun
 	return limited, func() { cancel(nil); stop() }
 }
 
-// Hurried is for what has to be done although ctx has ended, or may end.
+// Hurried derives a context for work that has to be done although ctx has ended, or may end.
 func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	now := make(chan struct{})
 	unbind := context.AfterFunc(ctx, func() {
@@ -61,29 +61,29 @@ func Hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	return limited, func() { unbind(); cancel() }
 }
 
-// Waiting is Within for a step that waits for a remote or a tracker while the work is safe. It has a moment at least, and its end
-// counts as an outage.
+// Waiting is Within for a step that waits for a remote or a tracker while the work is safe. The step has at least a moment, and
+// its end counts as an outage.
 func Waiting(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
 	go late(limited, cancel, asked, max(grace, moment), errLate)
 	return limited, func() { cancel(nil) }
 }
 
-// Leaving is Hurried for giving back what a run holds: it has only a moment once Soon is closed.
+// Leaving is Hurried for releasing what a run holds: once Soon is closed, only a moment is left.
 func (e Ending) Leaving(ctx context.Context) (context.Context, context.CancelFunc) {
 	hurried, cancel := e.Hurried(ctx)
 	limited, free := Within(hurried, e.Soon, moment)
 	return limited, func() { free(); cancel() }
 }
 
-// Within derives a context that ends when the grace is over that begins when asked is closed.
+// Within derives a context that ends when asked is closed and the grace period after that is over.
 func Within(ctx context.Context, asked <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
 	go late(limited, cancel, asked, grace, errSoon)
 	return limited, func() { cancel(nil) }
 }
 
-// EndedBy derives a context that another one ends too, with its cause. A nil one ends nothing.
+// EndedBy derives a context that also ends with other, with the cause of other. other may be nil.
 func EndedBy(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	joined, cancel := context.WithCancelCause(ctx)
 	free := func() bool { return true }
@@ -93,32 +93,32 @@ func EndedBy(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	return joined, func() { free(); cancel(nil) }
 }
 
-// Outlasting derives a context that ends a moment after ctx, for giving back what a run holds: nothing waits long for a remote
-// that hangs.
+// Outlasting derives a context that ends a moment after ctx, for releasing what a run holds: a remote that hangs must not delay
+// the end for long.
 func Outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return Within(context.WithoutCancel(ctx), ctx.Done(), moment)
 }
 
-// Leaving is Outlasting for a call that nobody waits for any more, either, a moment after the end of soft.
+// Leaving is Outlasting for a call whose caller has stopped waiting: the context also ends a moment after soft.
 func Leaving(soft, ctx context.Context) (context.Context, context.CancelFunc) {
 	outlasting, cancel := Outlasting(ctx)
 	limited, free := Within(outlasting, soft.Done(), moment)
 	return limited, func() { free(); cancel() }
 }
 
-// total is for everything that is left when everything is to end at once, together.
+// total is the limit of all remaining work together when everything is to end at once.
 const total = 30 * time.Second
 
 type boundKey struct{}
 
-// Bounded derives a context. Whatever outlasts it, or a context derived from it, ends at the latest a while after life does.
+// Bounded derives a context. All contexts that the functions of this file derive from it end at the latest total after life.
 func Bounded(ctx, life context.Context) (bounded context.Context, free func() bool) {
 	last := make(chan struct{})
 	free = context.AfterFunc(life, func() { time.AfterFunc(total, func() { close(last) }) })
 	return context.WithValue(ctx, boundKey{}, last), free
 }
 
-// late ends a context a while after asked is closed, or when its bound is reached.
+// late cancels a context when the grace period after asked is over, or when its bound is reached.
 func late(ctx context.Context, cancel context.CancelCauseFunc, asked <-chan struct{}, grace time.Duration, why error) {
 	last, _ := ctx.Value(boundKey{}).(chan struct{})
 	var over <-chan time.Time

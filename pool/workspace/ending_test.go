@@ -10,11 +10,11 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// An import ends some time after ralph was asked to, and soon after it was asked again.
+// An import ends some time after the first request to end, and soon after the second.
 func TestEndingLimitsImports(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		soon, now time.Duration // after so long; 0: never
+		soon, now time.Duration // time of each request; 0: never
 		want      time.Duration // 0: no limit
 		why       error
 	}{
@@ -52,12 +52,12 @@ func TestEndingLimitsImports(t *testing.T) {
 	}
 }
 
-// What has to be done after the end of a run has less time once everything is to end at once, also if it has begun before.
+// Work after the end of a run has less time once everything is to end at once, even if it has begun before.
 func TestHurried(t *testing.T) {
 	t.Parallel()
 	const kill = 30 * time.Second // after the beginning
 	for name, tt := range map[string]struct {
-		cause error         // of the run's end, before the beginning; nil: it has not ended
+		cause error         // cause of the run's end, before the beginning; nil: it has not ended
 		kill  bool          // everything is to end
 		want  time.Duration // after the beginning
 	}{
@@ -107,7 +107,7 @@ func TestHurried(t *testing.T) {
 	}
 }
 
-// What a run holds is given back although its context has ended, but a remote that hangs is not waited for.
+// A run's claim and files are released although its context has ended, but a remote that hangs does not delay that for long.
 func TestOutlasting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestOutlasting(t *testing.T) {
 	})
 }
 
-// What is given back when a call ends may wait for a remote until somebody stops the call.
+// Releasing at the end of a call may wait for a remote until somebody stops the call.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]bool{"asked to end": true, "ended": false} {

@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// What the checks of a run use counts with the run, as long as it is on.
+// The usage of a run's checks counts for the run, as long as it is in progress.
 func TestMeterIsShared(t *testing.T) {
 	t.Parallel()
 	c := &Config{Repo: &worktree.Repo{}}

@@ -7,8 +7,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// openBox opens the sandbox. Once the run is asked to end, that may take StopGrace. What a provider that does not answer opens later is
-// closed.
+// openBox opens the sandbox. Once the run is asked to end, that may take StopGrace. If the provider does not answer, a sandbox
+// that it opens later is closed.
 func (w *Workspace) openBox(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	ctx, cancel := Within(ctx, w.Asked, w.c.StopGrace)
 	returned := begin(func() (sandboxes.Sandbox, error) {
@@ -29,7 +29,7 @@ func (w *Workspace) openBox(ctx context.Context, spec sandboxes.Spec) (sandboxes
 	return &patient{Sandbox: box, asked: w.Asked}, nil
 }
 
-// closeLate closes the sandbox of a run that has ended meanwhile.
+// closeLate closes a sandbox that opens after its run was given up.
 func (c *Config) closeLate(run string, returned <-chan answer[sandboxes.Sandbox]) {
 	got := <-returned
 	if got.err != nil || got.got == nil {
@@ -42,7 +42,7 @@ func (c *Config) closeLate(run string, returned <-chan answer[sandboxes.Sandbox]
 	}
 }
 
-// Answers reports whether the provider can be used. Once the run is asked to end, that may take StopGrace.
+// Answers returns nil if the provider can be used. Once the run is asked to end, that may take StopGrace.
 func (w *Workspace) Answers(ctx context.Context) error {
 	timed, stop := context.WithTimeoutCause(ctx, hurry, errors.New("it has taken too long"))
 	defer stop()

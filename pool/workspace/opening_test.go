@@ -16,7 +16,7 @@ import (
 type opening struct {
 	sandboxes.Provider
 	deaf bool          // it ignores its context
-	open chan struct{} // closed when it is to open
+	open chan struct{} // closed when Open may continue
 	box  *closing
 }
 
@@ -32,7 +32,7 @@ func (o *opening) Open(ctx context.Context, _ sandboxes.Spec) (sandboxes.Sandbox
 	}
 }
 
-// closing is a sandbox that tells when it is closed.
+// closing is a sandbox that signals when it is closed.
 type closing struct {
 	sandboxes.Sandbox
 	closed chan struct{}
@@ -43,7 +43,8 @@ func (c *closing) Close(context.Context) error {
 	return nil
 }
 
-// Nobody waits for a sandbox that does not open once its run is asked to end, or is to end at once. One that opens later is closed.
+// Nobody waits for a sandbox that does not open once its run is asked to end, or has to end at once. A sandbox that opens later
+// is closed.
 func TestOpenThatHangs(t *testing.T) {
 	t.Parallel()
 	const grace = 30 * time.Second

@@ -14,8 +14,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// End ends what a dead run left running, its checkouts included. The files of a sandbox with a disk of its own stay until they are imported:
-// opening the sandbox again ends what runs in it. It is not opened again where there is nothing to import.
+// End ends everything that a dead run has left running, including its checkouts. If the sandbox has a disk of its own, its files
+// stay until they are imported, and opening the sandbox again ends its processes. It is not opened again if there is nothing to
+// import.
 func (c *Config) End(ctx context.Context, run string) error {
 	if err := proc.KillParts(ctx, run); err != nil {
 		return err
@@ -49,9 +50,9 @@ func (c *Config) End(ctx context.Context, run string) error {
 	return tempdir.RemoveRun(run)
 }
 
-// endElsewhere is End where the runs have another sandbox now. What only their own can import stays there.
+// endElsewhere is End for a run that had another sandbox provider. Work that only that provider can import stays there.
 func (c *Config) endElsewhere(ctx context.Context, run string) error {
-	trees, _ := c.Repo.Trees(ctx) // End tells of a broken record
+	trees, _ := c.Repo.Trees(ctx) // End reports a broken record
 	for _, t := range trees {
 		if t.Spec().Run == run && t.Unsaved() && c.Copies() {
 			return errors.New("it has work that is not imported, and only a run in that sandbox imports it")
@@ -60,10 +61,10 @@ func (c *Config) endElsewhere(ctx context.Context, run string) error {
 	return c.End(ctx, run)
 }
 
-// Reap ends what a dead run left running, and removes what its sandbox kept.
+// Reap ends everything that a dead run has left running, and removes what its sandbox kept.
 func (c *Config) Reap(ctx context.Context, run string) error { return c.reap(ctx, nil, run) }
 
-// reap is Reap. Once the run that waits for it is asked to end, that may take a moment.
+// reap is Reap. Once the run that waits for it is asked to end, only a moment is left.
 func (c *Config) reap(ctx context.Context, asked <-chan struct{}, run string) error {
 	if err := proc.KillMarked(ctx, run); err != nil {
 		return err
@@ -80,13 +81,13 @@ func (c *Config) reap(ctx context.Context, asked <-chan struct{}, run string) er
 	return tempdir.RemoveRun(run)
 }
 
-// errNoEnd ends what waits for a sandbox that may have hung before. It is not waited for much longer.
+// errNoEnd is the cause that ends waiting for a sandbox that may have hung before. After it await gives up within a moment.
 var errNoEnd = errors.New("the sandbox does not end")
 
 // reap is Reap for the workspace's own sandboxes.
 func (w *Workspace) reap(ctx context.Context) error { return w.c.reap(ctx, w.Asked, w.id) }
 
-// reapLeft is Reap for a checkout that an earlier try may have left: then the record of its tree is there.
+// reapLeft is Reap for a checkout that an earlier try may have left. It needs the record of the tree.
 func (c *Config) reapLeft(ctx context.Context, id string) error {
 	trees, err := c.Repo.Trees(ctx)
 	if err == nil && !slices.ContainsFunc(trees, func(t *worktree.Tree) bool { return t.Spec().Run == id }) {
@@ -95,8 +96,8 @@ func (c *Config) reapLeft(ctx context.Context, id string) error {
 	return c.Reap(ctx, id)
 }
 
-// reapUnclosed ends a sandbox that was not closed, and removes the files that one with a disk has left because it broke. An engine that
-// does not answer is not waited for: Close has done that.
+// reapUnclosed ends a sandbox that was not closed, and removes the files of a broken one with a disk. It does not wait long for
+// an engine that does not answer: Close has done that.
 func (w *Workspace) reapUnclosed(ctx context.Context) error {
 	if !w.Unclosed && !w.stale && (!w.c.Copies() || w.Tree.Unsaved()) {
 		return nil
@@ -112,8 +113,8 @@ func (w *Workspace) reapUnclosed(ctx context.Context) error {
 	return err
 }
 
-// drop removes a checkout that has been shut, with its record last. Where processes have a namespace or machine of their own, closing
-// the sandbox has ended all of them; a disk stays if it broke.
+// drop removes a checkout whose sandbox is shut; it removes the record last. If processes have a namespace or machine of their
+// own, closing the sandbox has ended them all, but the disk of a broken one remains.
 func (w *Workspace) drop(ctx context.Context) error {
 	apart := []sandboxes.Isolation{sandboxes.Namespaces, sandboxes.Container, sandboxes.VM}
 	if w.Unclosed || w.stale || w.c.Copies() || !slices.Contains(apart, w.c.Sandboxes.Capabilities().Isolation) {
@@ -124,7 +125,7 @@ func (w *Workspace) drop(ctx context.Context) error {
 	return w.Tree.Discard(ctx)
 }
 
-// Usable reports what every run would meet: a login that is missing.
+// Usable returns an error for a missing login, which every run would meet.
 func (c *Config) Usable() error {
 	err := c.noLogin(c.Agents)
 	if err == nil && c.Guest.Agent != nil {
@@ -133,7 +134,7 @@ func (c *Config) Usable() error {
 	return err
 }
 
-// Missing are those of several agents whose login is missing; see Usable for a single one.
+// Missing returns, if there are several agents, those without a login; see Usable for a single one.
 func (c *Config) Missing() (out []agents.Choice) {
 	for _, l := range c.Agents {
 		if len(c.Agents) > 1 && c.noLogin(agents.Chain{l}) != nil {
@@ -143,17 +144,17 @@ func (c *Config) Missing() (out []agents.Choice) {
 	return out
 }
 
-// noLogin is nil when one of the agents can be used.
+// noLogin returns nil if one of the agents can be used.
 func (c *Config) noLogin(chain agents.Chain) error {
 	return gateway.Config{Provider: c.Sandboxes, Agents: chain, Network: c.Network}.Check()
 }
 
-// Clear abandons what other runs of the key have left, such as a process that hung until its claim was over. The caller has
+// Clear abandons what other runs of the key have left, for example a process that hung until its claim expired. The caller has
 // the claim now.
 func (c *Config) Clear(ctx context.Context, key, run string) (told []sandboxes.Notice, err error) {
 	trees, _ := c.Repo.Trees(ctx) // a broken record of another key is no reason to stop
 	for _, t := range trees {
-		if s := t.Spec(); s.Key == key && s.Run != run && !s.Detached { // with nothing unsaved, too: its sandbox may not be gone
+		if s := t.Spec(); s.Key == key && s.Run != run && !s.Detached { // even with nothing unsaved its sandbox may still run
 			more, failed := c.Abandon(ctx, t)
 			told, err = append(told, more...), errors.Join(err, failed)
 		}
@@ -161,8 +162,8 @@ func (c *Config) Clear(ctx context.Context, key, run string) (told []sandboxes.N
 	return told, err
 }
 
-// Abandon ends what is left of a run that no record knows, imports its work and removes its worktree. The error is one of what may
-// still run there; work that stays is in what is told.
+// Abandon ends what is left of a run that no record knows, imports its work and removes its worktree. The error is about
+// processes that may still run; told has notices about work that stays.
 func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (told []sandboxes.Notice, err error) {
 	spec := tree.Spec()
 	if spec.Detached {
@@ -172,7 +173,7 @@ func (c *Config) Abandon(ctx context.Context, tree *worktree.Tree) (told []sandb
 		return nil, err
 	}
 	w := c.New(spec.Run, tree, nil, nil)
-	if told = w.Close(ctx, false); w.Unclosed && !tree.Unsaved() { // else its worktree is not taken for done
+	if told = w.Close(ctx, false); w.Unclosed && !tree.Unsaved() { // otherwise the worktree stays, as unfinished
 		err = fmt.Errorf("the sandbox that has imported the work of run %s does not end", spec.Run)
 	}
 	return told, err

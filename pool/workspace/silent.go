@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// SilentError says that a provider's call was not waited for any more: it had not returned long after it was to end.
+// SilentError means that a provider's call was given up: it had not returned long after it was to end.
 type SilentError struct {
 	Call string
 	Err  error // why it was to end
@@ -24,16 +24,16 @@ func (e *SilentError) Error() string {
 	return fmt.Sprintf("the sandbox does not answer: %s has not returned long after it was to end: %v", e.Call, e.Err)
 }
 
-// Unwrap is the cause of the end.
+// Unwrap returns the reason why the call was to end.
 func (e *SilentError) Unwrap() error { return e.Err }
 
-// answer is what a provider's call has returned.
+// answer is the result of a provider's call.
 type answer[T any] struct {
 	got T
 	err error
 }
 
-// begin makes a provider's call.
+// begin makes a provider's call in a goroutine. The channel is closed without a value if the provider ends the goroutine.
 func begin[T any](call func() (T, error)) <-chan answer[T] {
 	returned := make(chan answer[T], 1)
 	go func() {
@@ -44,7 +44,7 @@ func begin[T any](call func() (T, error)) <-chan answer[T] {
 	return returned
 }
 
-// await waits for a call. It gives up one that has not returned hurry after ctx has ended, or a moment after if the run is to end.
+// await waits for a call. It gives up hurry after the end of ctx, or a moment after it if the run is to end.
 func await[T any](ctx context.Context, asked <-chan struct{}, name string, returned <-chan answer[T]) (got T, err error) {
 	select {
 	case a, ok := <-returned:
@@ -74,14 +74,14 @@ func (a answer[T]) result(name string, ok bool) (T, error) {
 	return a.got, a.err
 }
 
-// patient is a sandbox that waits for its provider no longer than that. After a command that was given up it runs no other.
+// patient is a sandbox whose calls are given up like those of await. After a command that was given up it runs no other.
 type patient struct {
 	sandboxes.Sandbox
 	asked  <-chan struct{}
 	silent atomic.Pointer[SilentError]
 }
 
-// Unwrap is the provider's own sandbox.
+// Unwrap returns the provider's own sandbox.
 func (p *patient) Unwrap() sandboxes.Sandbox { return p.Sandbox }
 
 func (p *patient) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
@@ -114,7 +114,7 @@ func (p *patient) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 // closeLimit is longer than any sandbox takes to close.
 const closeLimit = 2 * hurry
 
-// Close has little time once a command was given up and the run is to end: it would not be answered either.
+// Close has only a moment once a command was given up and the run is to end: the provider would not answer Close either.
 func (p *patient) Close(ctx context.Context) error {
 	ctx, stop := context.WithTimeoutCause(ctx, closeLimit, errors.New("it has taken too long"))
 	defer stop()
@@ -130,7 +130,7 @@ func (p *patient) Close(ctx context.Context) error {
 // output is a command's writer until the command is given up.
 type output struct {
 	to    io.Writer
-	turn  chan struct{} // has room for who writes
+	turn  chan struct{} // has room for the one who writes
 	ended atomic.Bool
 }
 
@@ -145,7 +145,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.to.Write(p)
 }
 
-// end waits for a Write that has begun, but not for long: nobody may take what it writes.
+// end waits for a Write in progress, but only for a moment: its writer may never return.
 func (o *output) end() {
 	o.ended.Store(true)
 	select {

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// deaf is a provider, and its sandbox, whose calls but Open wait for goOn and for nothing else. They say that they have begun.
+// deaf is a provider, and its sandbox, whose calls except Open only wait for goOn. They signal that they have begun.
 type deaf struct {
 	sandboxes.Provider
 	begun func()
@@ -54,7 +54,7 @@ func (d deaf) Exec(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, er
 	return sandboxes.Exit{}, nil
 }
 
-// A call that ignores its context is given up: soon where the run is to end. What it does later reaches nobody.
+// A call that ignores its context is given up, soon if the run is to end. What it does later reaches nobody.
 func TestCallsThatHang(t *testing.T) {
 	t.Parallel()
 	const grace = 30 * time.Second
@@ -98,7 +98,7 @@ func TestCallsThatHang(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				d := deaf{sandboxes.NewNone(sandboxes.NoneConfig{}), sync.OnceFunc(func() {
-					begun <- time.Now() // what comes before it looks at the real processes of this machine
+					begun <- time.Now() // steps before it read the real processes of this machine
 					if tt.cause != nil {
 						cancel(tt.cause)
 					} else {
@@ -122,7 +122,7 @@ func TestCallsThatHang(t *testing.T) {
 	}
 }
 
-// stuck takes no output until it is closed.
+// stuck accepts no output until it is closed.
 type stuck chan struct{}
 
 func (s stuck) Write(p []byte) (int, error) {
@@ -130,7 +130,7 @@ func (s stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writing is a sandbox whose commands do not end before somebody has taken their output.
+// writing is a sandbox whose commands do not end until their output is read.
 type writing struct{ sandboxes.Sandbox }
 
 func (writing) Exec(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
@@ -138,7 +138,7 @@ func (writing) Exec(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, e
 	return sandboxes.Exit{}, err
 }
 
-// A command is given up, too, whose output nobody takes, such as a pager that waits.
+// A command whose output nobody reads, for example into a waiting pager, is given up, too.
 func TestOutputThatNobodyTakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

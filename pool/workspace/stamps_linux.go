@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stampsChanges reports that the folder's file system is known to note the time of every change, also of one through a memory
-// map. Some kernels' tmpfs does not, and of others it is not known.
+// stampsChanges reports whether the folder's file system is known to record the time of every change, including one through a
+// memory map. The tmpfs of some kernels does not; other file systems are unknown.
 func stampsChanges(dir string) bool {
 	var s unix.Statfs_t
 	known := []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}

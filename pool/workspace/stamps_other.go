@@ -2,5 +2,5 @@
 
 package workspace
 
-// stampsChanges is known on Linux only.
+// stampsChanges is implemented on Linux only.
 func stampsChanges(string) bool { return false }

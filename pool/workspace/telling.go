@@ -8,7 +8,7 @@ import (
 
 type tellingKey struct{}
 
-// Telling derives a context in which say is told of the first Await that takes longer than after, and of none after it.
+// Telling derives a context in which the first Await that takes longer than after calls say. Later ones do not.
 func Telling(ctx context.Context, after time.Duration, say func(what string)) context.Context {
 	var once sync.Once
 	return context.WithValue(ctx, tellingKey{}, func(what string) (over func() bool) {
@@ -16,7 +16,7 @@ func Telling(ctx context.Context, after time.Duration, say func(what string)) co
 	})
 }
 
-// Await says what the remote is waited for from now on, such as "fetching x from". The function it returns is for when that is over.
+// Await notes the start of a wait for the remote; what describes it, such as "fetching x from". The caller calls over at its end.
 func Await(ctx context.Context, what string) (over func() bool) {
 	if tell, ok := ctx.Value(tellingKey{}).(func(string) func() bool); ok {
 		return tell(what)

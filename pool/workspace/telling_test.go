@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Each call tells its own first long wait, also while another call goes on; nobody is told of a short one.
+// Each call reports its own first long wait, even beside another call; a short wait is not reported.
 func TestTelling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

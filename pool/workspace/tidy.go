@@ -7,8 +7,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/tempdir"
 )
 
-// Tidy removes leftovers of killed processes and of a lost state folder, if no work is lost with them. busy reports that an issue is
-// being worked. Each removal is told to say.
+// Tidy removes leftovers of killed processes and of a lost state folder, if no work is lost with them. busy reports whether an
+// issue is being worked. Tidy calls say for each removal.
 func (c *Config) Tidy(ctx context.Context, busy func(ctx context.Context, key string) (bool, error), say func(key, text string)) error {
 	tempdir.Sweep()
 	left, err := c.Repo.Leftovers(ctx, false)

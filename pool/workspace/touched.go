@@ -20,13 +20,13 @@ const (
 	differTime = 5 * time.Minute
 	differMax  = 1 << 20 // bytes of names
 
-	// tick is what the clock of a file system needs to tell two changes apart: the longest that kernels have.
+	// tick is the time that a file system's clock needs to tell two changes apart: the longest of any kernel.
 	tick = 10 * time.Millisecond
 )
 
-// differing prints the tracked files that are not as in the listing of a commit on standard input. It runs in the sandbox, where
-// code of the commit has run: git directory, index and configuration are new ones, made without git. Files that a checkout converts
-// differ always.
+// differing prints the tracked files that differ from the listing of a commit on standard input. It runs in the sandbox, where
+// code of the commit has run, so it makes a new git directory, index and configuration without git. Files that a checkout
+// converts always differ.
 const differing = `unset GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_PREFIX
 umask 077
 export GIT_DIR="${TMPDIR:-/tmp}/ralph-differing.$$" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
@@ -41,30 +41,31 @@ s=$?; rm -rf "$GIT_DIR"; exit $s`
 // beginning is the last moment at which nothing had run in a checkout.
 type beginning struct {
 	at     time.Time     // this host's clock
-	change time.Time     // that of the file system
-	wait   time.Duration // from there to what ran first; 0: nothing has run
-	dir    fs.FileInfo   // the checkout's folder: without a sandbox another one can get its place
+	change time.Time     // the file system's clock
+	wait   time.Duration // from then until the first command; 0: none has run
+	dir    fs.FileInfo   // the checkout's folder: without a sandbox another folder can take its place
 }
 
-// begin takes the time of a file that the host has just written.
+// begin sets the beginning by the time of a file that the host has just written.
 func (w *Workspace) begin(file string) {
 	dir, err := os.Lstat(w.Dir)
 	info, errFile := os.Lstat(file)
-	if err == nil && errFile == nil && info.ModTime().Nanosecond() > 0 { // else its clock may count seconds
+	if err == nil && errFile == nil && info.ModTime().Nanosecond() > 0 { // without nanoseconds the clock may count seconds
 		w.began = &beginning{at: time.Now(), change: info.ModTime(), dir: dir}
 	}
 }
 
-// willOpen begins a clean checkout in which nothing has run.
+// willOpen notes the beginning of a clean checkout in which nothing has run.
 func (w *Workspace) willOpen() {
-	here := []sandboxes.Isolation{sandboxes.NoIsolation, sandboxes.Namespaces} // on this kernel
+	here := []sandboxes.Isolation{sandboxes.NoIsolation, sandboxes.Namespaces} // isolation on this kernel
 	if w.began == nil && w.Tree.Spec().Detached && slices.Contains(here, w.c.Sandboxes.Capabilities().Isolation) && stampsChanges(w.Dir) {
 		w.begin(filepath.Join(w.Dir, ".git"))
 	}
 }
 
-// hasOpened is called before anything runs there. Opening has changed the files that are over a layer: they get another owner. Of a
-// linked worktree, .git is older than the files. So these begin now, and what runs has to wait until the clock has moved on.
+// hasOpened is called before anything runs in the open sandbox. Opening changes the owner of files over a layer, and in a linked
+// worktree .git is older than the files. In both cases hasOpened notes a new beginning, and waits until the file system's clock
+// has moved on.
 func (w *Workspace) hasOpened(ctx context.Context) {
 	if w.began == nil || w.began.wait > 0 {
 		return
@@ -88,8 +89,9 @@ func (w *Workspace) hasOpened(ctx context.Context) {
 	w.began.wait = time.Since(w.began.at)
 }
 
-// changed reports which tracked files may have changed in an open checkout; nil: none. known is false when any may have. No command
-// can set the time of a change. A folder in which something has come or gone may be another one than before.
+// changed reports which tracked files may have changed in an open checkout; a nil function: none. known is false if any file may
+// have changed. No command can set the change time of a file. If a folder has a new or removed entry, all files in it may have
+// changed.
 func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, known bool) {
 	b := w.began
 	if b == nil {
@@ -102,7 +104,7 @@ func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, kn
 	})
 	now := time.Now()
 	back := now.Sub(b.at) - now.Round(0).Sub(b.at.Round(0)) // how far somebody has set the clock back
-	dir, _ := os.Lstat(w.Dir)                               // nil is the same as no other
+	dir, _ := os.Lstat(w.Dir)                               // nil equals no other folder
 	if err != nil || !exit.OK() || out.Total() >= differMax || b.wait-max(0, back) < tick || !os.SameFile(dir, b.dir) {
 		return nil, false
 	}
@@ -115,7 +117,7 @@ func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, kn
 	}
 	top := w.changes != "" && names["."]
 	if top {
-		delete(names, ".") // all that comes is noted there, and it covers nothing: other folders may cover those below
+		delete(names, ".") // names has new entries themselves, and the top folder cannot hide a layer's entries, as folders below can
 	}
 	return func(file string) bool {
 		if top && !w.inLayer(file) {
@@ -130,7 +132,7 @@ func (w *Workspace) changed(ctx context.Context) (may func(path string) bool, kn
 	}, true
 }
 
-// inLayer reports that a layer has what is in the top folder for a file. What no layer has leaves no trace when it goes.
+// inLayer reports whether a layer has the top-level entry of a file. Only then its removal leaves a trace.
 func (w *Workspace) inLayer(file string) bool {
 	first, _, _ := strings.Cut(file, "/")
 	return slices.ContainsFunc(w.layers, func(layer string) bool {
@@ -139,8 +141,8 @@ func (w *Workspace) inLayer(file string) bool {
 	})
 }
 
-// differ lists those of the files of an open checkout's commit that are not as there, among those that may differ; nil: all. It
-// reads them.
+// differ reads the files of an open checkout and lists those that differ from the commit. may limits them to files that may
+// differ; nil: all files.
 func (w *Workspace) differ(ctx context.Context, commit, files string, may func(path string) bool) (paths []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, differTime)
 	defer cancel()
@@ -169,7 +171,7 @@ func (w *Workspace) differ(ctx context.Context, commit, files string, may func(p
 	return strings.FieldsFunc(out.String(), func(r rune) bool { return r == 0 }), nil
 }
 
-// touched lists the tracked files of an open checkout that have changed, and so were not judged as the commit has them.
+// touched lists the tracked files of an open checkout that have changed, so that they were not checked as committed.
 func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
 	may, known := w.changed(ctx)
 	if known && may == nil {
@@ -180,13 +182,13 @@ func (w *Workspace) touched(ctx context.Context, o Checkout) ([]string, error) {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	after, err := w.differ(ctx, o.Base.Commit, files, may)
-	if err != nil && ctx.Err() == nil { // a check's doing
+	if err != nil && ctx.Err() == nil { // the checks have caused the failure
 		return []string{"the checkout (" + err.Error() + ")"}, nil
 	}
 	if err != nil || len(after) == 0 {
 		return nil, err
 	}
-	before := map[string]bool{} // as on a checkout in which nothing has run
+	before := map[string]bool{} // they differ even in a checkout in which nothing has run
 	o.Name, o.FillHome, o.Checks.Setup = "new-"+o.Name, false, nil
 	_, err = w.c.inCheckout(ctx, o, func(ctx context.Context, fresh *Workspace) error {
 		paths, err := fresh.differ(ctx, o.Base.Commit, files, nil)

@@ -14,11 +14,11 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Over a layer the files that may have changed are known from what is not the layer's, and an import saves all of it.
+// Over a layer, the changed files are known from the entries outside the layer, and an import saves all of them.
 func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
 	t.Parallel()
 	files := []string{"a", "sub/b", "sub/deep/c", "sub/other/d", "z/e"}
-	const below = "sub/b sub/deep/c sub/other/d" // what is in a folder into which something was copied
+	const below = "sub/b sub/deep/c sub/other/d" // the files of a folder into which something was copied
 	for name, c := range map[string]struct{ do, may, saved string }{
 		"nothing":                      {`cat a sub/b >/dev/null; ls -R >/dev/null`, "", ""},
 		"content":                      {`echo more >>sub/b`, below, "M sub/b"},
@@ -85,7 +85,7 @@ func TestFilesThatMayHaveChangedOverLayer(t *testing.T) {
 	}
 }
 
-// What a newer commit has besides its layer leaves no trace when it goes.
+// Files that a newer commit has in addition to its layer leave no trace when they are removed.
 func TestFilesBesidesTheLayerMayHaveGone(t *testing.T) {
 	t.Parallel()
 	repo, base := committed(t, worktree.Options{Layers: 1 << 30, LayersFrom: 1}, "a", "sub/b")

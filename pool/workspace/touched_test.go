@@ -13,14 +13,14 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// spaced isolates nothing, and says that it does.
+// spaced isolates nothing, but claims that it does.
 type spaced struct{ sandboxes.Provider }
 
 func (spaced) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{Files: sandboxes.Bind, Isolation: sandboxes.Namespaces}
 }
 
-// committed is a repository with these files in its first commit.
+// committed returns a repository with these files in its first commit.
 func committed(t *testing.T, o worktree.Options, files ...string) (*worktree.Repo, worktree.Base) {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func committed(t *testing.T, o worktree.Options, files ...string) (*worktree.Rep
 	return repo, base
 }
 
-// opened is a checkout of files in which nothing has run, with a sandbox.
+// opened returns a checkout of files in which nothing has run, with a sandbox.
 func opened(t *testing.T, files ...string) *Workspace {
 	t.Helper()
 	repo, base := committed(t, worktree.Options{}, files...)
@@ -93,7 +93,7 @@ func (b *beginning) later(t *testing.T) {
 	}
 }
 
-// Whatever commands do to a checkout, they cannot hide which of its files may have changed; what they leave alone is not read again.
+// Commands in a checkout cannot hide which of its files may have changed; other files are not read again.
 func TestFilesThatMayHaveChanged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ do, may string }{
@@ -136,7 +136,7 @@ func TestFilesThatMayHaveChanged(t *testing.T) {
 	}
 }
 
-// The owner of files over a layer changes when the sandbox opens, which is no command's doing.
+// Opening the sandbox changes the owner of files over a layer; that does not count as a change by commands.
 func TestFilesThatOpeningChanges(t *testing.T) {
 	t.Parallel()
 	for _, layered := range []bool{false, true} {
@@ -162,7 +162,7 @@ func TestFilesThatOpeningChanges(t *testing.T) {
 	}
 }
 
-// On the host, too, a clean checkout in which nothing has changed is not read again. Another folder in its place is.
+// On the host, too, a clean checkout without changes is not read again. Another folder in its place is.
 func TestFilesThatMayHaveChangedOnHost(t *testing.T) {
 	t.Parallel()
 	for do, want := range map[string]string{
@@ -179,7 +179,7 @@ func TestFilesThatMayHaveChangedOnHost(t *testing.T) {
 		if err := os.CopyFS(filepath.Join(other, filepath.Base(tree.Dir())), os.DirFS(tree.Dir())); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(2 * tick) // files of before differ in their times from those of the run
+		<-time.After(2 * tick) // so that change times differ from those of the run
 		w := (&Config{Repo: repo, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), Log: slog.New(slog.DiscardHandler)}).New("r", tree, nil, nil)
 		if err := w.Open(t.Context()); err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestFilesThatMayHaveChangedOnHost(t *testing.T) {
 	}
 }
 
-// Where git cannot list the files of the commit, the checks have not changed any.
+// If git cannot list the files of the commit, that does not count as a change by the checks.
 func TestFilesThatGitCannotList(t *testing.T) {
 	t.Parallel()
 	w := opened(t, "a")

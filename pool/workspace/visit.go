@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Count counts what was used for a run that is on, so that it keeps its budget with it, and the part of it that only an
+// Count adds usage to the meter of a run in progress, so that the run keeps its budget. unseen is the part of it that only an
 // agent reports.
 func (c *Config) Count(run string, used, unseen agents.Usage) {
 	c.mu.Lock()
@@ -18,16 +18,16 @@ func (c *Config) Count(run string, used, unseen agents.Usage) {
 	}
 }
 
-// meterBeside makes a meter for a run that has one already.
+// meterBeside returns a second meter for a run.
 func (c *Config) meterBeside(run string) *gateway.Meter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return gateway.NewMeter(c.Network, run).Beside(c.meters[run])
 }
 
-// Visit makes a checkout without checks, opens the guest's sandbox over it, and removes both when look has returned. Nothing is
-// imported from it. The sandbox shows the checkout read-only where it can. What the guest uses is counted in a meter of its own.
-// told is what the sandbox and the guest's model service have to say at the end.
+// Visit makes a checkout without checks, opens the guest's sandbox over it, and removes both when look has returned. It imports
+// nothing. The sandbox shows the checkout read-only if it can. A separate meter counts what the guest uses. told has the final
+// notices of the sandbox and of the guest's model service.
 func (c *Config) Visit(ctx context.Context, o Checkout, look func(context.Context, *Workspace) error) (told []sandboxes.Notice, err error) {
 	o.guest = true
 	return c.inCheckout(ctx, o, look)

@@ -10,8 +10,9 @@ import (
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 )
 
-// Warm puts what setup has made on the base into a new tree, if it would make the same there. Then SetUp is true. The sandbox
-// is not open. For a clean checkout ralph's own knowledge of what setup reads is not enough: a success must not rest on it.
+// Warm adds the files that setup has made on the base to a new tree, if setup would make the same there. Then SetUp is true. It
+// must be called before the sandbox opens. For a clean checkout ralph's own knowledge of what setup reads is not enough: a
+// success must not rest on it.
 func (w *Workspace) Warm(ctx context.Context) {
 	w.warm(ctx, w.Tree == nil || !w.Tree.Spec().Detached || w.c.Homes != nil && len(w.c.Homes.Inputs) > 0)
 }
@@ -28,7 +29,7 @@ func (w *Workspace) warm(ctx context.Context, sure bool) {
 	w.skip = ok && err == nil
 }
 
-// SetUp reports that setup need not run: the tree and the home of the sandbox, which is open, have what it makes.
+// SetUp reports whether setup need not run, because the tree and the home of the open sandbox have what it makes.
 func (w *Workspace) SetUp() bool { return w.skip }
 
 // findWarmth finds what setup has made for the tree's commit.
@@ -44,13 +45,13 @@ func (w *Workspace) findWarmth(ctx context.Context) {
 	w.warmth = w.c.Homes.Use(ctx, w.Tree.Start(), from, s.Detached)
 }
 
-// addMade adds the files to the tree; ok is false when they are not kept, or the tree has files in their place.
+// addMade adds the files to the tree. ok is false if they are not kept, or if the tree has files in their place.
 func (w *Workspace) addMade(ctx context.Context) (ok bool, err error) {
 	made, ok, err := w.warmth.Made()
 	if !ok || err != nil || len(made) == 0 {
 		return ok, err
 	}
-	var parents []string // the lowest
+	var parents []string // only the deepest folders
 	for _, name := range made {
 		dir := path.Dir(name)
 		if dir != "." && !slices.ContainsFunc(parents, func(p string) bool { return homes.IsBelow(p, dir) }) {
@@ -64,7 +65,7 @@ func (w *Workspace) addMade(ctx context.Context) (ok bool, err error) {
 	if err != nil || there != "" {
 		return false, err
 	}
-	if len(parents) > 0 { // which a commit can make a link or a file, or remove: then setup may not do the same
+	if len(parents) > 0 { // a commit can remove them or make one a link or a file; then setup may not do the same
 		if there, err = list(parents, "-d"); err != nil {
 			return false, err
 		}

@@ -20,48 +20,48 @@ import (
 	"github.com/ralph-pool/ralph/worktree/importer"
 )
 
-// Workspace is a tree with the sandbox around it: the one way in which anything runs inside. It belongs to one
-// goroutine.
+// Workspace is a tree with a sandbox around it: everything that runs in a sandbox runs through it. It belongs to one goroutine.
 type Workspace struct {
 	Dir     string
 	Tree    *worktree.Tree    // nil: the user's own checkout
 	Box     sandboxes.Sandbox // nil: it is not open
 	Gateway *gateway.Gateway
 	Meter   *gateway.Meter // counts in every gateway of the run
-	Start   string         // of the commits to count, when there is no tree
+	Start   string         // start of the commits to count if there is no tree
 	Last    worktree.Import
 	Ending  Ending
-	Asked   <-chan struct{} // closed when the run is asked to end; nil: it never is
-	// Unclosed: a sandbox that was opened may have left something. Hung: one may still open.
+	Asked   <-chan struct{} // closed when the run is asked to end; nil: never
+	// Unclosed: a sandbox that was opened may have left something. Hung: a sandbox may still open.
 	Unclosed, Hung bool
 
 	c       *Config
 	agents  agents.Chain
 	look    bool     // the sandbox shows the tree read-only
-	idle    bool     // no agent works in it, so that a missing login is no error
-	id      string   // of the run, which marks every process
-	facts   []string // what every command finds in its environment
+	idle    bool     // no agent works in it, so a missing login is no error
+	id      string   // id of the run, which marks every process
+	facts   []string // environment of every command
 	refused func(egress.Event)
 	disk    *account
-	filled  *homes.Filling     // the home that this sandbox fills; nil: it fills none
-	warmth  *homes.Home        // what it finds of an earlier setup; nil: nothing
+	filled  *homes.Filling     // the home that this sandbox fills; nil: none
+	warmth  *homes.Home        // what an earlier setup has made; nil: nothing
 	skip    bool               // setup need not run
-	began   *beginning         // of what runs in a clean checkout; nil: not known
+	began   *beginning         // beginning of a clean checkout; nil: not known
 	late    error              // why no import is tried again: one did not end in time
-	full    error              // of the last import, which met a full disk; nil: it did not
-	room    int64              // how much it left, where there is least
+	full    error              // error of the last import if it met a full disk; else nil
+	room    int64              // free bytes after that, on the fuller disk
 	lost    []sandboxes.Notice // warnings of a sandbox that broke
-	stale   bool               // one was not closed, though a later one may have been
-	bare    bool               // another took its place, whose home lacks what setup had put there
+	stale   bool               // a sandbox was not closed, though a later one may have been
+	bare    bool               // a new sandbox replaced a broken one, and its home lacks the files of setup
 	show    string             // the command line that shows a disk that stays; empty: there is none
-	unsaved error              // which uncommitted files the last import could not save; nil: none
+	unsaved error              // the uncommitted files that the last import could not save; nil: none
 
-	changes   string   // the folder in the sandbox with what the layers below the worktree do not have; empty: there is none
-	layers    []string // those layers, on the host
+	changes   string   // the folder in the sandbox with the changes over the layers of the worktree; empty: there is none
+	layers    []string // these layers, on the host
 	overSetup bool     // one of the layers is what setup has made
 }
 
-// Open opens the sandbox. It does nothing when it is open. A tree whose sandbox does not open has nothing more to import than before.
+// Open opens the sandbox unless it is open. If that fails, a tree without unsaved work is not marked as
+// having any.
 func (w *Workspace) Open(ctx context.Context) error {
 	if w.Box != nil {
 		return nil
@@ -87,7 +87,7 @@ func (w *Workspace) open(ctx context.Context) error {
 	if !c.Sandboxes.Capabilities().Isolated() {
 		spec.Env = append(slices.Clone(w.facts), c.Env...)
 	}
-	spec.Home, spec.FillHome = w.home(ctx) // from here on it is in use
+	spec.Home, spec.FillHome = w.home(ctx) // in use from here on
 	if w.Tree != nil {
 		private, err := w.Tree.Sandbox(ctx)
 		if err != nil {
@@ -95,7 +95,7 @@ func (w *Workspace) open(ctx context.Context) error {
 		}
 		spec.GitDir, spec.Objects, spec.Lower, spec.Setup, spec.Workdir = private.GitDir, private.Objects, private.Lower, private.Setup, c.workdir()
 		w.willOpen()
-		if lower := spec.Lower + spec.Setup; lower != "" && c.Layers() == nil { // it was made for another sandbox
+		if lower := spec.Lower + spec.Setup; lower != "" && c.Layers() == nil { // the tree was made for another sandbox
 			return fmt.Errorf("sandbox %s: %w: show %s over %s", c.Sandboxes.Name(), sandboxes.ErrUnsupported, w.Dir, lower)
 		}
 	}
@@ -129,10 +129,10 @@ func (w *Workspace) open(ctx context.Context) error {
 	return nil
 }
 
-// Present is the sandbox that is open when it is used: Import replaces one that broke.
+// Present returns the sandbox that is open at the time of each call: Import replaces one that broke.
 func (w *Workspace) Present() sandboxes.Sandbox { return present{w} }
 
-// Bare reports, once, that setup has to run again: Import has replaced a sandbox that broke.
+// Bare reports, once, whether setup has to run again because Import has replaced a sandbox that broke.
 func (w *Workspace) Bare() bool {
 	bare := w.bare && !w.skip && w.Box != nil
 	w.bare = false
@@ -152,7 +152,7 @@ func (p present) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 
 func (p present) Close(ctx context.Context) error { return p.w.Box.Close(ctx) }
 
-// home is the home for the sandbox, and whether it is to be filled.
+// home returns the home for the sandbox, and whether setup is to fill it.
 func (w *Workspace) home(ctx context.Context) (dir string, fill bool) {
 	if w.filled != nil {
 		return w.filled.Home(), true
@@ -163,7 +163,7 @@ func (w *Workspace) home(ctx context.Context) (dir string, fill bool) {
 	return w.warmth.Dir(), false
 }
 
-// fill makes the sandbox fill a home for the base. It may not fill the disk: ctx ends then.
+// fill makes the sandbox fill a home for the base. If that fills the disk, the context ends.
 func (w *Workspace) fill(ctx context.Context, commit string) (limited context.Context, done func()) {
 	var err error
 	if w.filled, err = w.c.Homes.Fill(ctx, commit); err != nil {
@@ -192,8 +192,8 @@ func (w *Workspace) leaveWarmth() {
 	}
 }
 
-// inside runs git in the sandbox, for an import. Git has made the layer below the worktree, and setup another one, which may hold
-// anything: then the import looks at all files.
+// inside runs git in the sandbox, for an import. It passes on the folder of changes only if git alone has made the layer below: a
+// layer of setup may contain anything, so that the import has to look at all files.
 func (w *Workspace) inside(ctx context.Context, cmd worktree.Command) (int, error) {
 	if w.changes != "" && !w.overSetup {
 		cmd.Env = append(slices.Clone(cmd.Env), importer.ChangesEnv+"="+w.changes)
@@ -204,7 +204,7 @@ func (w *Workspace) inside(ctx context.Context, cmd worktree.Command) (int, erro
 	return exit.Code, err
 }
 
-// Import imports what was committed. In the checkout itself the commits only have to be counted.
+// Import imports what was committed. In the user's checkout it only counts the commits.
 func (w *Workspace) Import(ctx context.Context) error {
 	if w.Tree == nil {
 		return w.count(ctx)
@@ -215,7 +215,7 @@ func (w *Workspace) Import(ctx context.Context) error {
 	limited, cancel := w.Ending.limit(ctx)
 	defer cancel()
 	var in worktree.Inside
-	if w.Tree.Spec().Private && (w.Box != nil || w.Tree.Unsaved()) { // else nobody has worked there since the last import
+	if w.Tree.Spec().Private && (w.Box != nil || w.Tree.Unsaved()) { // otherwise nothing has worked there since the last import
 		if err := w.Open(limited); errors.Is(err, sandboxes.ErrUnsupported) { // such as after a crash
 			return err
 		} else if in = w.inside; err != nil {
@@ -223,11 +223,11 @@ func (w *Workspace) Import(ctx context.Context) error {
 		}
 	}
 	if w.full != nil && w.roomLeft() < w.room+moreRoom {
-		return w.full // it would take as long, and end the same way
+		return w.full // another import would take as long and fail in the same way
 	}
 	got, err := w.Tree.Import(limited, in)
 	if w.Box != nil && errors.Is(err, importer.ErrInside) && !errors.Is(err, worktree.ErrLate) && limited.Err() == nil {
-		w.lost = w.Shut(limited) // it broke, and another one shows the same files
+		w.lost = w.Shut(limited) // the sandbox broke; a new one shows the same files
 		if failed := w.Open(limited); failed == nil {
 			w.bare, w.skip = true, w.skip && w.warmth != nil
 			got, err = w.Tree.Import(limited, w.inside)
@@ -246,11 +246,11 @@ func (w *Workspace) Import(ctx context.Context) error {
 	if err != nil && !(importer.OnlyUnsaved(err) && got.Tip != "") {
 		return err
 	}
-	w.Last, w.unsaved = got, err // what could not be saved keeps the tree: closing it says so
+	w.Last, w.unsaved = got, err // files that could not be saved keep the tree; Close reports them
 	return nil
 }
 
-// moreRoom is how much more there has to be for another import after one that met a full disk.
+// moreRoom is the number of bytes that must have become free before another import after one that met a full disk.
 const moreRoom = 1 << 20
 
 func (w *Workspace) roomLeft() int64 {
@@ -258,8 +258,8 @@ func (w *Workspace) roomLeft() int64 {
 	return bytes
 }
 
-// Starved reports that an import ended with the error because the machine lacks something. What git says may be the doing of the
-// commits; the room is not.
+// Starved reports whether an import failed because the machine lacks something. Commits can cause git's error, but they
+// cannot fake a full disk.
 func (w *Workspace) Starved(err error) bool {
 	if importer.Starved(err) {
 		return true
@@ -267,7 +267,7 @@ func (w *Workspace) Starved(err error) bool {
 	return git.Failed(err) && w.c.Disk != nil && w.c.Disk.Short() != nil
 }
 
-// count looks at the commits since start in the user's checkout.
+// count counts the commits since Start in the user's checkout.
 func (w *Workspace) count(ctx context.Context) error {
 	now, err := w.c.Repo.Base(ctx, "HEAD")
 	if err != nil {
@@ -281,12 +281,13 @@ func (w *Workspace) count(ctx context.Context) error {
 	return nil
 }
 
-// Work is what the loop needs to know of the import.
+// Work returns the part of the last import that the loop needs.
 func (w *Workspace) Work() loop.Work {
 	return loop.Work{Tip: w.Last.Tip, Commits: len(w.Last.Commits), New: w.Last.New}
 }
 
-// Shut closes the sandbox; the tree stays. Once the run is asked to end, that may take StopGrace. It may be called again.
+// Shut closes the sandbox; the tree stays. Once the run is asked to end, that may take StopGrace. It may be called more than
+// once.
 func (w *Workspace) Shut(ctx context.Context) (told []sandboxes.Notice) {
 	if w == nil {
 		return nil
@@ -295,7 +296,7 @@ func (w *Workspace) Shut(ctx context.Context) (told []sandboxes.Notice) {
 	defer cancel()
 	if w.Box != nil {
 		if k, ok := sandboxes.As[sandboxes.DiskKeeper](w.Box); ok && w.Tree != nil && w.Tree.Unsaved() {
-			w.show = k.KeepDisk() // the disk alone has what is not imported
+			w.show = k.KeepDisk() // only the disk has what is not imported
 		}
 		err := w.Box.Close(ctx)
 		if w.Unclosed = err != nil; w.Unclosed {
@@ -327,8 +328,8 @@ func (w *Workspace) refusals() (told []sandboxes.Notice) {
 	return append(told, w.Gateway.Refused()...)
 }
 
-// Close imports what is left, and removes the sandbox and, unless keep says otherwise, the tree. A tree whose work
-// cannot be imported stays, and so does one whose sandbox is not gone: by its record it is found again.
+// Close imports what is left, and removes the sandbox and, unless keep is set, the tree. A tree stays if its work cannot be
+// imported or if its sandbox is not gone; its record keeps it findable.
 func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Notice) {
 	if w == nil {
 		return nil
@@ -377,7 +378,7 @@ func (w *Workspace) Close(ctx context.Context, keep bool) (told []sandboxes.Noti
 	return told
 }
 
-// Forget ends the run's account with the guard, and its meter: nothing of the run writes or asks any more.
+// Forget ends the run's account with the disk guard, and its meter. Nothing of the run may write or make requests any more.
 func (w *Workspace) Forget() {
 	if w == nil {
 		return

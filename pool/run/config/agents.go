@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Chain is the agents of an issue's nth attempt, in the order in which they are tried; none for commands.
+// Chain returns the agents of an issue's nth attempt, in the order in which they are tried. It is empty if there is no Agent.
 func (c Config) Chain(attempt int) agents.Chain {
 	if c.Agent == nil {
 		return nil
@@ -18,10 +18,10 @@ func (c Config) Chain(attempt int) agents.Chain {
 	return append(agents.Chain{{Agent: c.Agent, Options: c.Options}}, c.Next...).Attempt(attempt, c.Attempts)
 }
 
-// Agents are those of all attempts.
+// Agents returns the agents of all attempts.
 func (c Config) Agents() agents.Chain { return c.Chain(1).All(c.Attempts) }
 
-// unasked lets agents act without asking where the sandbox isolates them: nobody would answer.
+// unasked lets agents act without asking for permission if the sandbox isolates them: nobody would answer.
 func (c Config) unasked() Config {
 	if c.Sandboxes == nil || !c.Sandboxes.Capabilities().Isolated() {
 		return c
@@ -38,14 +38,14 @@ func (c Config) unasked() Config {
 	return c
 }
 
-// Reviewer is the second agent. The zero value is none.
+// Reviewer configures the second agent. The zero value means no review.
 type Reviewer struct {
 	Agent   agents.Agent
 	Options agents.Options
-	Rounds  int // how often its findings go back to the run's agent; default 2; negative: never
+	Rounds  int // how often its findings go back to the run's agent; 0: 2; negative: never
 }
 
-// Check refuses options that the reviewer's agent does not support, and an address that was meant for the service of the
+// Check returns an error for options that the reviewer's agent does not support, and for a service address that was meant for the
 // other agent: a key would go there.
 func (r Reviewer) Check(other agents.Agent, n gateway.Network) error {
 	if r.Agent == nil {
@@ -60,7 +60,7 @@ func (r Reviewer) Check(other agents.Agent, n gateway.Network) error {
 	return nil
 }
 
-// Settings are what a run that starts now has to go by.
+// Settings returns the settings of the review for a run that starts now.
 func (r Reviewer) Settings() journal.Reviewing {
 	if r.Agent == nil {
 		return journal.Reviewing{}

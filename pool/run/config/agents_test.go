@@ -18,7 +18,7 @@ func TestReviewer(t *testing.T) {
 	if r.Rounds = -1; r.Settings().Rounds != 0 || (Reviewer{}).Settings() != (journal.Reviewing{}) {
 		t.Error(r.Settings())
 	}
-	// A key of one service goes to no address of another's.
+	// A key for one service is never sent to the address of another.
 	there := gateway.Network{Upstream: "https://gateway.example.com"}
 	if r.Check(agents.Codex{}, there) == nil || r.Check(agents.Claude{}, there) != nil || r.Check(agents.Codex{}, gateway.Network{}) != nil {
 		t.Error("the address is not kept to its agent")
@@ -35,7 +35,7 @@ func (isolated) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{Isolation: sandboxes.VM}
 }
 
-// An agent in a sandbox that isolates asks nobody, whoever starts it, unless its own mode says otherwise.
+// In a sandbox that isolates, every agent acts without asking, unless its own mode says otherwise.
 func TestUnasked(t *testing.T) {
 	t.Parallel()
 	none := sandboxes.NewNone(sandboxes.NoneConfig{})

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/claim"
 )
 
-// wrong are the numbers, paths and texts that would end a run, or this process, later on.
+// wrong returns an error for each number, path and text that would end a run, or this process, later.
 func (c Config) wrong() (list []error) {
 	say := func(format string, args ...any) { list = append(list, fmt.Errorf(format, args...)) }
 	least := func(name string, ok bool, what string) {
@@ -39,7 +39,7 @@ func (c Config) wrong() (list []error) {
 		b := budgets[name]
 		least(name, b.Tokens >= 0 && b.CostUSD >= 0 && !math.IsInf(b.CostUSD, 1), "have numbers from 0 on; 0 is no limit")
 	}
-	for n, v := range c.Env { // it may be a secret, which no error has
+	for n, v := range c.Env { // the value may be a secret, so errors leave it out
 		if strings.Index(v, "=") < 1 || strings.ContainsRune(v, 0) {
 			say("Env: entry %d is not NAME=VALUE, or has a null byte", n+1)
 		}

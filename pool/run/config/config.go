@@ -1,5 +1,5 @@
-// Package config says how runs are done: by whom, on what, within which limits, and with which checks. It has the defaults, and
-// refuses what makes no sense.
+// Package config has the configuration of runs: agents, sandbox, checks, limits and publishing. It fills in defaults and
+// validates the values.
 package config
 
 import (
@@ -29,104 +29,104 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Config is how runs are done. Repo, Store and Sandboxes are required, and Agent for all but commands; the
-// zero value of every other field means the default its comment names.
+// Config configures runs. Repo, Store and Sandboxes are required, and so is Agent unless runs are commands. The zero value of
+// every other field means the default that its comment names.
 type Config struct {
-	Repo      *worktree.Repo // its state folder has those of the runs
+	Repo      *worktree.Repo // its state folder contains the folders of the runs
 	Store     journal.Store
 	Tracker   tracker.Tracker // nil: prompts and commands only
 	Agent     agents.Agent
 	Sandboxes sandboxes.Provider
-	Earlier   sandboxes.Registry // what earlier runs may have left is ended by the provider that they had; default: by Sandboxes
+	Earlier   sandboxes.Registry // providers that end what earlier runs have left, by the name of the run's provider; default: Sandboxes
 	Name      string             // namespace of records in the store; default: the empty one
 
 	Options   agents.Options
-	Next      agents.Chain    // go on, in this order, when Agent is unavailable; default: none does
-	Attempts  agents.Chain    // the nth takes the place of Agent in an issue's nth attempt, the last in all later ones
+	Next      agents.Chain    // agents that continue, in this order, when Agent is unavailable; default: none
+	Attempts  agents.Chain    // the nth replaces Agent in an issue's nth attempt, the last one in all later attempts
 	Base      string          // what runs start from; default: the branch checked out
-	Publish   journal.Publish // default PublishRequest where the tracker can do that, else PublishBranch
+	Publish   journal.Publish // default PublishRequest if the tracker supports it, else PublishBranch
 	Requests  publish.Requests
-	Identity  worktree.Identity // of commits; without an author, a tracker.Committer's
-	Proof     *proof.Prover     // of issues' commits that succeed; nil: none are made
-	Protected []string          // paths that commits which leave the repository may not touch; default publish.ProtectedPaths()
+	Identity  worktree.Identity // of commits; without an author, that of a tracker.Committer
+	Proof     *proof.Prover     // signs statements about issues' commits that succeed; nil: none
+	Protected []string          // paths that published commits may not touch; default publish.ProtectedPaths()
 
 	Prompt        prompt.Prompt // default prompt.Default
-	Before        []string      // host commands, run on a checkout of the base; a run gets what they made; each `sh -c`
+	Before        []string      // host commands, each for `sh -c`, run on a checkout of the base; runs get the files that they make
 	Setup         []loop.Command
-	After         []loop.Command // at the end of each run, whatever came of it; a failure is a warning
-	SetupInputs   []string       // paths from the top; when a file there changes, setup fills a new home; none: build files of the top folder
-	Copy          []string       // untracked files of the checkout that go into the worktree
+	After         []loop.Command // run at the end of each run, whatever its outcome; a failure is a warning
+	SetupInputs   []string       // paths from the top; when a file there changes, setup fills a new home; default: build files of the top folder
+	Copy          []string       // untracked files of the checkout to copy into the worktree
 	Gate          []loop.Command
 	GateOn        GateOn            // default GateOnCheckout
 	GateFiles     journal.GateFiles // default GateFilesReport
 	NoCanary      bool              // plant no tests that must fail
-	Canaries      []Canary          // tests that must fail, besides those that ralph can write
+	Canaries      []Canary          // tests that must fail, in addition to those that ralph can write
 	Proving       journal.Proving   // what the tests of a change have to show; default ProvingOff
-	Prove         string            // command that runs tests of a change, with {files} in the place of them; default: by language
-	Signals       []string          // texts with which an agent says that it is done; default loop.DefaultSignal
+	Prove         string            // command that runs tests of a change, with {files} in their place; default: by language
+	Signals       []string          // texts by which an agent says that it is done; default loop.DefaultSignal
 	MaxIterations int               // of one run; default 10
-	NoProgress    int               // iterations in a row without a new commit that end the run; default 3; negative: no limit
+	NoProgress    int               // consecutive iterations without a new commit that end the run; default 3; negative: no limit
 	Resume        loop.Resume       // default loop.ResumeAuto
 	Timers        loop.Timers       // its fields have defaults of their own
-	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over; in each budget 0 is no limit, the default
-	PerRun        loop.Budget       // for one run, its review included
+	Budget        loop.Budget       // for all attempts of an issue together, until a person takes over; in each budget 0, the default, means no limit
+	PerRun        loop.Budget       // for one run, including its review
 	Iteration     loop.Budget       // for one iteration
 	Estimate      loop.Budget       // counts for an iteration whose usage nobody reports, if there is a limit; default ledger.DefaultEstimate
 	Shares        ledger.Shares     // for one agent in one run
 	Caps          ledger.Caps       // for all runs of this namespace of the store together
-	Env           []string          // for everything that runs in the sandbox
+	Env           []string          // for every command in the sandbox
 	Network       gateway.Network   // what isolated runs may reach
 	Limits        sandboxes.Limits  // of one run; zero means the sandbox's defaults
 	Mounts        []sandboxes.Mount // the user's, for isolating sandboxes
-	Homes         int64             // bytes for homes that setup has filled on a base, which make sandboxes start warm; default 4 GiB; negative: none
-	Secrets       *redact.Secrets   // values that are redacted; default: none but the agent's own
+	Homes         int64             // bytes for kept homes, which setup has filled on a base and from which sandboxes start; default 4 GiB; negative: none
+	Secrets       *redact.Secrets   // values to redact; default: only those of the agent
 
 	Hints          report.Hints // commands that reports may name
 	Labels         Labels
-	Review         Reviewer       // of what has passed the gate; default: nobody
+	Review         Reviewer       // reviews commits that have passed the gate; default: no review
 	Retry          journal.Limits // default 3 attempts, 1 min backoff, at most 1 h; a negative Backoff means none
-	ClaimTTL       time.Duration  // lease duration, at most [claim.MaxTTL]; default 10 min; renewed at a third
-	Reconcile      time.Duration  // between looks at the issue while its run is on; default 30 s
-	ProgressReport time.Duration  // a run that lasts longer is reported as being worked; default 30 s
+	ClaimTTL       time.Duration  // at most [claim.MaxTTL]; default 10 min; renewed at a third
+	Reconcile      time.Duration  // interval of looks at the issue during its run; default 30 s
+	ProgressReport time.Duration  // interval of progress reports on the issue, and delay of the first; default 30 s
 	StopGrace      time.Duration  // for agents to end after a stop; default 30 s
-	LastWait       time.Duration  // for a remote or a tracker that hangs, at each stage, once no more runs begin; default 2 min
-	StopUnlabels   bool           // an issue whose run a person stops loses its pick-up label
+	LastWait       time.Duration  // limit, at each stage, on waiting for a remote or tracker that hangs, once no more runs begin; default 2 min
+	StopUnlabels   bool           // a stop by a person removes the issue's pick-up label
 	KeepRuns       int            // run folders kept for each issue; default 20
 
-	// Count counts what commits change, for reports. Default: none are counted.
+	// Count counts the changes of commits, for reports. Default: no counts.
 	Count func(ctx context.Context, base, tip string) (journal.Changed, error)
-	// Emit gets every event, from many goroutines; it must not block. Default: none.
+	// Emit receives every event, from many goroutines. It must not block. Default: none.
 	Emit func(journal.Event)
-	// Ending gets the last event of each run before the run is stored as ended, from many goroutines. The run waits for it. If this
-	// process dies in between, the next one calls it again. Default: none.
+	// Ending receives the last event of each run, from many goroutines, before the run is stored as ended. The run waits for it.
+	// If this process dies in between, the next one calls Ending again. Default: none.
 	Ending func(journal.Event)
-	// MinFree are the bytes that must stay free on the disk of the state folder, where the run that fills it is ended, and on that
-	// of git's folder. 0 or less: no limit. A pool sets its own.
+	// MinFree is the number of bytes that must stay free on the disk of the state folder, where it ends the run that fills the
+	// disk, and on the disk of the git directory. 0 or less: no limit. A pool sets its own value.
 	MinFree int64
 	Log     *slog.Logger
 }
 
-// GateOn says where the gate has to pass before a run may succeed.
+// GateOn is the place where the gate has to pass before a run may succeed.
 type GateOn string
 
 const (
-	// GateOnCheckout: in the worktree, and then on a clean checkout of the tip in a fresh sandbox.
+	// GateOnCheckout runs the gate in the worktree, and then on a clean checkout of the tip in a new sandbox.
 	GateOnCheckout GateOn = "checkout"
-	// GateOnWorktree: in the agent's worktree only. Reports say so. What the commits did to their checks is read, not tried.
+	// GateOnWorktree runs the gate in the agent's worktree only. Reports say so. Changes to the checks are read, but not tried.
 	GateOnWorktree GateOn = "worktree"
 )
 
-// Canary is a file that makes sound checks fail when it is added to a checkout. Set two fields, and leave the others, which are ralph's
-// own and may change:
+// Canary is a file that makes sound checks fail when it is added to a checkout. Set these two fields; the others belong to ralph
+// and may change:
 //
 //	Path    string // slash-separated, from the root of the repository
 //	Content []byte
 type Canary = ecosystem.Canary
 
-// Labels are the labels that show an issue's state to people.
+// Labels names the labels that show an issue's state to people.
 type Labels = decide.Labels
 
-// WithDefaults fills in what has a default.
+// WithDefaults returns the configuration with its defaults filled in.
 func (c Config) WithDefaults() Config {
 	c = c.unasked()
 	c.Homes, c.Tracker = cmp.Or(c.Homes, 4<<30), tracker.Checked(tracker.WithoutWrites(c.Tracker))
@@ -168,7 +168,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports everything that is wrong, all at once. It expects the defaults to be filled in.
+// Validate returns all errors in the configuration, joined. It expects the defaults to be filled in.
 func (c Config) Validate() error {
 	errs := c.wrong()
 	need := func(ok bool, format string, args ...any) {

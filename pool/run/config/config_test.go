@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// What would end every run is refused before there is one.
+// Settings that would end every run are refused before the first.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	c := config.Config{
@@ -71,7 +71,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Parts with names that break what shows them.
+// Parts with names that break a report or a terminal.
 type (
 	oddAgent struct {
 		agents.Command

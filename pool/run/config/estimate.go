@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// Estimated is the usage that counts for an iteration when nobody reports it. Without a limit it is zero, and without a limit of
-// cost it has no cost.
+// Estimated returns the usage that counts for an iteration when nobody reports it. Without any limit it is zero; without a limit
+// on cost it has no cost.
 func (c Config) Estimated() loop.Budget {
 	limits := []loop.Budget{c.Budget, c.PerRun, c.Iteration, c.Caps.Day, c.Caps.Month}
 	for _, share := range c.Shares {
@@ -32,7 +32,7 @@ func (c Config) Estimated() loop.Budget {
 	return e
 }
 
-// EstimateOf is Estimated for one agent. It is zero if ralph reads the agent's usage itself.
+// EstimateOf is Estimated for one agent. It is zero if ralph measures the agent's usage itself.
 func (c Config) EstimateOf(a agents.Agent) loop.Budget {
 	if gateway.Counts(a, c.Sandboxes.Capabilities()) {
 		return loop.Budget{}
@@ -40,7 +40,7 @@ func (c Config) EstimateOf(a agents.Agent) loop.Budget {
 	return c.Estimated()
 }
 
-// LargestEstimate is that of the agents that may work an issue, whichever does.
+// LargestEstimate returns the largest estimate of any agent that may work an issue.
 func (c Config) LargestEstimate() (most loop.Budget) {
 	for _, l := range c.Agents() {
 		e := c.EstimateOf(l.Agent)
@@ -49,7 +49,8 @@ func (c Config) LargestEstimate() (most loop.Budget) {
 	return most
 }
 
-// Priced adds their cost to the tokens of an agent: at the price of its model, else by the estimate; else it is unknown.
+// Priced adds the cost of an agent's tokens: by the price of its model, else by the estimate. Otherwise the tokens count as
+// unpriced.
 func (c Config) Priced(a agents.Agent, model string, u agents.Usage) agents.Usage {
 	usd, known := c.price(model, u)
 	switch e := c.EstimateOf(a); {
@@ -63,7 +64,7 @@ func (c Config) Priced(a agents.Agent, model string, u agents.Usage) agents.Usag
 	return u
 }
 
-// price is what so many tokens of a model cost. They are of many requests, and none is taken to be a long one.
+// price returns the cost of a model's tokens. They come from many requests, so it takes none for a long one.
 func (c Config) price(model string, u agents.Usage) (usd float64, known bool) {
 	price, known := ledger.Builtin().With(c.Network.Prices).Of(model)
 	if !known {
@@ -73,7 +74,7 @@ func (c Config) price(model string, u agents.Usage) (usd float64, known bool) {
 	return price.Cost(u, ledger.Terms{})
 }
 
-// Uncounted are the agents whose usage neither their output nor ralph can tell.
+// Uncounted returns the agents whose usage neither their output nor ralph can state.
 func (c Config) Uncounted() (list []agents.Agent) {
 	seen := map[string]bool{}
 	for _, l := range c.trusted() {
@@ -84,7 +85,7 @@ func (c Config) Uncounted() (list []agents.Agent) {
 	return list
 }
 
-// Unpriced are the agents that state tokens and no cost, with models of which no price is known.
+// Unpriced returns the agents that state tokens but no cost and use a model without a known price.
 func (c Config) Unpriced() (list []agents.Choice) {
 	for _, l := range c.trusted() {
 		_, known := c.price(l.Options.Model, agents.Usage{})
@@ -95,7 +96,7 @@ func (c Config) Unpriced() (list []agents.Choice) {
 	return list
 }
 
-// trusted are the agents, the reviewer among them, whose own word counts for what they use: ralph does not read it.
+// trusted returns the agents, including the reviewer, whose own statement of usage counts, because ralph does not measure it.
 func (c Config) trusted() agents.Chain {
 	all := slices.Clone(c.Agents())
 	if c.Review.Agent != nil {

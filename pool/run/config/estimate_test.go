@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Only agents that state no cost lack one: where their model has no price, and ralph does not read what they use.
+// Unpriced lists only agents that state no cost, if their model has no price and ralph does not measure their usage.
 func TestUnpriced(t *testing.T) {
 	t.Parallel()
 	own, err := ledger.ParseOwn([]string{"mine=2/10"})
@@ -35,13 +35,13 @@ func TestUnpriced(t *testing.T) {
 	}
 }
 
-// Tokens without a cost have their model's price, or the estimate's cost where a limit in US dollars is set; else it is unknown.
+// The cost of tokens is their model's price, or the estimate's cost if there is a limit in US dollars; otherwise it is unknown.
 func TestPriced(t *testing.T) {
 	t.Parallel()
 	c := Config{Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{})}
 	limited := c
 	limited.Budget.CostUSD, limited.Estimate.CostUSD = 9, 1.5
-	many := agents.Usage{Input: 1_000_000, Output: 100_000} // many requests together are no long one
+	many := agents.Usage{Input: 1_000_000, Output: 100_000} // many requests together do not count as a long one
 	with := func(usd float64, estimated, unpriced int64) agents.Usage {
 		u := many
 		u.CostUSD, u.Estimated, u.Unpriced = usd, estimated, unpriced

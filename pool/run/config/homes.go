@@ -9,7 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// KeptHomes are where what setup makes is kept; nil: nowhere, or there is no setup. It is for other packages of this module.
+// KeptHomes returns the store of what setup makes; nil if nothing is kept or there is no setup. Only other packages of this
+// module use it.
 func (c *Config) KeptHomes() *homes.Store {
 	if c.Homes <= 0 || len(c.Setup) == 0 || !c.Sandboxes.Capabilities().Home {
 		return nil

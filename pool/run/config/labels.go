@@ -10,8 +10,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// CheckLabels refuses labels that mean two things at once: with the label of finished issues as one that picks issues up, each
-// sweep would work a finished issue again. require and exclude are those of the pool. Defaults are filled in.
+// CheckLabels returns an error if one label would have two meanings. For example, if the label of finished issues were also a
+// pick-up label, each sweep would work a finished issue again. require and exclude are those of the pool. CheckLabels fills in
+// defaults.
 func CheckLabels(l Labels, require, exclude []string) error {
 	l = withDefaults(l)
 	var errs []error
@@ -21,7 +22,7 @@ func CheckLabels(l Labels, require, exclude []string) error {
 	}
 	own := []struct {
 		name, label string
-		excludes    bool // an excluded one would stop the run that sets it, or the next one
+		excludes    bool // an excluded label would stop the run that sets it, or the next one
 	}{
 		{"NeedsHuman", l.NeedsHuman, false}, {"NeedsInfo", l.NeedsInfo, false}, {"InReview", l.InReview, false},
 		{"Claimed", l.Claimed, true}, {"Failed", l.Failed, true},

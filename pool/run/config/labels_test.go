@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run/config"
 )
 
-// With one label for two things an issue would be worked for ever, or never again.
+// If one label had two meanings, an issue would be worked forever, or never again.
 func TestCheckLabels(t *testing.T) {
 	t.Parallel()
 	pick := []string{"no-human", "bug"}

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// IsSet reports that a part is there: it is not nil, and no nil pointer either.
+// IsSet reports whether part is neither nil nor a nil pointer.
 func IsSet(part any) bool {
 	v := reflect.ValueOf(part)
 	return part != nil && (v.Kind() != reflect.Pointer || !v.IsNil())
 }
 
-// Missing reports what is required and not there.
+// Missing returns an error that names the required fields that are not set.
 func (c Config) Missing() error {
 	var missing []string
 	need := func(ok bool, name string) {

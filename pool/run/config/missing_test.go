@@ -14,7 +14,7 @@ import (
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	c := config.Config{Repo: &worktree.Repo{}, Store: &journaltest.Memory{}, Sandboxes: sandboxes.NewNone(sandboxes.NoneConfig{}), Agent: agents.Command{}}
-	if err := c.Missing(); err == nil || err.Error() != "required and not set: Repo" { // nobody has opened it
+	if err := c.Missing(); err == nil || err.Error() != "required and not set: Repo" { // the repository was not opened
 		t.Fatal(err)
 	}
 	c.Next, c.Attempts, c.Store = agents.Chain{{Agent: agents.Codex{}}, {}}, agents.Chain{{}}, nil

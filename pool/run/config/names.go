@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// oddNames are the names of parts that would break a line of a report, or a terminal that shows it.
+// oddNames returns an error for each name that would break a line of a report, or a terminal that shows it.
 func (c Config) oddNames() (list []error) {
 	check := func(part, name string) {
 		if strings.TrimSpace(name) == "" || strings.ContainsFunc(name, unicode.IsControl) {

@@ -1,5 +1,5 @@
-// Package events passes on what happens in runs: each event is numbered, redacted, written to the folder of its run and given to
-// the runner's observer, in this order. Package pool/run calls it.
+// Package events delivers the events of runs. It numbers each event, redacts it, writes it to the folder of its run, and passes
+// it to the runner's observer, in this order. Package pool/run uses it.
 package events
 
 import (
@@ -22,7 +22,7 @@ import (
 type Source struct {
 	Pool    string
 	Secrets *redact.Secrets
-	Emit    func(journal.Event) // gets every event
+	Emit    func(journal.Event) // receives every event
 
 	last atomic.Uint64
 }
@@ -36,7 +36,7 @@ func (s *Source) Stamp(e journal.Event) journal.Event {
 	return report.RedactedEvent(e, s.Secrets)
 }
 
-// next is the next number of an event, and higher than another.
+// next returns a number that is higher than all earlier ones and than the argument.
 func (s *Source) next(than uint64) uint64 {
 	for {
 		now := s.last.Load()
@@ -46,31 +46,31 @@ func (s *Source) next(than uint64) uint64 {
 	}
 }
 
-// Log has the events of one run, and the raw output of its commands. It is safe for concurrent use.
+// Log delivers the events of one run and stores the raw output of its commands. It is safe for concurrent use.
 type Log struct {
 	source *Source
 	run    journal.Run
 	log    *slog.Logger
 	folder *journal.Folder // nil: it did not open
 	shows  report.Loops
-	events sync.Mutex // held while an event is delivered, so that events are in the order of their numbers
+	events sync.Mutex // held during a delivery, so that events are in the order of their numbers
 	latest atomic.Pointer[journal.Event]
 	news   chan struct{}
 
-	// Loop, if it is set, gets every event of the loop.
+	// Loop, if set, receives every event of the loop.
 	Loop func(loop.Event)
-	// Output, if it is set, opens the files for the output of commands, instead of files in the run's folder.
+	// Output, if set, creates the files for the output of commands, instead of files in the run's folder.
 	Output func(name string) (io.WriteCloser, error)
 }
 
-// New returns the log of a run. Before Open its events are only passed on.
+// New returns the log of a run. Before Open it only passes events on and writes none.
 func (s *Source) New(run journal.Run, log *slog.Logger) *Log {
 	l := &Log{source: s, run: run, log: log, news: make(chan struct{}, 1)}
 	l.latest.Store(&journal.Event{})
 	return l
 }
 
-// Open makes the run's folder, or opens it again.
+// Open creates the run's folder, or opens it again.
 func (l *Log) Open() (err error) {
 	l.folder, err = journal.OpenFolder(l.run.Dir)
 	return err
@@ -83,10 +83,10 @@ func (l *Log) Close() {
 	}
 }
 
-// StopRequested reports whether another process has asked that the run end.
+// StopRequested reports whether another process has requested a stop of the run.
 func (l *Log) StopRequested() bool { return l.folder.StopRequested() }
 
-// StopObeyed removes such a request: the run that goes on later is not asked to end.
+// StopObeyed removes such a request, so that it does not stop the run when a later process continues it.
 func (l *Log) StopObeyed() {
 	if err := l.folder.StopObeyed(); err != nil {
 		l.log.Warn("request to stop not removed", "error", err)
@@ -99,10 +99,10 @@ func (l *Log) Emit(e journal.Event) { l.Deliver(l.Stamp(e)) }
 // Warn emits a warning.
 func (l *Log) Warn(text string) { l.Emit(journal.Event{Kind: journal.EventWarning, Text: text}) }
 
-// Note emits what people may want to know, and need not.
+// Note emits information that nobody has to act on.
 func (l *Log) Note(text string) { l.Emit(journal.Event{Kind: journal.EventNote, Text: text}) }
 
-// Waiting says until when a request of the run waits.
+// Waiting notes that a request of the run waits until this time.
 func (l *Log) Waiting(until time.Time) {
 	l.Note("waits for the forge's rate limit until " + until.Local().Format(time.TimeOnly))
 }
@@ -123,7 +123,7 @@ func (l *Log) Observe(e loop.Event, at journal.Place) {
 	}
 }
 
-// Stamp is that of the source, for an event of this run.
+// Stamp adds the run's data to an event, and numbers and redacts it.
 func (l *Log) Stamp(e journal.Event) journal.Event {
 	e.Run, e.Key, e.Title, e.Attempt = l.run.ID, l.run.Key, l.run.Title, l.run.Attempt
 	return l.source.Stamp(e)
@@ -133,7 +133,7 @@ func (l *Log) Stamp(e journal.Event) journal.Event {
 func (l *Log) Deliver(e journal.Event) {
 	l.events.Lock()
 	defer l.events.Unlock()
-	if last := l.folder.Last(); e.Seq <= last { // another was faster, or a process that has died
+	if last := l.folder.Last(); e.Seq <= last { // another event was faster, or came from a process that has died
 		e.Seq = l.source.next(last)
 	}
 	if err := l.folder.Append(e); err != nil {
@@ -150,13 +150,13 @@ func (l *Log) Deliver(e journal.Event) {
 	}
 }
 
-// Latest is the latest event of a stage or an iteration.
+// Latest returns the latest event of a stage or an iteration.
 func (l *Log) Latest() journal.Event { return *l.latest.Load() }
 
-// News has a value when Latest has changed.
+// News returns a channel that has a value when Latest has changed.
 func (l *Log) News() <-chan struct{} { return l.news }
 
-// Stream opens a file for the raw output of one command. Its secrets are redacted.
+// Stream creates a file for the raw output of one command. It redacts secrets.
 func (l *Log) Stream(name string) (io.WriteCloser, error) {
 	cut := func(lost int64) {
 		l.Warn(fmt.Sprintf("%s has the first %d MiB of the output; %d more bytes were not kept", name, redact.StreamLimit>>20, lost))

@@ -39,7 +39,7 @@ func TestEventsAreRedacted(t *testing.T) {
 	}
 }
 
-// Events of a run that come from several goroutines are passed on in the order of their numbers.
+// Events of a run from several goroutines are delivered in the order of their numbers.
 func TestEventsComeInOrder(t *testing.T) {
 	t.Parallel()
 	last := uint64(0)

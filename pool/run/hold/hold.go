@@ -1,13 +1,13 @@
-// Package hold is a run's hold on its claim: whether the run may act for its issue, and what it records in the claim.
+// Package hold manages a run's claim: whether the run may act for its issue, and what it records in the claim.
 //
-// Nothing goes outward without a claim that is provably held. A run asks right before each effect:
-//   - [Claim.MayPublish] before commits leave the run's own branch. It renews the claim, unless a push that is one step with the
-//     claim comes first: git itself refuses that one to a run that has lost its claim.
+// A run may act outward only while it provably holds its claim. It asks right before each effect:
+//   - [Claim.MayPublish] before commits leave the run's own branch. It renews the claim, unless the run begins with a push that moves
+//     branch and claim in one step: git itself refuses that push to a run that has lost its claim.
 //   - [Claim.MayAct] before the final report, the labels and the end of the claim. A claim that has not expired is enough, because
 //     nobody else may take it; an expired one is renewed.
 //   - [Claim.Valid] before notes of progress. They are not worth a renewal.
 //
-// A claim that was lost is never held again. It is lost when a renewal or an effect is refused, or when it expires and cannot be
+// A lost claim is never held again. A claim is lost when a renewal or an effect is refused, or when it expires and cannot be
 // renewed.
 package hold
 
@@ -24,7 +24,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Config describes a claim's run. All fields but Shared are required.
+// Config describes the run of a claim. All fields but Shared are required.
 type Config struct {
 	Run    string // the run's id
 	Kind   journal.Kind
@@ -41,7 +41,7 @@ type Claim struct {
 	spending sync.Mutex // held while spending is recorded
 }
 
-// New returns the claim of a run. It is lost if ref is nil.
+// New returns the claim of a run. If ref is nil, the claim is lost.
 func New(ref *worktree.Claim, c Config) *Claim {
 	if ref == nil {
 		c.Stop.Stop(halt.Error(journal.StopClaimLost, ""))
@@ -49,17 +49,17 @@ func New(ref *worktree.Claim, c Config) *Claim {
 	return &Claim{ref: ref, cfg: c}
 }
 
-// Held reports whether the run has the claim as far as this process knows. It asks nobody.
+// Held reports whether the run has the claim as far as this process knows. It makes no request.
 func (c *Claim) Held() bool { return !c.cfg.Stop.Is(journal.StopClaimLost) }
 
-// Valid reports whether the run has the claim and nobody else may take it yet. It asks nobody.
+// Valid reports whether the run has the claim and nobody else may take it yet. It makes no request.
 func (c *Claim) Valid() bool { return c.Held() && !c.expired() }
 
 // MayAct reports whether the run may act outward. It renews an expired claim.
 func (c *Claim) MayAct(ctx context.Context) bool { return c.Valid() || c.fence(ctx) }
 
-// MayPublish reports whether the run may publish. pushFirst says that it begins with a Push, and that nothing leaves the run's own
-// branch before that.
+// MayPublish reports whether the run may publish. pushFirst means that publishing begins with a Push, and that nothing leaves the
+// run's own branch before it.
 func (c *Claim) MayPublish(ctx context.Context, pushFirst bool) bool {
 	if pushFirst && c.joined() {
 		return c.Held()
@@ -67,7 +67,7 @@ func (c *Claim) MayPublish(ctx context.Context, pushFirst bool) bool {
 	return c.fence(ctx)
 }
 
-// Lost reports whether the error of an effect says that the claim is lost, and stops the run then.
+// Lost reports whether err, from an outward effect, means that the claim is lost. If so, it stops the run.
 func (c *Claim) Lost(err error) bool {
 	lost := errors.Is(err, worktree.ErrLost)
 	if lost {
@@ -76,8 +76,8 @@ func (c *Claim) Lost(err error) bool {
 	return lost
 }
 
-// Heartbeat renews the claim until ctx ends. When the claim is lost or has expired, it stops the run and returns true. A remote that
-// hangs cannot delay that.
+// Heartbeat renews the claim until ctx ends. When the claim is lost or has expired, it stops the run and returns true. A remote
+// that hangs cannot delay that.
 func (c *Claim) Heartbeat(ctx context.Context) (lost bool) {
 	if c.ref == nil {
 		return false
@@ -102,8 +102,8 @@ func (c *Claim) Heartbeat(ctx context.Context) (lost bool) {
 	return false
 }
 
-// fence renews the claim. It stops the run and returns false if the claim is lost. A renewal that fails otherwise leaves the claim
-// valid until it expires, and one whose answer comes later than that has not kept it.
+// fence renews the claim. If the claim is lost, it stops the run and returns false. After any other failure the claim stays valid
+// until it expires. A renewal that succeeds only after the expiry does not keep the claim.
 func (c *Claim) fence(ctx context.Context) bool {
 	if !c.Held() {
 		return false
@@ -128,5 +128,5 @@ func (c *Claim) expired() bool { return c.ref.Left() <= 0 }
 // lose stops the run.
 func (c *Claim) lose() { c.cfg.Stop.Stop(halt.Error(journal.StopClaimLost, "")) }
 
-// joined reports whether branch and claim change in one step.
+// joined reports whether branch and claim move in one step.
 func (c *Claim) joined() bool { return c.cfg.Kind == journal.KindIssue && !c.cfg.Shared }

@@ -89,14 +89,14 @@ func (s *site) steal() {
 	}
 }
 
-// unreachable is a context in which no renewal gets an answer.
+// unreachable returns a context in which no renewal gets an answer.
 func unreachable(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	cancel(worktree.ErrRemote)
 	return ctx
 }
 
-// tree pushes a branch that is on the remote already, and notes what it got.
+// tree pushes a branch that is on the remote already, and records the arguments.
 type tree struct {
 	claim  *worktree.Claim
 	record worktree.ClaimRecord
@@ -151,7 +151,7 @@ func TestLostBefore(t *testing.T) {
 	}
 }
 
-// An expired claim is renewed before the run acts. One that cannot be renewed is lost for good.
+// An expired claim is renewed before the run acts. A claim that cannot be renewed is lost for good.
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	for name, may := range map[string]func(*Claim, context.Context) bool{
@@ -180,14 +180,14 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// A renewal whose answer comes when others may take the claim has not kept it.
+// A renewal whose answer comes when others may already take the claim does not keep it.
 func TestRenewedTooLate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c, stop := s.run("r1", nil)
 	looks := 0
 	s.onClock = func() {
-		if looks++; looks == 4 { // the claim is written by then
+		if looks++; looks == 4 { // by then the claim is written
 			s.expire()
 		}
 	}
@@ -197,7 +197,7 @@ func TestRenewedTooLate(t *testing.T) {
 	s.expect(c, stop, false, false)
 }
 
-// The renewal before an effect finds that another process has the claim, whether the run's clock says so or not.
+// The renewal before an effect detects that another process has the claim, whatever the run's clock says.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -252,7 +252,7 @@ func TestHeartbeat(t *testing.T) {
 	s.expect(c, stop, true, true)
 }
 
-// Git refuses what a run writes that does not know yet that it has lost its claim.
+// Git refuses the writes of a run that does not know yet that it has lost its claim.
 func TestRefusedAfterLoss(t *testing.T) {
 	t.Parallel()
 	left := report.Pending{Report: "text"}
@@ -282,7 +282,7 @@ func TestRefusedAfterLoss(t *testing.T) {
 	}
 }
 
-// A claim that is left is for the same run only, until its TTL has passed.
+// A claim that was left belongs to the same run only, until its TTL has passed.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

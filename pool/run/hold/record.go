@@ -12,18 +12,18 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// Each method that writes is refused with worktree.ErrLost by a claim that another process has taken; see [Claim.Lost].
+// Each writing method returns worktree.ErrLost if another process has taken the claim; see [Claim.Lost].
 
-// Mark is the mark of the issue's report.
+// Mark returns the mark of the issue's report.
 func (c *Claim) Mark() string { return c.ref.Record().Mark }
 
-// Pending returns what the claim says of this run, if it says that the run's outcome is still to be reported.
+// Pending returns the claim's record if it says that the outcome of this run is still to be reported.
 func (c *Claim) Pending() (r worktree.ClaimRecord, ok bool) {
 	r = c.ref.Record()
 	return r, r.Pending != nil && r.Run == c.cfg.Run
 }
 
-// Spend records what the run has used or may use. The run holds the claim.
+// Spend records what the run has used, or may use. The run holds the claim.
 func (c *Claim) Spend(ctx context.Context, run journal.Run, used agents.Usage) error {
 	c.spending.Lock()
 	defer c.spending.Unlock()
@@ -37,8 +37,8 @@ type Pusher interface {
 	Push(ctx context.Context, tip string, c *worktree.Claim, r worktree.ClaimRecord) error
 }
 
-// Push pushes the branch. For the claim's own issue it is one step with the claim, which says then what the run has come to: whoever
-// has it next pays no agent for that again. left is what is still to be reported; nil: more is to be published first.
+// Push pushes the branch. If the claim is the issue's own, the same step records the run's result in the claim, so that the next
+// holder pays no agent for it again. left has what is still to be reported; nil: more is to be published first.
 func (c *Claim) Push(ctx context.Context, tree Pusher, run journal.Record, left *report.Pending) error {
 	if !c.joined() {
 		return tree.Push(ctx, run.Tip, nil, worktree.ClaimRecord{})
@@ -53,8 +53,8 @@ func (c *Claim) Push(ctx context.Context, tree Pusher, run journal.Record, left 
 	return tree.Push(ctx, run.Tip, c.ref, record)
 }
 
-// Announce records the outcome and what is still to be reported, before anything shows it, so that no machine works the issue again.
-// It does nothing if the claim says so already, or is another run's.
+// Announce records the outcome and what is still to be reported, before anything shows it, so that no machine works the issue
+// again. It does nothing if the claim has that record already, or belongs to another run.
 func (c *Claim) Announce(ctx context.Context, run journal.Record, left report.Pending) error {
 	if _, ok := c.Pending(); ok || c.cfg.Shared {
 		return nil
@@ -66,18 +66,18 @@ func (c *Claim) Announce(ctx context.Context, run journal.Record, left report.Pe
 	return c.ref.SetRecord(ctx, record)
 }
 
-// pending is the record while the run's outcome is still to be reported.
+// pending returns the claim's record while the run's outcome is still to be reported.
 func (c *Claim) pending(run journal.Record, left report.Pending) (record worktree.ClaimRecord, err error) {
 	record = c.left(run)
 	record.Pending, err = json.Marshal(left)
 	return record, err
 }
 
-// left is the record that stays after the run.
+// left returns the claim's record that remains after the run.
 func (c *Claim) left(run journal.Record) worktree.ClaimRecord { return tally.Left(c.ref.Record(), run) }
 
-// End gives the claim up, unless it is another run's. The record of an issue stays: it keeps the issue's limits on every machine, and
-// keeps clones whose backlog does not show the outcome yet from working the issue again.
+// End gives the claim up, unless it belongs to another run. The record of an issue remains: it keeps the issue's limits on every
+// machine, and keeps clones whose backlog does not show the outcome yet from working the issue again.
 func (c *Claim) End(ctx context.Context, run journal.Record) error {
 	switch {
 	case c.cfg.Shared:
@@ -92,8 +92,8 @@ func (c *Claim) End(ctx context.Context, run journal.Record) error {
 	return c.ref.End(ctx, c.left(run))
 }
 
-// Leave gives the claim up for the next sweep: within ttl only this run may take it. It does nothing to another run's claim.
-// Leaving a lost claim is not an error.
+// Leave gives the claim up for the next sweep: for the duration ttl only this run may take it. It does nothing if the claim
+// belongs to another run. Leaving a lost claim is not an error.
 func (c *Claim) Leave(ctx context.Context, ttl time.Duration) error {
 	if c.ref == nil || c.cfg.Shared {
 		return nil

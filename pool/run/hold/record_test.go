@@ -15,7 +15,7 @@ func record(id string, final bool) journal.Record {
 	return r
 }
 
-// shared makes the claim another run's.
+// shared makes the claim belong to another run.
 func shared(c *Config) { c.Shared = true }
 
 // A run announces its outcome once, and then knows that it did.
@@ -62,7 +62,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// A push shows by itself whether the claim is held only if it is one step with the claim.
+// A push proves that the claim is held only if it moves branch and claim in one step.
 func TestPushWithoutTheClaimIsFenced(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Config){"shared": shared, "prompt": func(c *Config) { c.Kind = journal.KindPrompt }} {
@@ -92,7 +92,7 @@ func TestEnd(t *testing.T) {
 	tests := map[string]struct {
 		change   func(*Config)
 		final    bool
-		run      string // in the record that stays
+		run      string // in the record that remains
 		finished bool
 		taken    bool
 	}{

@@ -1,4 +1,5 @@
-// Package spending counts what a run uses, and makes it known where its death cannot lose it. Package pool/run calls it.
+// Package spending counts the usage of a run and records it on the claim, where the death of the run cannot lose it. Package
+// pool/run uses it.
 package spending
 
 import (
@@ -16,23 +17,23 @@ import (
 )
 
 const (
-	bookings = 8                // about how many times a run books before its budget is spent
-	wait     = 10 * time.Second // for the remote; otherwise the claim's next renewal writes it
+	bookings = 8                // approximate number of bookings before the run's budget is spent
+	wait     = 10 * time.Second // for the remote; after that the claim's next renewal writes the record
 )
 
-// Account is what one run may use and has used. Its unexported fields belong to the run's goroutine.
+// Account has the budgets of one run and counts its usage. Its unexported fields belong to the run's goroutine.
 type Account struct {
 	Run   journal.Run
 	Claim *hold.Claim
-	Issue loop.Budget // of all attempts at the issue
-	Own   loop.Budget // of the run
+	Issue loop.Budget // for all attempts at the issue
+	Own   loop.Budget // for this run
 	Log   *slog.Logger
 
 	counted agents.Usage     // the part of the meter's count that the facts include
 	booking *gateway.Booking // nil: nothing is booked in advance
 }
 
-// Earlier is what earlier attempts have spent of the issue's budget. A person who merges has all of it.
+// Earlier returns what earlier attempts have spent of the issue's budget. A merge by a person starts with the whole budget.
 func (a *Account) Earlier() agents.Usage {
 	if a.Run.Kind != journal.KindIssue || a.Run.Settings.Attended {
 		return agents.Usage{}
@@ -40,13 +41,13 @@ func (a *Account) Earlier() agents.Usage {
 	return a.Run.Earlier.Next().Spent
 }
 
-// Left is what the run may use: the rest of the issue's budget, within the run's own and its grant.
+// Left returns what the run may use: the rest of the issue's budget, within the run's own budget and its grant.
 func (a *Account) Left() loop.Budget {
 	return a.Issue.After(a.Earlier()).Min(a.Own).Min(a.Run.Granted)
 }
 
-// Book makes the agents' spending stand on the claim before they spend it, if the issue has a budget. If this run dies, the booked
-// amount counts: other machines cannot read its journal, and requests in flight are not in it. used is what the facts have.
+// Book records the agents' spending on the claim before they spend it, if the issue has a budget. If this run dies, the booked
+// amount counts: other machines cannot read its journal, which lacks requests in flight anyway. used is the usage in the facts.
 func (a *Account) Book(meter *gateway.Meter, used agents.Usage) {
 	if a.booking != nil || a.Issue == (loop.Budget{}) || a.Run.Kind != journal.KindIssue || !a.Claim.Held() {
 		return
@@ -72,17 +73,17 @@ func (a *Account) Count(meter *gateway.Meter) agents.Usage {
 	return a.counted.Less(before)
 }
 
-// Includes says that the facts have this part of the meter's count.
+// Includes notes that the facts already include this part of the meter's count.
 func (a *Account) Includes(part agents.Usage) { a.counted = a.counted.Add(part) }
 
-// Record writes what the run has used to its claim, for other machines.
+// Record writes the run's usage to its claim, for other machines.
 func (a *Account) Record(ctx context.Context, used agents.Usage) {
 	if a.Run.Kind != journal.KindIssue || !a.Claim.Held() || used == (agents.Usage{}) {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if err := a.Claim.Spend(limited, a.Run, a.booking.AtLeast(used)); err != nil && ctx.Err() == nil { // at the end, release records it
+	if err := a.Claim.Spend(limited, a.Run, a.booking.AtLeast(used)); err != nil && ctx.Err() == nil { // the end of the claim records it, too
 		a.Log.Warn("spend not recorded on the claim", "error", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/run/spending"
 )
 
-// What earlier attempts have used of the budget is not there for this one. A person who merges has all of it.
+// What earlier attempts have used of the budget is not left for this one. A person who merges has all of it.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	of := func(kind journal.Kind, attended bool) *spending.Account {

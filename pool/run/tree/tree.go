@@ -1,4 +1,4 @@
-// Package tree finds or makes the worktree of a run. Package pool/run calls it.
+// Package tree finds or makes the worktree of a run. Package pool/run uses it.
 package tree
 
 import (
@@ -22,7 +22,8 @@ type Maker struct {
 	Spaces *workspace.Config
 }
 
-// Base is the commit from which a run starts. With a remote it is the remote's tip of the base branch: the local one may be old.
+// Base returns the commit from which a run starts. With a remote it is the remote's tip of the base branch, because the local
+// branch may be old.
 func (m *Maker) Base(ctx context.Context) (worktree.Base, error) {
 	c := m.Config
 	defer workspace.Await(ctx, "fetching "+cmp.Or(c.Base, "the base")+" from")()
@@ -52,7 +53,7 @@ func (m *Maker) Base(ctx context.Context) (worktree.Base, error) {
 	return base, err
 }
 
-// Make makes the run's worktree, after it has removed those of earlier runs. It waits for a remote no longer than waiting.
+// Make makes the run's worktree, after it has removed those of earlier runs. Its waiting for a remote ends with waiting.
 func (m *Maker) Make(ctx, waiting context.Context, run journal.Run, base worktree.Base, warn func(sandboxes.Notice)) (*worktree.Tree, error) {
 	who, err := publish.Author(ctx, m.Config.Identity, m.Config.Tracker)
 	if err != nil {
@@ -72,10 +73,10 @@ func (m *Maker) Make(ctx, waiting context.Context, run journal.Run, base worktre
 	})
 }
 
-// Find finds the worktree of a run that has died; nil: it is lost.
+// Find returns the worktree of a run that has died; nil: it is lost.
 func (m *Maker) Find(ctx context.Context, run journal.Run) (*worktree.Tree, error) {
 	trees, err := m.Config.Repo.Trees(ctx)
-	for _, t := range trees { // an unreadable one is skipped
+	for _, t := range trees { // Trees leaves out unreadable ones
 		if s := t.Spec(); s.Run == run.ID || run.Keep && s.Branch == run.Branch && !m.Spaces.Copies() {
 			return t, nil
 		}
@@ -83,9 +84,9 @@ func (m *Maker) Find(ctx context.Context, run journal.Run) (*worktree.Tree, erro
 	return nil, err
 }
 
-// Kept finds the worktree of an earlier run on the run's branch; nil: a new one is to be made, as there is none, the sandbox has
-// another isolation, or it copies the files: the earlier commits are not in them then. dirty means that uncommitted changes are no
-// error.
+// Kept returns the worktree of an earlier run on the run's branch. It returns nil if a new one has to be made: there is none, the
+// sandbox has another isolation, or the sandbox copies the files, so that the worktree lacks the earlier commits. With dirty,
+// uncommitted changes are no error.
 func (m *Maker) Kept(ctx context.Context, run journal.Run, dirty bool) (*worktree.Tree, error) {
 	if !run.Keep {
 		return nil, nil
@@ -99,7 +100,7 @@ func (m *Maker) Kept(ctx context.Context, run journal.Run, dirty bool) (*worktre
 	if err := m.endEarlier(ctx, run, t); err != nil {
 		return nil, err
 	}
-	look := t.Imported // an isolated agent's files are read inside a sandbox only
+	look := t.Imported // files of an isolated agent are read only inside a sandbox
 	if !t.Spec().Private {
 		look = func(ctx context.Context) (worktree.Import, error) { return t.Import(ctx, nil) }
 	}
@@ -117,7 +118,7 @@ func (m *Maker) Kept(ctx context.Context, run journal.Run, dirty bool) (*worktre
 	return t, nil
 }
 
-// endEarlier ends what earlier runs may still do in a worktree that was kept.
+// endEarlier ends processes that earlier runs may have left in a kept worktree.
 func (m *Maker) endEarlier(ctx context.Context, run journal.Run, t *worktree.Tree) error {
 	runs, err := m.Config.Store.Find(ctx, journal.Query{Pool: m.Config.Name, Key: run.Key})
 	for _, r := range runs {
@@ -125,7 +126,7 @@ func (m *Maker) endEarlier(ctx context.Context, run journal.Run, t *worktree.Tre
 		if r.ID == run.ID || !left && !r.Ended.IsZero() {
 			continue
 		}
-		stays := t.Unsaved() && m.Spaces.Copies() // what only the sandbox has keeps it
+		stays := t.Unsaved() && m.Spaces.Copies() // its sandbox alone has the unsaved work
 		if err = m.Spaces.End(ctx, r.ID); err == nil && left && !stays {
 			r.Unclosed = false
 			err = m.Config.Store.Save(ctx, r)
@@ -137,12 +138,12 @@ func (m *Maker) endEarlier(ctx context.Context, run journal.Run, t *worktree.Tre
 	return err
 }
 
-// DirtyError says that a kept worktree has uncommitted changes. It is a worktree.ErrDirty.
+// DirtyError says that a kept worktree has uncommitted changes. It wraps worktree.ErrDirty.
 type DirtyError struct{ Branch, Dir string }
 
 func (e *DirtyError) Error() string {
 	return fmt.Sprintf("the worktree of %s at %s has uncommitted changes", e.Branch, e.Dir)
 }
 
-// Unwrap is worktree.ErrDirty.
+// Unwrap returns worktree.ErrDirty.
 func (*DirtyError) Unwrap() error { return worktree.ErrDirty }

@@ -19,13 +19,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Requests start from the remote's base, whatever is here; branches do only if nothing that is here is missing there. What stays
-// here does not ask the remote.
+// Requests start from the remote's base, whatever the local branch is. Published branches do only if the remote's base contains
+// the local one. Runs that publish nothing there do not ask the remote.
 func TestBase(t *testing.T) {
 	t.Parallel()
 	const request, branch, merge = journal.PublishRequest, journal.PublishBranch, journal.PublishMerge
 	for name, tt := range map[string]struct {
-		here, there bool // a commit that the other does not have
+		here, there bool // a commit that the other side lacks
 		gone        bool // the remote has no such branch
 		want        map[journal.Publish]string
 	}{

@@ -16,21 +16,21 @@ import (
 	"github.com/ralph-pool/ralph/worktree/filecopy"
 )
 
-// kindFile is in the folder of a home and names everything but the base's files that the home depends on.
+// kindFile is the file in the folder of a home that names everything that the home depends on, except the files of the base.
 const kindFile = "kind"
 
-// kind is the content of kindFile.
+// kind returns the content of kindFile.
 func (h *Store) kind(ctx context.Context) string {
-	key, _ := h.key(ctx) // it has just been asked
+	key, _ := h.key(ctx) // the caller has just called key
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", h.For, key))
 	return hex.EncodeToString(sum[:])
 }
 
-// Begin gives a new home the caches of the latest one of its kind: when the base moves, nothing is fetched again that its files
-// still name. Only setup on a base has written there, before any agent. Without them, setup does the same and takes longer.
+// Begin copies the caches of the latest home of the same kind into a new one, so that after a move of the base setup fetches only
+// what has changed. Only setup on a base has written them, before any agent. Without them setup does the same, but takes longer.
 func (f *Filling) Begin(ctx context.Context) {
 	if f.h.Keyer != nil {
-		return // its files may be another user's
+		return // the files may belong to another user
 	}
 	for _, home := range f.h.latest() {
 		name := home.Name()
@@ -51,7 +51,7 @@ func (f *Filling) Begin(ctx context.Context) {
 	}
 }
 
-// copyCaches copies those that leave room for as much again.
+// copyCaches copies the caches if they leave room for as much again.
 func (f *Filling) copyCaches(ctx context.Context, from string) (err error) {
 	to := f.Home()
 	var caches, folders []string
@@ -69,7 +69,7 @@ func (f *Filling) copyCaches(ctx context.Context, from string) (err error) {
 	return err
 }
 
-// latest are all homes, the last used first. The name of one that is not whole has a dot.
+// latest returns all homes, the most recently used first. The name of an incomplete one has a dot.
 func (h *Store) latest() []fs.FileInfo {
 	return disk.Newest(h.Dir, func(name string) bool { return !strings.Contains(name, ".") })
 }

@@ -19,13 +19,13 @@ import (
 // killedAfter, in the environment, makes this program a process that begins to make a home and is killed.
 const killedAfter = "WORKSPACE_TEST_KILLED_AFTER"
 
-// step is one of a home's life.
+// step is one step in the life of a home.
 type step struct {
 	name string
 	do   func() error
 }
 
-// life is that of the home of a commit, in which setup has put files into a worktree.
+// life returns the steps in the life of a commit's home, in which setup has put files into a worktree.
 func life(h *Store, commit, tree string) []step {
 	var f *Filling
 	var list []byte
@@ -61,14 +61,14 @@ func life(h *Store, commit, tree string) []step {
 		}},
 		{"listed", func() error { return os.WriteFile(made(), list, 0o600) }},
 		{"kept", func() error { f.End(ctx, true); return nil }},
-		{"going", func() error { return os.Rename(name(), name()+".old") }}, // as remove does
+		{"going", func() error { return os.Rename(name(), name()+".old") }}, // like remove
 		{"half gone", func() error { return disk.RemoveAll(filepath.Join(name()+".old", treeFolder, "deps")) }},
 	}
 }
 
 func madeBySetup() []string { return []string{"deps/a", "deps/b", "out"} }
 
-// liveUntil takes the steps of a life up to one of them.
+// liveUntil takes the steps of a life up to and including one of them.
 func liveUntil(steps []step, last string) error {
 	for _, s := range steps {
 		if err := s.do(); err != nil || s.name == last {
@@ -78,7 +78,7 @@ func liveUntil(steps []step, last string) error {
 	return errors.New("no such step")
 }
 
-// beKilled is the process that is killed.
+// beKilled runs in the process that is killed.
 func beKilled(after string) error {
 	repo, err := worktree.Open(context.Background(), os.Getenv("REPO"), worktree.Options{StateDir: os.Getenv("STATE")})
 	if err != nil {
@@ -91,8 +91,8 @@ func beKilled(after string) error {
 	return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 }
 
-// A process that is killed at any step leaves no home or a whole one, with all that setup has made: the next one uses it or makes it
-// anew, and what is left of half a home goes.
+// A process that is killed at any step leaves either no home or a complete one. The next process uses it or makes it anew, and an
+// incomplete home is removed.
 func TestHomesKilled(t *testing.T) {
 	t.Parallel()
 	for _, s := range life(nil, "", "") {
@@ -133,7 +133,7 @@ func TestHomesKilled(t *testing.T) {
 	}
 }
 
-// isWhole reports that a home is used, and makes sure that it has everything.
+// isWhole reports whether a home is used, and checks that it is complete.
 func isWhole(t *testing.T, h *Store, commit string) bool {
 	t.Helper()
 	w := h.Use(t.Context(), commit, "", false)

@@ -16,14 +16,15 @@ import (
 	"github.com/ralph-pool/ralph/worktree/layer"
 )
 
-// Life is how long what setup has put into a worktree is used: what is outside of the repository changes, too.
+// Life is how long files that setup has put into a worktree are used: things outside the repository change, too.
 const Life = 24 * time.Hour
 
-// mostMade is how many files and folders of a worktree are kept, without those that are in one of them.
+// mostMade is the maximum number of files and folders of a worktree that are kept, not counting those inside one of these
+// folders.
 const mostMade = 200
 
-// readMade lists what setup has put into the worktree. ok is false when that is not kept, or too old: what is outside of the
-// repository changes, too.
+// readMade lists the files that setup has put into the worktree. ok is false if they are not kept, older than Life, or from
+// before the machine's last start.
 func readMade(dir string) (made []string, ok bool, err error) {
 	file := filepath.Join(dir, madeFile)
 	info, err := os.Stat(file)
@@ -39,15 +40,15 @@ func readMade(dir string) (made []string, ok bool, err error) {
 	return made, boot == layer.Boot() && time.Since(info.ModTime()) < Life, nil
 }
 
-// isOld reports a home with files that are too old.
+// isOld reports whether a home has files of a worktree that are too old.
 func isOld(dir string) bool {
 	_, ok, err := readMade(dir)
 	_, none := os.Lstat(filepath.Join(dir, madeFile))
 	return none == nil && err == nil && !ok
 }
 
-// KeepMade takes what setup has put into the worktree of a commit out of it and into the home. Everything that could write to
-// the worktree has ended. moved is false when all is where it was.
+// KeepMade moves the files that setup has put into the worktree of a commit into the home. Everything that could write to the
+// worktree must have ended. moved is false if no file was moved.
 func (f *Filling) KeepMade(ctx context.Context, worktree, commit string) (moved bool, err error) {
 	tracked, err := diff.List(ctx, f.h.Repo.Git(), commit)
 	if err != nil {
@@ -69,7 +70,7 @@ func (f *Filling) KeepMade(ctx context.Context, worktree, commit string) (moved 
 	return true, err
 }
 
-// own gives files to this process's user, as those of a checkout are.
+// own gives files to this process's user, like those of a checkout.
 func own(top string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -79,7 +80,7 @@ func own(top string) error {
 	})
 }
 
-// madeIn lists the files and folders of a worktree that its commit does not have, without those that are in one of them.
+// madeIn lists the files and folders of a worktree that its commit does not have, but not those inside a listed folder.
 func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err error) {
 	folders := map[string]bool{}
 	for name := range tracked {
@@ -87,7 +88,7 @@ func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err 
 			folders[dir] = true
 		}
 	}
-	links := map[uint64]uint64{} // of files that have more names than were seen, by inode
+	links := map[uint64]uint64{} // names not yet seen of files with several names, by inode
 	top := ""
 	err = filepath.WalkDir(worktree, func(at string, e fs.DirEntry, err error) error {
 		if err != nil || at == worktree {
@@ -130,7 +131,7 @@ func madeIn(worktree string, tracked map[string]diff.Entry) (made []string, err 
 	return made, err
 }
 
-// keepable looks at a file that is to be kept.
+// keepable returns an error if a file cannot be kept. It counts the names of files with several names in links.
 func keepable(e fs.DirEntry, links map[uint64]uint64) error {
 	info, err := e.Info()
 	if err != nil {

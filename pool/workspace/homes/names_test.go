@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is remembered of commits is bounded, however many there are and whatever is in them.
+// The number of remembered names and inputs is bounded, however many commits there are and whatever is in them.
 func TestNamesAreBounded(t *testing.T) {
 	t.Parallel()
 	h, first, _, _ := homes(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// Prune removes what a crash left, and homes that nobody uses, the least recently used first, until all together take no more
-// than so many bytes. It only needs Dir and Log.
+// Prune removes what a crash left, and then unused homes, the least recently used first, until all together take at most this
+// many bytes. It needs only the fields Dir and Log.
 func (h *Store) Prune(ctx context.Context, most int64) {
 	for _, half := range disk.Newest(h.Dir, func(name string) bool { return strings.Contains(name, ".") }) {
 		name, _, _ := strings.Cut(half.Name(), ".")
@@ -27,14 +27,14 @@ func (h *Store) Prune(ctx context.Context, most int64) {
 	}
 }
 
-// drop removes a folder unless somebody uses the home.
+// drop removes a folder unless the home is in use.
 func (h *Store) drop(ctx context.Context, name, folder string) {
 	lock, err := h.lock(ctx, name, unix.LOCK_EX)
 	if err != nil {
 		return
 	}
 	err = h.remove(name, folder)
-	// The lock's file stays: whoever has opened it locks the same one as all others.
+	// The lock file stays: a process that has opened it must lock the same file as all others.
 	if err := errors.Join(err, lock.Close()); err != nil {
 		h.Log.Warn("remove a home that setup has filled", "error", err)
 	}
@@ -43,7 +43,7 @@ func (h *Store) drop(ctx context.Context, name, folder string) {
 // remove removes a folder of a home that is locked.
 func (h *Store) remove(name, folder string) error {
 	gone := filepath.Join(h.Dir, folder)
-	if folder == name { // half of it must not be found under its name
+	if folder == name { // a partly removed home must not be found under its name
 		gone += ".old"
 		if err := errors.Join(disk.RemoveAll(gone), os.Rename(filepath.Join(h.Dir, name), gone)); err != nil {
 			return err

@@ -1,5 +1,5 @@
-// Package homes keeps what setup has made on a base for later sandboxes. Package pool/workspace shows it in them. It is a part of
-// package pool, and not for other programs.
+// Package homes keeps what setup has made on a base, so that later sandboxes start with it. Package pool/workspace uses it. It is
+// a part of package pool, and not for other programs.
 package homes
 
 import (
@@ -28,24 +28,24 @@ import (
 	"github.com/ralph-pool/ralph/worktree/diff"
 )
 
-// Store has what setup has made on a base, before any agent: a home, and beside it, where setup depends on known files only,
-// the files that it put into the worktree. All later sandboxes start with it. It is written once, by nothing but setup
-// commands, and never again. It is a cache: where it is missing, setup runs in an empty home. Homes are safe for concurrent
-// use, also by several processes.
+// Store keeps what setup has made on a base, before any agent: a home and, if setup depends on known files only, the files that
+// setup put into the worktree. All later sandboxes start with it. Only setup commands write it, once. It is a cache: without it
+// setup runs in an empty home. Several goroutines and processes may use the homes at the same time.
 type Store struct {
-	// Dir is where they are. Most is how many bytes all of them may take; the least recently used go first.
+	// Dir is the folder of the homes. Most is the maximum number of bytes of all homes; the least recently used are removed
+	// first.
 	Dir  string
 	Most int64
-	// For is what they depend on besides the base's own files, such as the setup commands.
+	// For names what homes depend on besides the base's own files, such as the setup commands.
 	For string
-	// Keyer tells what else they depend on; nil: nothing.
+	// Keyer returns what else they depend on; nil: nothing.
 	Keyer sandboxes.HomeKeyer
-	// Inputs are the base's files and folders that setup depends on, and nothing else, as paths from the top: their owner says so.
-	// Without them Reads says what known setup commands read, as far as ralph knows: what they make is no proof of a commit. With
-	// neither, homes depend on the build files, and no file of a worktree is kept.
+	// Inputs are the only files and folders of the base that setup depends on, as paths from the top: the owner of the repository
+	// says so. Without Inputs, Reads has the files that known setup commands read, as far as ralph knows; results that rest on
+	// that prove nothing about a commit. Without both, homes depend on the build files, and no file of a worktree is kept.
 	Inputs []string
 	Reads  ecosystem.Reads
-	// HomeOnly: no file of a worktree is kept, because others than setup put files there.
+	// HomeOnly keeps no file of a worktree, because commands other than setup put files there.
 	HomeOnly bool
 	Repo     *worktree.Repo
 	Log      *slog.Logger
@@ -54,30 +54,30 @@ type Store struct {
 	names map[string]homeName // guarded by mu; by commit and key
 }
 
-// homeName is the name of what setup makes on a commit; empty: it is not kept.
+// homeName names what setup makes on a commit; an empty name: it is not kept.
 type homeName struct {
 	name  string
 	alone bool // it depends on nothing else
-	cache bool // the home is no more than a cache
-	// Inputs that the commit does not have, perhaps by mistake, and the links and submodules in them: it may depend on anything. Some
-	// of them are named here.
+	cache bool // the home is only a cache
+	// unknown names some of the inputs that the commit lacks, perhaps by mistake, and of the links and submodules in inputs. With
+	// any of them setup may depend on anything.
 	unknown []string
 }
 
-// A service looks at ever more commits, and agents choose what is in theirs.
+// Limits, because a service looks at ever more commits, and agents choose the content of theirs.
 const (
-	mostNames   = 1000 // that are remembered
-	mostUnknown = 20   // that are named of one commit
+	mostNames   = 1000 // maximum number of remembered names
+	mostUnknown = 20   // maximum number of unknown inputs remembered for a commit
 )
 
-// Names of what is in the folder of a home.
+// Names in the folder of a home.
 const (
 	homeFolder = "home"
-	treeFolder = "tree" // what setup has put into the worktree; missing: that is not kept
-	madeFile   = "made" // the start of the machine, and the paths of the files and folders in there, with NUL between them
+	treeFolder = "tree" // files that setup has put into the worktree; missing: they are not kept
+	madeFile   = "made" // id of the machine's start, and the paths of the files and folders in treeFolder, separated by NUL
 )
 
-// name names what setup makes on a commit, which may build on another one.
+// name returns the name for a commit, which may build on another commit.
 func (h *Store) name(ctx context.Context, commit, from string) (n homeName, err error) {
 	key, err := h.key(ctx)
 	if err != nil || key == "" {
@@ -91,7 +91,7 @@ func (h *Store) name(ctx context.Context, commit, from string) (n homeName, err 
 		return n, nil
 	}
 	same := from != "" && from != commit
-	if same { // most commits change none of the files: then there is no need to look at all of them
+	if same { // most commits change none of the files that setup reads: no need to list all files of these
 		reads := h.reader()
 		err = h.Repo.Git().Lines(ctx, func(file []byte) { same = same && !reads(string(file)) },
 			"-c", "core.quotePath=false", "diff-tree", "-r", "--name-only", "--no-renames", "--end-of-options", from, commit, "--")
@@ -115,7 +115,7 @@ func (h *Store) name(ctx context.Context, commit, from string) (n homeName, err 
 	return n, nil
 }
 
-// key is what the sandbox adds; empty: it keeps no home.
+// key returns what the sandbox adds to the names; empty: it keeps no home.
 func (h *Store) key(ctx context.Context) (string, error) {
 	if h.Keyer == nil {
 		return "any", nil
@@ -123,7 +123,7 @@ func (h *Store) key(ctx context.Context) (string, error) {
 	return h.Keyer.HomeKey(ctx)
 }
 
-// reader reports whether setup reads a file, named as git prints it.
+// reader returns a function that reports whether setup reads a file, named as git prints it.
 func (h *Store) reader() func(file string) bool {
 	patterns := h.Reads.Files
 	if len(patterns) == 0 {
@@ -138,7 +138,7 @@ func (h *Store) reader() func(file string) bool {
 	}
 	return func(file string) bool {
 		switch {
-		case strings.HasPrefix(file, `"`): // not worth the decoding
+		case strings.HasPrefix(file, `"`): // quoted names are not worth decoding
 			return true
 		case len(h.Inputs) > 0:
 			return slices.ContainsFunc(h.Inputs, func(in string) bool { return IsBelow(file, in) })
@@ -147,13 +147,13 @@ func (h *Store) reader() func(file string) bool {
 	}
 }
 
-// IsBelow reports a file that an input is or holds.
+// IsBelow reports whether a file is an input or inside it.
 func IsBelow(file, in string) bool {
 	in = path.Clean(in)
 	return in == "." || file == in || strings.HasPrefix(file, in+"/")
 }
 
-// textLimit is how much of the files that setup reads is looked at.
+// textLimit is the maximum number of bytes that are read of the files that setup reads.
 const textLimit = 8 << 20
 
 func (h *Store) digest(ctx context.Context, commit, key string) (n homeName, err error) {
@@ -165,7 +165,7 @@ func (h *Store) digest(ctx context.Context, commit, key string) (n homeName, err
 	var files []string
 	var entries []diff.Entry
 	missing := slices.Clone(h.Inputs)
-	var links []string // what they name is not in the tree at their place
+	var links []string // their targets are not in the tree at their place
 	err = h.Repo.Git().Lines(ctx, func(line []byte) {
 		about, file, _ := strings.Cut(string(line), "\t")
 		if len(h.Inputs) > 0 || reads(file) {
@@ -191,7 +191,7 @@ func (h *Store) digest(ctx context.Context, commit, key string) (n homeName, err
 	}
 	texts, err := diff.Texts(ctx, h.Repo.Git(), entries, diff.Limit{Each: textLimit, All: textLimit})
 	if err != nil {
-		n.alone, n.cache = false, false // they are too large, or not here
+		n.alone, n.cache = false, false // the files are too large, or missing here
 		return n, nil                   //nolint:nilerr // a home needs no more than the names
 	}
 	for i, e := range entries {
@@ -209,21 +209,21 @@ type Home struct {
 	lock  *os.File
 }
 
-// Dir is the home itself.
+// Dir returns the folder of the home itself.
 func (h *Home) Dir() string { return filepath.Join(h.dir, homeFolder) }
 
-// Tree is the folder with what setup has put into the worktree.
+// Tree returns the folder with the files that setup has put into the worktree.
 func (h *Home) Tree() string { return filepath.Join(h.dir, treeFolder) }
 
-// Made lists what is in Tree. ok is false when that is not kept, or too old: what is outside of the repository changes, too.
+// Made lists the content of Tree. ok is false if it is not kept, older than Life, or from before the machine's last start.
 func (h *Home) Made() (made []string, ok bool, err error) { return readMade(h.dir) }
 
-// Done says that the home is not used any more.
+// Done ends the use of the home.
 func (h *Home) Done() { _ = h.lock.Close() }
 
-// Use is what setup has made for a commit or else, by way of a cache, for the one that it builds on; nil when there is nothing.
-// strict: a home that may be more than a cache, such as one with installed packages, serves no commit with other files that setup
-// reads.
+// Use returns what setup has made for a commit or, as a cache, for the commit that it builds on; nil: there is nothing. With
+// strict, a home that may be more than a cache, for example with installed packages, is not used for a commit that changes files
+// that setup reads.
 func (h *Store) Use(ctx context.Context, commit, from string, strict bool) *Home {
 	n, err := h.name(ctx, commit, from)
 	if err != nil || n.name == "" {
@@ -257,13 +257,13 @@ func (h *Store) open(ctx context.Context, n homeName) *Home {
 	return &Home{Alone: n.alone, dir: dir, lock: lock}
 }
 
-// lock waits for a moment only.
+// lock locks a home. It waits only for a moment.
 func (h *Store) lock(ctx context.Context, name string, how int) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(h.Dir, name+".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	// A process that has just been forked has all open files, and with them their locks, until it becomes another program.
+	// A child process holds all open files, and with them their locks, from its fork until its exec.
 	for range lockTries {
 		if err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
 			break
@@ -284,23 +284,23 @@ const (
 	lockPause = 5 * time.Millisecond
 )
 
-// Filling is a home that is being filled.
+// Filling is a home that setup is filling.
 type Filling struct {
 	h     *Store
 	name  string
-	kind  string // what it depends on besides the base's files
-	Alone bool   // what setup puts into the worktree may be kept, too
+	kind  string // everything that the home depends on, except the base's files
+	Alone bool   // the files that setup puts into the worktree may be kept, too
 	dir   string
 	lock  *os.File
 }
 
-// Dir is the folder with everything that is to be kept.
+// Dir returns the folder with everything that is to be kept.
 func (f *Filling) Dir() string { return f.dir }
 
-// Home is the home that setup fills.
+// Home returns the home that setup fills.
 func (f *Filling) Home() string { return filepath.Join(f.dir, homeFolder) }
 
-// Fill begins a home for a base; nil when there is one, or somebody else is at it.
+// Fill begins a home for a base. It returns nil if there is one already, or if another process uses or fills it.
 func (h *Store) Fill(ctx context.Context, commit string) (*Filling, error) {
 	if h == nil || h.Most <= 0 {
 		return nil, nil
@@ -329,7 +329,7 @@ func (h *Store) Fill(ctx context.Context, commit string) (*Filling, error) {
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	err = errors.Join(err, disk.RemoveAll(f.dir)) // a crash left it
+	err = errors.Join(err, disk.RemoveAll(f.dir)) // left by a crash
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(f.dir, homeFolder), 0o700)
 	}
@@ -342,14 +342,14 @@ func (h *Store) Fill(ctx context.Context, commit string) (*Filling, error) {
 	return f, nil
 }
 
-// End keeps the home, or drops it.
+// End keeps or drops the home.
 func (f *Filling) End(ctx context.Context, keep bool) {
 	if f == nil {
 		return
 	}
 	var err error
 	if keep = keep && disk.Measure(ctx, f.h.Dir, f.dir).Bytes <= f.h.Most; keep {
-		now := time.Now() // it is the last that goes
+		now := time.Now() // so that it is removed last
 		err = errors.Join(os.Chtimes(f.dir, now, now), os.Rename(f.dir, filepath.Join(f.h.Dir, f.name)))
 	} else {
 		err = disk.RemoveAll(f.dir)
@@ -362,7 +362,7 @@ func (f *Filling) End(ctx context.Context, keep bool) {
 	}
 }
 
-// Kept is the name of the home that setup on a commit has left; empty: it has left none.
+// Kept returns the name of the home that setup on a commit has left; empty: there is none.
 func (h *Store) Kept(ctx context.Context, commit string) string {
 	if h == nil || h.Most <= 0 {
 		return ""
@@ -373,7 +373,7 @@ func (h *Store) Kept(ctx context.Context, commit string) string {
 	return ""
 }
 
-// Has reports that there is a home, or that none are kept any more.
+// Has reports whether there is such a home. It is true if homes are not kept any more.
 func (h *Store) Has(name string) bool {
 	if h == nil || h.Most <= 0 {
 		return true

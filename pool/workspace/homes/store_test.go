@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// homes are those of a repository with a Go module, and the commits: one that changes what is built, and one that does not.
+// homes returns the store of a repository with a Go module, and commits: one that changes a build file, and one that does not.
 func homes(t *testing.T) (h *Store, first, source, module string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func homes(t *testing.T) (h *Store, first, source, module string) {
 	return &Store{Dir: filepath.Join(t.TempDir(), "homes"), Most: 1 << 20, Repo: repo, Log: slog.New(slog.DiscardHandler)}, first, source, module
 }
 
-// filled fills a home with so many bytes.
+// filled fills a home with this number of bytes.
 func filled(t *testing.T, h *Store, commit string, size int) bool {
 	t.Helper()
 	f, err := h.Fill(t.Context(), commit)
@@ -97,7 +97,7 @@ func TestHomes(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "closed", "x")); err != nil {
 		t.Error(err)
 	}
-	// A second process is as another one: the lock is the file's.
+	// A second store acts like another process: the lock belongs to the open file.
 	other := &Store{Dir: h.Dir, Most: 120 << 10, Repo: h.Repo, Log: h.Log}
 	if w := other.Use(t.Context(), module, "", false); w != nil {
 		t.Errorf("the home of another module: %s", w.dir)
@@ -132,7 +132,7 @@ func TestHomes(t *testing.T) {
 	}
 }
 
-// With Inputs, other files do not matter, and files in folders do.
+// With Inputs, only these files and folders matter.
 func TestHomesInputs(t *testing.T) {
 	t.Parallel()
 	h, first, source, module := homes(t)
@@ -157,7 +157,8 @@ func TestHomesInputs(t *testing.T) {
 	}
 }
 
-// What a link names, or a submodule holds, is not in the commit's tree at that place: setup may read any other file by it.
+// The target of a link and the content of a submodule are not in the commit's tree at that place: setup may read any other file
+// by them.
 func TestHomesInputsOfLinks(t *testing.T) {
 	t.Parallel()
 	h, first, _, module := homes(t)
@@ -206,7 +207,8 @@ func TestHomesInputsOfLinks(t *testing.T) {
 	}
 }
 
-// What setup has put into the worktree does not outlive a restart of the machine, nor a day. It is made again then.
+// Files that setup has put into the worktree are not used after a restart of the machine, nor after a day. Setup makes them
+// again.
 func TestHomesOld(t *testing.T) {
 	t.Parallel()
 	h, first, _, _ := homes(t)
@@ -277,7 +279,7 @@ type keyer string
 
 func (k keyer) HomeKey(context.Context) (string, error) { return string(k), nil }
 
-// Sandboxes that cannot share a home have others; some have none.
+// Sandboxes that cannot share a home have separate ones; some have none.
 func TestHomeKeys(t *testing.T) {
 	t.Parallel()
 	h, first, _, _ := homes(t)
@@ -301,7 +303,7 @@ func TestHomeKeys(t *testing.T) {
 	}
 }
 
-// What is not finished, such as after a crash, is never used, and goes.
+// An unfinished home, for example after a crash, is never used, and is removed.
 func TestHomesUnfinished(t *testing.T) {
 	t.Parallel()
 	h, first, _, module := homes(t)
@@ -312,7 +314,7 @@ func TestHomesUnfinished(t *testing.T) {
 	if again, err := h.Fill(t.Context(), first); again != nil || err != nil {
 		t.Errorf("filled twice at once: %v", err)
 	}
-	if err := f.lock.Close(); err != nil { // as the end of the process does
+	if err := f.lock.Close(); err != nil { // like the end of the process
 		t.Fatal(err)
 	}
 	if w := h.Use(t.Context(), first, "", false); w != nil {
@@ -348,7 +350,7 @@ func TestHomesBeginWithCaches(t *testing.T) {
 	t.Parallel()
 	const cache, other = "go/pkg/mod/cache/x", ".config/x"
 	for name, c := range map[string]struct {
-		size int // of what is in the cache
+		size int // size of the cache's content
 		next func(*Store)
 		want bool
 	}{
