@@ -1,121 +1,120 @@
-// Package agents describes coding CLIs: how one is started, how it logs in, and what its output means.
+// Package agents describes coding CLIs: how to start one, how it logs in, and how to interpret its output.
 //
-// An [Agent] is a codec, never a process. It builds an [Invocation] from a [Request], and its [Decoder] turns the
-// lines the program prints into [Event] values and, at the end, into a [Report]. Package loop and the sandbox decide
-// who runs the program, where, and with which timers.
+// An [Agent] is a codec and starts no process. It builds an [Invocation] from a [Request], and its [Decoder] turns the lines
+// that the program prints into [Event] values and, at the end, into a [Report]. Package loop and the sandbox decide who runs
+// the program, where, and with which timers.
 //
-// One agent is one file (and a second for a long decoder) with its program, login, model service, installation and
-// output. The commands that set up, check and isolate agents read all of it from the agent's [Description].
+// Each agent is one file (and a second for a long decoder) with its program, login, model service, installation and output.
+// The commands that set up, check and isolate agents read all of these from the agent's [Description].
 //
-// An agent of another module has all that the built-in ones share: [Request.Check] and [Request.Environ] for its invocation,
-// [Stream], [Read], [Clip], [Fail] and [Tally] for its decoder. outside_test.go is one. Package agenttest is its test.
+// Agents in other modules can use everything that the built-in ones share: [Request.Check] and [Request.Environ] for the
+// invocation, [Stream], [Read], [Clip], [Fail] and [Tally] for the decoder. See outside_test.go for an example, and package
+// agenttest for the conformance tests.
 //
-// Agents are values, found by name in a [Registry]. They are safe for concurrent use; a Decoder belongs to one process
-// and one goroutine.
+// A [Registry] finds agents by name. Agents are safe for concurrent use; a Decoder belongs to one process and one goroutine.
 package agents
 
 // Agent is one coding CLI.
 type Agent interface {
-	// Name is the name users write, such as "claude-code".
+	// Name returns the name that users write, such as "claude-code".
 	Name() string
 	// Describe returns the facts about the agent.
 	Describe() Description
-	// Invocation builds the command line. It fails for what [Request.Check] refuses; its environment is [Request.Environ].
+	// Invocation builds the command line, with [Request.Environ] as the environment. It fails if [Request.Check] does.
 	Invocation(Request) (Invocation, error)
 	// NewDecoder returns a decoder for one process.
 	NewDecoder() Decoder
 }
 
-// Description is the facts about an agent that need no process.
+// Description has the facts about an agent that are known without a process.
 type Description struct {
-	// Program is its name in PATH. Empty: the user names it in Options.Command.
+	// Program is the program's name in PATH. Empty: the user gives it in Options.Command.
 	Program string
-	// Install is the shell command that installs the program in an image with Node.js. Empty: users do it themselves.
+	// Install is the shell command that installs the program in an image with Node.js. Empty: users install it themselves.
 	Install string
 	Login   Login
-	// Endpoint is the model service behind which ralph can keep the credential. Nil: the agent reaches it by itself.
+	// Endpoint is the model service whose credential ralph can keep outside the sandbox. Nil: the agent accesses it directly.
 	Endpoint *Endpoint
 	Sbx      Sbx
-	// Efforts and Modes are the values of Options.Effort and Options.PermissionMode. Empty: the agent has no such
-	// option.
+	// Efforts and Modes are the valid values of Options.Effort and Options.PermissionMode. Empty: the agent has no such option.
 	Efforts, Modes []string
-	// Looking is the one of Modes in which it looks at files and changes none unasked. Empty: it has none.
+	// Looking is the mode in which the agent reads files but changes none without asking. Empty: there is none.
 	Looking string
-	// NoUsage means that its output never states what it used.
+	// NoUsage is set if the program's output never states token usage.
 	NoUsage bool
-	// NoCost means that its output states tokens and never what they cost.
+	// NoCost is set if the program's output states tokens, but never their cost.
 	NoCost bool
-	// Models reports that Options.Model can be chosen.
+	// Models is set if the agent supports Options.Model.
 	Models bool
-	// Session reports whether an id names a session that Invocation can resume. Ids come out of an agent's stream and go into
-	// an argv, where a program may take other texts for a flag or a file. Nil: the agent has no sessions to resume.
+	// Session reports whether an ID names a session that Invocation can resume. IDs come from an agent's output and go into an
+	// argv, where a program could take other texts for a flag or a file. Nil: the agent has no sessions.
 	Session func(id string) bool
-	// Mail is the address of the program's own name in trailers of commits. Empty: it adds none by itself.
+	// Mail is the email address that the program adds to trailers of commits. Empty: it adds none.
 	Mail string
 	// Owned maps the flags that Invocation sets to the option to use instead, or to "".
 	Owned map[string]string
 }
 
-// Sbx is how Docker Sandboxes (sbx) knows an agent; empty where it does not.
+// Sbx has the names for an agent in Docker Sandboxes (sbx); empty if sbx does not support it.
 type Sbx struct {
-	Kind    string // the sandbox with the agent in its image, such as "claude"
-	Service string // the secret that its proxy puts into requests, such as "anthropic"
-	Key     string // the host's variable that may hold the secret
-	// Keys are the variables that must be set inside, to any value.
+	Kind    string // sandbox type whose image includes the agent, such as "claude"
+	Service string // secret that its proxy adds to requests, such as "anthropic"
+	Key     string // host variable that may hold the secret
+	// Keys are the variables that must be set in the sandbox, to any value.
 	Keys []string
 }
 
-// Resumes reports whether the agent can go on in the session with this id.
+// Resumes reports whether the agent can resume the session with this ID.
 func (d Description) Resumes(id string) bool {
 	return d.Session != nil && len(id) <= maxSession && d.Session(id)
 }
 
 // Options are a user's choices for an agent.
 type Options struct {
-	Model string // as the CLI spells it; empty leaves the choice to the CLI
-	// Effort is the reasoning effort, one of Description.Efforts. Empty leaves the choice to the CLI.
+	Model string // the CLI's spelling; empty: the CLI's default
+	// Effort is the reasoning effort, one of Description.Efforts. Empty: the CLI's default.
 	Effort string
 	// PermissionMode is the CLI's own permission mode, one of Description.Modes. It replaces SkipPermissions.
 	PermissionMode string
-	// SkipPermissions lets the agent act without asking. In a sandbox that isolates, runs set it where there is no PermissionMode.
+	// SkipPermissions lets the agent act without asking. Runs set it in isolating sandboxes unless PermissionMode is set.
 	SkipPermissions bool
-	Args            []string // extra arguments, added as they are
-	// Env is NAME=value settings for the agent's process. They win over the agent's own (such as its number of retries)
-	// and over the sandbox's environment, but not over Request.Vars.
+	Args            []string // extra arguments, appended unchanged
+	// Env has NAME=value settings for the agent's process. They override the agent's own settings (such as its number of
+	// retries) and the sandbox's environment, but not Request.Vars.
 	Env     []string
-	Command []string // the program and its arguments, for an agent without a program of its own
+	Command []string // program and arguments, for an agent without a program of its own
 }
 
-// Request is one iteration's work.
+// Request is the input of one iteration.
 type Request struct {
 	Prompt  string
 	Options Options
-	Session string // session to resume; empty starts a new one
-	// Vars are facts about the run (RALPH_ISSUE_KEY, RALPH_ISSUE_TITLE, RALPH_BRANCH, RALPH_ITERATION, …) that
-	// every agent gets in its environment.
+	Session string // session to resume; empty: start a new one
+	// Vars are facts about the run (RALPH_ISSUE_KEY, RALPH_ISSUE_TITLE, RALPH_BRANCH, RALPH_ITERATION, …) for the environment
+	// of every agent.
 	Vars []string
 }
 
-// Invocation is how to start the program.
+// Invocation is the command line, input and environment of the program.
 type Invocation struct {
 	Argv  []string
 	Stdin string   // the prompt; always delivered on stdin
-	Env   []string // added to the sandbox's environment, over which it wins; each name once
+	Env   []string // overrides the sandbox's environment; each name once
 }
 
-// Decoder reads one process's output. Nothing a program prints makes it fail: an unknown line is an EventUnknown. What it
-// keeps is bounded, whatever is printed, and all texts of its events but prose are one harmless line; see [Stream].
+// Decoder decodes the output of one process. No output makes it fail: an unknown line becomes an EventUnknown. Its memory is
+// bounded, whatever the output, and all texts of its events except prose are one harmless line; see [Stream].
 type Decoder interface {
-	// Line decodes one line of standard output, without its end. The slice is only valid during the call.
+	// Line decodes one line of standard output, without its line end. The slice is valid only during the call.
 	Line(line []byte) []Event
-	// Finish returns what the whole stream means. It is called once, last.
+	// Finish returns the report on the whole stream. It is called once, last.
 	Finish(Ending) Report
 }
 
-// Ending is how the process ended.
+// Ending describes how the process ended.
 type Ending struct {
 	ExitCode   int
 	Signal     string // "SIGKILL"; empty for a regular exit
 	StderrTail string // the last few KiB of standard error
-	StartErr   error  // the program could not be started; nothing else is set
+	StartErr   error  // the program could not be started; the other fields are zero
 }

@@ -11,14 +11,14 @@ type Link struct {
 	Options Options
 }
 
-// Choice is the link's agent and model by name.
+// Choice returns the names of the link's agent and model.
 func (l Link) Choice() Choice { return Choice{l.Agent.Name(), l.Options.Model} }
 
-// Chain is agents in the order of preference: when one is unavailable, the next goes on with the work.
+// Chain is a list of agents in order of preference: if one is unavailable, the next continues the work.
 type Chain []Link
 
-// Attempt is the chain of the nth attempt: the nth of the list takes the place of the first agent, and its last does in all
-// later ones. Without a list the chain stays as it is.
+// Attempt returns the chain of the nth attempt: the nth element of list replaces the first agent, or the last element if n is
+// larger. Without a list the chain is unchanged.
 func (c Chain) Attempt(n int, list Chain) Chain {
 	if len(list) == 0 || len(c) == 0 {
 		return c
@@ -26,7 +26,7 @@ func (c Chain) Attempt(n int, list Chain) Chain {
 	return append(Chain{list[min(max(n, 1), len(list))-1]}, c[1:]...).unique()
 }
 
-// All are the agents of all attempts.
+// All returns the agents of all attempts.
 func (c Chain) All(list Chain) Chain {
 	if len(c) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (c Chain) All(list Chain) Chain {
 	return slices.Concat(c.Attempt(1, list), list).unique()
 }
 
-// Choices are the names of the chain's agents and models.
+// Choices returns the names of the chain's agents and models.
 func (c Chain) Choices() []Choice {
 	list := make([]Choice, 0, len(c))
 	for _, l := range c {
@@ -43,7 +43,7 @@ func (c Chain) Choices() []Choice {
 	return list
 }
 
-// Only are the links of these choices, in their order; the whole chain when it has none of them.
+// Only returns the links with these choices, in the order of list; the whole chain if there are none.
 func (c Chain) Only(list []Choice) Chain {
 	var out Chain
 	for _, choice := range list {
@@ -57,7 +57,7 @@ func (c Chain) Only(list []Choice) Chain {
 	return out
 }
 
-// WithEnv is the chain whose agents get these settings, too. Their own settings win.
+// WithEnv returns the chain with additional settings for its agents, which their own settings override.
 func (c Chain) WithEnv(env []string) Chain {
 	out := slices.Clone(c)
 	for i, l := range c {
@@ -66,7 +66,7 @@ func (c Chain) WithEnv(env []string) Chain {
 	return out
 }
 
-// unique is the chain without the links whose choice an earlier link has.
+// unique returns the chain without links whose choice an earlier link has.
 func (c Chain) unique() Chain {
 	var out Chain
 	for _, l := range c {
@@ -77,7 +77,7 @@ func (c Chain) unique() Chain {
 	return out
 }
 
-// Mails are the addresses that the agents add to commits.
+// Mails returns the email addresses that the agents add to commits.
 func (c Chain) Mails() (list []string) {
 	for _, l := range c {
 		list = append(list, l.Agent.Describe().Mail)
@@ -85,7 +85,7 @@ func (c Chain) Mails() (list []string) {
 	return list
 }
 
-// Check refuses what Check refuses for any of the agents.
+// Check returns the errors of Check for all agents.
 func (c Chain) Check() error {
 	var errs []error
 	for _, l := range c {

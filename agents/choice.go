@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Choice is an agent and a model, both by name. Users write AGENT or AGENT:MODEL.
+// Choice names an agent and a model. Users write AGENT or AGENT:MODEL.
 type Choice struct {
 	Agent string
-	Model string // as the agent spells it; empty leaves the choice to the agent
+	Model string // the agent's spelling; empty: the agent's default
 }
 
-// ParseChoice reads AGENT or AGENT:MODEL. A model may contain colons, an agent's name has none. Whether there is such an
-// agent is not checked: see Registry.Lookup and Check.
+// ParseChoice parses AGENT or AGENT:MODEL. A model may contain colons, an agent's name cannot. It does not check whether the
+// agent exists: see Registry.Lookup and Check.
 func ParseChoice(text string) (Choice, error) {
 	agent, model, colon := strings.Cut(text, ":")
 	switch {
@@ -27,7 +27,7 @@ func ParseChoice(text string) (Choice, error) {
 	return Choice{agent, model}, nil
 }
 
-// String is the form that ParseChoice reads.
+// String returns the form that ParseChoice parses.
 func (c Choice) String() string {
 	if c.Model == "" {
 		return c.Agent

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestClasses pins what each structural evidence means.
+// TestClasses pins the meaning of each kind of structural evidence.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	evidence := map[Class][]Class{

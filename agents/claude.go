@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Claude is Claude Code, the program claude. The zero value is ready.
+// Claude is Claude Code, the program claude. The zero value is ready for use.
 //
-// Its process gets DISABLE_AUTOUPDATER=1 (several share one installation) and CLAUDE_CODE_MAX_RETRIES=3 (by itself
-// claude retries ten times, a refused key too, which takes minutes). When permissions are skipped it gets IS_SANDBOX=1
-// as well, without which claude refuses that as root; other values, such as "yes", do not count. Options.Env wins over
-// all three.
+// Its process gets DISABLE_AUTOUPDATER=1, because several processes share one installation, and CLAUDE_CODE_MAX_RETRIES=3:
+// by default claude retries ten times, even with a rejected key, which takes minutes. If permissions are skipped, it also
+// gets IS_SANDBOX=1, without which claude refuses that as root; other values, such as "yes", do not work. Options.Env
+// overrides all three.
 type Claude struct{}
 
 var _ Agent = Claude{}
@@ -22,9 +22,9 @@ var _ Agent = Claude{}
 // Name returns "claude-code".
 func (Claude) Name() string { return "claude-code" }
 
-// Describe returns the facts about Claude Code. Its subscription login in ~/.claude ends after some hours and is
-// renewed by claude on the host only: for unattended work CLAUDE_CODE_OAUTH_TOKEN, which `claude setup-token` makes for a
-// year, is the better choice. Keys that a helper program prints stay with the agent.
+// Describe returns the facts about Claude Code. Its subscription login in ~/.claude expires after some hours and is renewed
+// only by claude on the host: for unattended work CLAUDE_CODE_OAUTH_TOKEN is the better choice, which `claude setup-token`
+// creates for a year. Keys that a helper program prints stay with the agent.
 func (Claude) Describe() Description {
 	return Description{
 		Program: "claude",
@@ -44,13 +44,13 @@ func (Claude) Describe() Description {
 			Name: "anthropic", Upstream: "https://api.anthropic.com", UpstreamEnv: "ANTHROPIC_BASE_URL",
 			Routes: []Route{
 				{"POST", "/v1/messages"}, {"POST", "/v1/messages/count_tokens"},
-				{"GET", "/v1/models*"}, {"HEAD", "/"}, // with which claude finds out whether it is online
+				{"GET", "/v1/models*"}, {"HEAD", "/"}, // with which claude checks whether it is online
 			},
 			Point: pointClaude,
 		},
 		Sbx:     Sbx{Kind: "claude", Service: "anthropic", Key: "ANTHROPIC_API_KEY", Keys: []string{"ANTHROPIC_API_KEY"}},
 		Mail:    "noreply@anthropic.com",
-		Session: UUID, // --resume takes a file, too
+		Session: UUID, // --resume also accepts a file
 		Models:  true, Efforts: []string{"low", "medium", "high", "xhigh", "max"},
 		Modes:   []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "manual", "bypassPermissions"},
 		Looking: "default",
@@ -63,8 +63,8 @@ func (Claude) Describe() Description {
 	}
 }
 
-// pointClaude sets the base URL, and the placeholder in the variable that makes claude log in as the service wants it.
-// Requests to other hosts are switched off.
+// pointClaude sets the base URL, and sets the placeholder in the variable that makes claude log in in the service's way. It
+// disables requests to other hosts.
 func pointClaude(s Service, url, placeholder string) (env, args []string) {
 	return []string{
 		"ANTHROPIC_BASE_URL=" + url, s.Env + "=" + placeholder,
@@ -72,8 +72,8 @@ func pointClaude(s Service, url, placeholder string) (env, args []string) {
 	}, nil
 }
 
-// pinClaude keeps claude at the service that the environment names. A repository's .claude/settings.json is stronger than
-// the environment, and these settings are stronger than that. They hold no credential: others see command lines.
+// pinClaude keeps claude at the service that the environment names. A repository's .claude/settings.json overrides the
+// environment, and the returned --settings override that file. They contain no credential, since others can see command lines.
 func pinClaude(env []string) []string {
 	for _, entry := range slices.Backward(env) {
 		if url, ok := strings.CutPrefix(entry, "ANTHROPIC_BASE_URL="); ok && !strings.Contains(url, "@") {
@@ -93,7 +93,7 @@ func pinClaude(env []string) []string {
 	return nil
 }
 
-// claudeLogin reads the subscription login that claude keeps in its home.
+// claudeLogin reads the subscription login that claude stores in its home.
 func claudeLogin(path string) (Token, error) {
 	var file struct {
 		Login struct {

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// claudeDecoder reads `claude -p --output-format stream-json`.
+// claudeDecoder decodes the output of `claude -p --output-format stream-json`.
 type claudeDecoder struct {
 	Stream
-	message    string // the one that the main agent writes
-	model      string // of the main agent
-	usage      Tally  // of the messages since the last result, for a process that ends without another
+	message    string // ID of the message that the main agent is writing
+	model      string // the main agent's model
+	usage      Tally  // usage of the messages since the last result, for a process that ends without another result
 	context    int64  // tokens of the main agent's latest request and its answer
-	apiError   string // of the latest message that claude made up to report an error
-	limitEnd   int64  // Unix time at which the rate limit that stopped it ends
-	spent      Usage  // of all results
+	apiError   string // error in the latest message that claude made up to report one
+	limitEnd   int64  // Unix time of the end of the rate limit that stopped claude
+	spent      Usage  // sum of all results
 	denied     []Denial
 	structured json.RawMessage
 }
@@ -28,7 +28,7 @@ const maxStructured = 1 << 20
 
 func (d *claudeDecoder) Line(line []byte) []Event { return d.Stream.Decode(line, d.decode) }
 
-// claudeKind is the common fields of all lines.
+// claudeKind has the common fields of all lines.
 type claudeKind struct {
 	Type, Subtype string
 	SessionID     string `json:"session_id"`
@@ -50,7 +50,7 @@ func (d *claudeDecoder) decode(line []byte) ([]Event, error) {
 		return d.rateLimit(line)
 	case "user", "stream_event", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion",
 		"control_request", "control_response", "control_cancel_request", "keep_alive":
-		// Tool results, pieces of messages that come whole as well, and talk with a program that embeds claude.
+		// Tool results, parts of messages that are also sent whole, and communication with a program that embeds claude.
 		return nil, nil
 	}
 	return nil, Unknown(head.Type)
@@ -127,8 +127,8 @@ type claudeBlock struct {
 	Input            claudeInput
 }
 
-// assistant reads one content block, or a few, of a message. Only the main agent's text is prose: not its thinking, not
-// the text of a sub-agent, not an error that claude itself reports in the guise of a message.
+// assistant decodes one or more content blocks of a message. Only the main agent's text is prose: not its thinking, not the
+// text of a sub-agent, and not an error that claude reports in the form of a message.
 func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 	v, err := Read[struct {
 		Parent  *string `json:"parent_tool_use_id"`
@@ -158,7 +158,7 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 	usage, uerr := m.Usage.sum()
 	d.usage.Note(id, usage)
 	if main {
-		d.Finished, d.Failure, d.apiError, d.limitEnd = false, nil, "", 0 // it goes on
+		d.Finished, d.Failure, d.apiError, d.limitEnd = false, nil, "", 0 // the agent continues
 		d.model, d.context = Clip(m.Model, 128), usage.Tokens()+usage.CacheRead
 	}
 	err = errors.Join(err, uerr)
@@ -173,7 +173,7 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 			continue
 		}
 		if i == len(m.Content)-1 {
-			err = errors.Join(err, ErrShape) // there may be more than are decoded
+			err = errors.Join(err, ErrShape) // there may be more than the array holds
 		}
 		switch {
 		case b.Type == "text":
@@ -191,7 +191,7 @@ func (d *claudeDecoder) assistant(line []byte) ([]Event, error) {
 	return events, err
 }
 
-// claudeInput is a tool's input in one short line: the first of a few telling arguments.
+// claudeInput is a one-line summary of a tool's input: the first of a few informative arguments.
 type claudeInput string
 
 // UnmarshalJSON never fails: tools may have any input.
@@ -220,13 +220,13 @@ func (u claudeUsage) sum() (Usage, error) {
 	return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}.Sane()
 }
 
-// claudeModels is claude's account by model, summed: it includes sub-agents and small helper models.
+// claudeModels is the sum of claude's usage by model, which includes sub-agents and small helper models.
 type claudeModels struct {
 	Usage
 	models int
 }
 
-// UnmarshalJSON adds the models up one by one.
+// UnmarshalJSON adds up the models one by one.
 func (m *claudeModels) UnmarshalJSON(raw []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -258,14 +258,14 @@ func (m *claudeModels) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// claudeResult is claude's own account when it ends. It gives one a turn; the last one decides, their usage adds up.
+// claudeResult is claude's own summary at the end of a turn. The last one decides about success, and their usage adds up.
 type claudeResult struct {
 	claudeKind
 	IsError    json.RawMessage `json:"is_error"`
 	Terminal   string          `json:"terminal_reason"`
 	Status     int64           `json:"api_error_status"`
 	ErrorType  string          `json:"api_error_type"`
-	Cause      string          `json:"api_error"` // when the service was not reached
+	Cause      string          `json:"api_error"` // set if the service was not reached
 	Result     string
 	Errors     [1]string
 	Usage      claudeUsage
@@ -280,8 +280,8 @@ type claudeResult struct {
 
 func (d *claudeDecoder) result(line []byte) ([]Event, error) {
 	r, err := Read[claudeResult](line)
-	// The account by model is of this result. The total, the only one in older versions, includes earlier results and
-	// the session resumed from.
+	// The usage by model belongs to this result. The total, which older versions have instead, includes earlier results and the
+	// resumed session.
 	usage := r.Models.Usage
 	if r.Models.models == 0 {
 		u, uerr := r.Usage.sum()
@@ -300,17 +300,17 @@ func (d *claudeDecoder) result(line []byte) ([]Event, error) {
 			}
 		}
 	}
-	// A result that cannot be read is no success.
+	// A result that cannot be decoded is not a success.
 	d.Failure = nil
 	if is := string(r.IsError); r.Subtype != "success" || is != "" && is != "false" && is != "null" {
 		d.Failure = d.reported(r)
 		return nil, err
 	}
-	events, serr := d.Begin(r.SessionID) // a session that could not be resumed is named in a failure only
+	events, serr := d.Begin(r.SessionID) // a failed result names a session that could not be resumed
 	return events, errors.Join(err, serr)
 }
 
-// reported is the failure in a result.
+// reported returns the failure in a result.
 func (d *claudeDecoder) reported(r claudeResult) *Failure {
 	message := cmp.Or(strings.TrimSpace(r.Result), strings.TrimSpace(r.Errors[0]), "claude reported "+r.Subtype)
 	limitEnd := d.limitEnd
@@ -318,7 +318,7 @@ func (d *claudeDecoder) reported(r claudeResult) *Failure {
 		n, _ := strconv.ParseInt(strings.TrimSpace(unix), 10, 64)
 		limitEnd = max(limitEnd, n)
 	}
-	// The most exact evidence first: the service's status, then the names that claude gives to errors.
+	// The most precise evidence first: the service's status, then claude's names for errors.
 	class := cmp.Or(StatusClass(r.Status), claudeErrorClass(r.ErrorType), claudeErrorClass(r.Cause), claudeErrorClass(d.apiError))
 	switch {
 	case r.Terminal == "aborted_tools" || r.Terminal == "aborted_streaming": // claude catches SIGINT and exits 0
@@ -331,7 +331,7 @@ func (d *claudeDecoder) reported(r claudeResult) *Failure {
 		class = RateLimit
 	case class == "":
 		class = OtherFailure
-	case (class == BadRequest || class == RateLimit || class == Auth) && SaysNoCredit(message): // its service has refused the request
+	case (class == BadRequest || class == RateLimit || class == Auth) && SaysNoCredit(message): // the text is the service's, not the model's
 		class = NoCredit
 	}
 	f := Fail(class, "%s", Advised(class, message, Claude{}.Describe().Login))
@@ -341,7 +341,7 @@ func (d *claudeDecoder) reported(r claudeResult) *Failure {
 	return f
 }
 
-// claudeErrorClass knows the error names of the service's API and of claude itself; "" for others.
+// claudeErrorClass classifies the error names of the service's API and of claude itself; "" for others.
 func claudeErrorClass(name string) Class {
 	switch name {
 	case "authentication_error", "authentication_failed", "permission_error", "oauth_org_not_allowed":
@@ -360,7 +360,7 @@ func claudeErrorClass(name string) Class {
 	return ""
 }
 
-// Finish sums the process up.
+// Finish returns the report on the process.
 func (d *claudeDecoder) Finish(e Ending) Report {
 	r := d.Report(e)
 	r.Usage, r.Model, r.Context, r.Denied, r.Structured = d.spent.Add(d.usage.Sum()), d.model, d.context, d.denied, d.structured

@@ -18,7 +18,7 @@ func TestClaudeInvocation(t *testing.T) {
 	quiet := []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=3"}
 	for name, c := range map[string]struct {
 		request agents.Request
-		argv    []string // after the base
+		argv    []string // after the common arguments
 		env     []string
 	}{
 		"nothing asked": {agents.Request{}, nil, quiet},
@@ -48,7 +48,7 @@ func TestClaudeInvocation(t *testing.T) {
 	}
 }
 
-// decode feeds lines and returns the events and the report of a process that exited 0.
+// decode decodes lines and returns the events and the report.
 func decode(a agents.Agent, ending agents.Ending, lines ...string) ([]agents.Event, agents.Report) {
 	d := a.NewDecoder()
 	var events []agents.Event
@@ -216,7 +216,7 @@ func TestClaudeFailures(t *testing.T) {
 	}
 }
 
-// TestClaudeDenials: events and the result tell of the same calls; they are counted once, and a few are kept.
+// TestClaudeDenials: events and the result report the same calls; they are counted once, and only a few are kept.
 func TestClaudeDenials(t *testing.T) {
 	t.Parallel()
 	event := `{"type":"system","subtype":"permission_denied","tool_name":"Bash","message":"no"}`
@@ -261,7 +261,7 @@ func TestClaudeUsage(t *testing.T) {
 	}
 }
 
-// TestClaudeUsageOfManyMessages shows that the memory for snapshots is bounded and their sum right all the same.
+// TestClaudeUsageOfManyMessages: the memory for snapshots is bounded, and the sum is still right.
 func TestClaudeUsageOfManyMessages(t *testing.T) {
 	t.Parallel()
 	d := agents.Claude{}.NewDecoder()
@@ -273,7 +273,7 @@ func TestClaudeUsageOfManyMessages(t *testing.T) {
 	}
 }
 
-// TestClaudeStructured holds that what is kept of a line is a copy, and bounded.
+// TestClaudeStructured: the structured output is a copy of the line, and bounded.
 func TestClaudeStructured(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{10: 12, 2 << 20: 0} {
@@ -288,7 +288,7 @@ func TestClaudeStructured(t *testing.T) {
 	}
 }
 
-// A resumed session begins with what the main agent's latest request and its answer have; a sub-agent's are its own.
+// Context counts the main agent's latest request and its answer, and not a sub-agent's.
 func TestClaudeContext(t *testing.T) {
 	t.Parallel()
 	_, report := decode(agents.Claude{}, agents.Ending{},

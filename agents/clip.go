@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// How long texts may be that a decoder makes.
+// The maximum lengths of texts that a decoder makes.
 const (
 	MaxDetail  = 200 // runes of a tool's detail or of an unknown line
 	MaxMessage = 500 // runes of a failure's message
 )
 
-// Clip makes one harmless line of hostile text: at most limit runes, white space and control characters folded into
-// single blanks, invisible and bidirectional characters dropped. Its cost is bounded by limit, not by len(s).
+// Clip reduces hostile text to one harmless line of at most limit runes: white space and control characters become single
+// blanks, invisible and bidirectional characters are dropped. Its cost is bounded by limit, not by len(s).
 func Clip(s string, limit int) string {
 	cut := false
 	if most := limit * utf8.UTFMax * 2; len(s) > most {
@@ -46,13 +46,13 @@ func Clip(s string, limit int) string {
 	return b.String()
 }
 
-// lastLine is the last line of s that is not blank.
+// lastLine returns the last line of s that is not blank.
 func lastLine(s string) string {
 	s = strings.TrimRightFunc(s, unicode.IsSpace)
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// firstLineWith is the first line of s that contains sub, or "".
+// firstLineWith returns the first line of s that contains sub, or "".
 func firstLineWith(s, sub string) string {
 	i := strings.Index(s, sub)
 	if i < 0 {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Codex is the Codex CLI, the program codex. The zero value is ready.
+// Codex is the Codex CLI, the program codex. The zero value is ready for use.
 //
-// Without a permission mode and without skipping permissions it works under its own workspace-write sandbox. The
-// sandbox mode goes through -c, because `codex exec resume` knows no -s; the check for a git repository is skipped,
-// because ralph has made the worktree and codex would ask to trust it.
+// Without a permission mode and without skipping permissions it works under its own workspace-write sandbox. The sandbox mode
+// is set by -c, because `codex exec resume` does not support -s. The check for a git repository is skipped, because ralph has
+// made the worktree and codex would ask whether to trust it.
 type Codex struct{}
 
 var _ Agent = Codex{}
@@ -21,8 +21,8 @@ const codexKey = "OPENAI_API_KEY"
 // Name returns "codex".
 func (Codex) Name() string { return "codex" }
 
-// Describe returns the facts about Codex. The login in auth.json is an API key or a ChatGPT subscription, whose token
-// lasts for days and is renewed by codex on the host only. Providers of a user's own config.toml stay with the agent.
+// Describe returns the facts about Codex. The login in auth.json is an API key or a ChatGPT subscription, whose token is valid
+// for days and renewed only by codex on the host. Model providers of a user's own config.toml stay with the agent.
 func (Codex) Describe() Description {
 	return Description{
 		Program: "codex",
@@ -41,7 +41,7 @@ func (Codex) Describe() Description {
 		Sbx:     Sbx{Kind: "codex", Service: "openai", Key: codexKey, Keys: []string{codexKey, "CODEX_API_KEY"}},
 		Mail:    "noreply@openai.com",
 		NoCost:  true,
-		Session: UUID, // resume takes a name, too
+		Session: UUID, // resume also accepts a name
 		Models:  true, Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
 		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Looking: "read-only",
 		Owned: map[string]string{
@@ -52,7 +52,7 @@ func (Codex) Describe() Description {
 	}
 }
 
-// pointCodex makes a model provider of the endpoint, with arguments that win over every configuration file.
+// pointCodex defines the endpoint as a model provider, with arguments that override every configuration file.
 func pointCodex(s Service, url, placeholder string) (env, args []string) {
 	headers := ""
 	if s.Account != "" {
@@ -62,15 +62,15 @@ func pointCodex(s Service, url, placeholder string) (env, args []string) {
 		"-c", `model_provider="ralph"`,
 		"-c", fmt.Sprintf(`model_providers.ralph={name="OpenAI",base_url=%s,env_key="%s",wire_api="responses"%s}`,
 			strconv.Quote(url), codexKey, headers),
-		"-c", `web_search="disabled"`, // which the service would do, and the sandbox's allow-list not see
+		"-c", `web_search="disabled"`, // the service would execute searches, past the sandbox's allow-list
 		"-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false",
-		// These look at github.com and chatgpt.com for features that have no use in a sandbox.
+		// These contact github.com and chatgpt.com for features that are useless in a sandbox.
 		"-c", "features.apps=false", "-c", "features.plugins=false", "-c", "features.remote_plugin=false",
 	}
 }
 
-// codexLogin reads the login that codex keeps. The service of a subscription is chatgpt.com, which also wants the
-// account's id; that is not a secret.
+// codexLogin reads the login that codex stores. The service of a subscription is chatgpt.com, which also needs the account ID;
+// that is not a secret.
 func codexLogin(path string) (Token, error) {
 	var file struct {
 		Key    string `json:"OPENAI_API_KEY"`
@@ -94,7 +94,7 @@ func codexLogin(path string) (Token, error) {
 	return Token{}, fmt.Errorf("no login in %s", path)
 }
 
-// Invocation builds the command line; the prompt is on stdin, for which the argument "-" stands.
+// Invocation builds the command line; the prompt is on stdin, which the argument "-" stands for.
 func (c Codex) Invocation(r Request) (Invocation, error) {
 	o := r.Options
 	if err := r.Check(c); err != nil {
@@ -119,7 +119,7 @@ func (c Codex) Invocation(r Request) (Invocation, error) {
 	if o.Effort != "" {
 		argv = append(argv, "-c", `model_reasoning_effort="`+o.Effort+`"`)
 	}
-	argv = append(argv, "-") // before the extra arguments, of which one may take every value that follows
+	argv = append(argv, "-") // before the extra arguments, one of which may consume all following values
 	return Invocation{
 		Argv:  append(argv, o.Args...),
 		Stdin: strings.ToValidUTF8(r.Prompt, "\uFFFD"),

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// codexDecoder reads `codex exec --json`.
+// codexDecoder decodes the output of `codex exec --json`.
 type codexDecoder struct {
-	Stream                  // Finished: the turn was completed, and no error came after it
-	started map[string]bool // items that are not completed, and whose tool event is out
+	Stream                  // Finished: the turn was completed, without a later error
+	started map[string]bool // uncompleted items whose tool event was sent
 	usage   Usage
 }
 
 func (d *codexDecoder) Line(line []byte) []Event { return d.Stream.Decode(line, d.decode) }
 
-// codexLine is all lines in one: their fields do not collide.
+// codexLine has the fields of all kinds of lines, which do not collide.
 type codexLine struct {
 	Type     string
 	ThreadID string `json:"thread_id"`
@@ -89,8 +89,8 @@ func (d *codexDecoder) fails(message string) {
 	d.Failure = codexFailure(message)
 }
 
-// item reads one thing the agent did. Its message is prose; its reasoning and its tools' output are not; an error item
-// is a notice, which may come with a success.
+// item decodes one action of the agent. Its message is prose, but not its reasoning or the output of tools. An error item is a
+// notice, which can occur in a successful run.
 func (d *codexDecoder) item(kind string, i codexItem) ([]Event, error) {
 	completed := kind == "item.completed"
 	id := Clip(i.ID, 128)
@@ -103,7 +103,7 @@ func (d *codexDecoder) item(kind string, i codexItem) ([]Event, error) {
 		if kind != "item.updated" && d.first(id, completed) {
 			return i.tool(), nil
 		}
-	case "file_change", "web_search": // their details are known at the end
+	case "file_change", "web_search": // their details are known only at the end
 		if completed {
 			return i.tool(), nil
 		}
@@ -118,7 +118,7 @@ func (d *codexDecoder) item(kind string, i codexItem) ([]Event, error) {
 	return nil, nil
 }
 
-// tool names a tool and its arguments in one short line.
+// tool summarises a tool and its arguments in one line.
 func (i codexItem) tool() []Event {
 	e := Event{Kind: EventTool, Name: i.Type, Detail: Clip(i.Tool, MaxDetail)}
 	switch i.Type {
@@ -146,7 +146,7 @@ func (i codexItem) tool() []Event {
 	return []Event{e}
 }
 
-// codexCommand is a command line in one short line; it comes as a text or as a list of words.
+// codexCommand is a command line as one short line; it is encoded as a string or a list of words.
 type codexCommand string
 
 // UnmarshalJSON never fails.
@@ -163,7 +163,7 @@ func (c *codexCommand) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// first reports whether an item has no tool event yet. An item without an id never has.
+// first reports whether an item has no tool event yet. An item without an ID never has one.
 func (d *codexDecoder) first(id string, completed bool) bool {
 	if d.started[id] {
 		if completed {
@@ -180,8 +180,8 @@ func (d *codexDecoder) first(id string, completed bool) bool {
 	return true
 }
 
-// codexFailure reads the message of an error event. Codex has no fields for its cause: the message is either its own fixed
-// text, with the HTTP status where there was one, or the service's JSON as it came, when the service answered 400.
+// codexFailure interprets the message of an error event. Codex has no fields for the cause: the message is either a fixed text of
+// its own, with the HTTP status if there was one, or the service's unmodified JSON, if the service answered 400.
 func codexFailure(message string) *Failure {
 	message = strings.TrimSpace(message)
 	text := Clip(message, MaxMessage)
@@ -211,11 +211,11 @@ func codexFailure(message string) *Failure {
 	return f
 }
 
-// codexTextClass knows the fixed texts of codex; a model never wrote them.
+// codexTextClass classifies the fixed texts of codex, which no model writes.
 func codexTextClass(text string) Class {
 	for _, before := range []string{"unexpected status ", "last status: "} {
 		if _, after, ok := strings.Cut(text, before); ok && len(after) >= 3 {
-			status, _ := strconv.ParseInt(after[:3], 10, 64) // no number: no status
+			status, _ := strconv.ParseInt(after[:3], 10, 64) // not a number: no status
 			if c := StatusClass(status); c != "" {
 				return c
 			}
@@ -246,7 +246,7 @@ func codexTextClass(text string) Class {
 	return OtherFailure
 }
 
-// codexCodeClass knows the error codes of the service's API; "" for others.
+// codexCodeClass classifies the error codes of the service's API; "" for others.
 func codexCodeClass(code string) Class {
 	switch code {
 	case "invalid_api_key", "unauthorized", "usage_not_included":
@@ -265,7 +265,7 @@ func codexCodeClass(code string) Class {
 	return ""
 }
 
-// Finish sums the process up.
+// Finish returns the report on the process.
 func (d *codexDecoder) Finish(e Ending) Report {
 	r := d.Report(e)
 	r.Usage, r.SessionTotal = d.usage, true

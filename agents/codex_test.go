@@ -150,7 +150,7 @@ func TestCodexFailures(t *testing.T) {
 	}
 }
 
-// TestCodexUsage holds that cached input is taken off, and what a resumed process spent by itself.
+// TestCodexUsage: cached input is subtracted, and so is the usage of the process that was resumed.
 func TestCodexUsage(t *testing.T) {
 	t.Parallel()
 	usage := func(name string) agents.Report {

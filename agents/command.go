@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Command runs any program as an agent: the prompt comes on its stdin, the run's facts in RALPH_* variables, and all it
-// prints on stdout is its prose, one message for the whole process. The zero value is ready.
+// Command runs any program as an agent: it gets the prompt on stdin and the run's facts in RALPH_* variables. All its output on
+// stdout is prose, one message for the whole process. The zero value is ready for use.
 type Command struct{}
 
 var _ Agent = Command{}
@@ -14,7 +14,7 @@ var _ Agent = Command{}
 // Name returns "command".
 func (Command) Name() string { return "command" }
 
-// Describe says little: the user names the program, and it has no flags and no output that ralph knows.
+// Describe has few facts: the user names the program, and ralph knows neither its flags nor its output.
 func (Command) Describe() Description { return Description{NoUsage: true} }
 
 // Invocation builds the command line. There are no sessions to resume.
@@ -30,14 +30,14 @@ func (Command) NewDecoder() Decoder { return commandDecoder{} }
 
 type commandDecoder struct{}
 
-// Line takes every line as prose, its line end put back.
+// Line returns every line as prose, with its line end restored.
 func (commandDecoder) Line(line []byte) []Event {
 	return []Event{{Kind: EventMessage, Message: "stdout", Text: strings.ToValidUTF8(string(line), "\uFFFD") + "\n"}}
 }
 
-// Finish knows only how the process ended.
+// Finish reports only how the process ended.
 func (commandDecoder) Finish(e Ending) Report {
-	if e.StartErr != nil { // which names the program
+	if e.StartErr != nil { // the error names the program
 		return Report{Failure: Fail(NotStarted, "%v", e.StartErr)}
 	}
 	s := Stream{Program: "the agent's command", Finished: true}

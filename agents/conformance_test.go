@@ -26,7 +26,7 @@ func codexBulk(n int) []byte {
 		strings.Repeat(`row \"quoted\" \\ \n 漢`, n/24))
 }
 
-// TestConformance: every agent that ralph knows passes the suite.
+// TestConformance: every built-in agent passes the suite.
 func TestConformance(t *testing.T) {
 	with := func(change func(*agents.Options)) agents.Options {
 		o := agents.Options{Command: []string{"./agent.sh"}}

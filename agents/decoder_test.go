@@ -17,8 +17,8 @@ func FuzzCodexDecoder(f *testing.F) {
 	fuzzDecoder(f, agents.Codex{}, "codex")
 }
 
-// fuzzDecoder holds what must be true of any stream: no panic, everything unknown is counted, what is kept is bounded,
-// a session can be resumed, and a status other than 0 is a failure.
+// fuzzDecoder checks the invariants of any stream: no panic, every unknown line is counted, memory is bounded, the session can
+// be resumed, and a status other than 0 is a failure.
 func fuzzDecoder(f *testing.F, a agents.Agent, folder string) {
 	for _, r := range loadRecordings(f, folder, "*") {
 		if len(r.stdout) < 4<<10 {
@@ -63,7 +63,7 @@ func fuzzDecoder(f *testing.F, a agents.Agent, folder string) {
 	})
 }
 
-// TestHostileLines: arrays of very many small parts cost no more memory than they have bytes.
+// TestHostileLines: arrays of very many small elements cost no more memory than they have bytes.
 func TestHostileLines(t *testing.T) {
 	for name, c := range map[string]struct {
 		agent        agents.Agent

@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// An agent says how its program is started and what the program's output means; running it is up to the caller.
+// An agent defines how to start its program and how to interpret the program's output; the caller runs it.
 func Example() {
 	registry := agents.NewRegistry(agents.Builtin()...)
 	agent, err := registry.Lookup("codex")

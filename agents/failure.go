@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// CreditHint is what to do about an account without money.
+// CreditHint is the hint for an account without credit.
 const CreditHint = "pay in or raise the limit at the provider, use a key of another account, or let another agent take over"
 
-// Advice is what a user does about an agent that failed so; empty where the failure itself says it.
+// Advice returns what a user can do about a failure of this class; empty if the failure itself says so.
 func (c Class) Advice(l Login) string {
 	switch c {
 	case Auth:
@@ -24,7 +24,7 @@ func (c Class) Advice(l Login) string {
 	return ""
 }
 
-// Advised is a service's message with what it means for the user.
+// Advised returns a service's message with an explanation for the user.
 func Advised(c Class, message string, l Login) string {
 	means := map[Class]string{Auth: "the login is missing or was refused", NoCredit: "the account has no credit left"}[c]
 	if means == "" {
@@ -33,8 +33,8 @@ func Advised(c Class, message string, l Login) string {
 	return fmt.Sprintf("%s (%s: %s)", Clip(message, MaxMessage/2), means, c.Advice(l))
 }
 
-// SaysNoCredit reports the texts of services for an account without money, which some send with the status of a bad request or
-// a rate limit. Only what a service says may be given: a model could write the same.
+// SaysNoCredit reports whether a service's message says that an account has no credit, which some services send with the status
+// of a bad request or a rate limit. Pass only a service's own text, since a model could write the same.
 func SaysNoCredit(message string) bool {
 	message = strings.ToLower(message)
 	return slices.ContainsFunc([]string{
@@ -44,7 +44,7 @@ func SaysNoCredit(message string) bool {
 	}, func(text string) bool { return strings.Contains(message, text) })
 }
 
-// NotFound says that an agent's program is missing.
+// NotFound returns the message that an agent's program is missing.
 func NotFound(program string) string {
 	if strings.Contains(program, "/") {
 		return program + ": not found"
@@ -52,7 +52,8 @@ func NotFound(program string) string {
 	return program + ": not found in PATH"
 }
 
-// failure puts a report of the program before how it ended, and that before a missing result.
+// failure returns why the process failed, or nil. The program's own report takes precedence over its exit status, and that over a
+// missing result.
 func (s *Stream) failure(e Ending) *Failure {
 	doing := ""
 	if s.Waiting != "" {
@@ -73,7 +74,7 @@ func (s *Stream) failure(e Ending) *Failure {
 		return nil
 	case s.Finished:
 		return s.exited(e)
-	case s.lines == 0 && (e.ExitCode == 126 || e.ExitCode == 127): // of a shell or a container
+	case s.lines == 0 && (e.ExitCode == 126 || e.ExitCode == 127): // statuses of a shell or a container
 		return Fail(NotStarted, "%s could not be executed (status %d: %s)", s.Program, e.ExitCode, Clip(lastLine(e.StderrTail), MaxDetail))
 	}
 	if s.lines == 0 && e.ExitCode != 0 {
@@ -92,7 +93,7 @@ func (s *Stream) failure(e Ending) *Failure {
 	return Fail(OtherFailure, "%s ended without a result", s.Program)
 }
 
-// exited is the failure of a process that ended by itself without a reason.
+// exited returns the failure of a process that exited without reporting a reason.
 func (s *Stream) exited(e Ending) *Failure {
 	if line := Clip(lastLine(e.StderrTail), MaxMessage); line != "" {
 		return Fail(OtherFailure, "%s exited with status %d: %s", s.Program, e.ExitCode, line)
@@ -100,8 +101,8 @@ func (s *Stream) exited(e Ending) *Failure {
 	return Fail(OtherFailure, "%s exited with status %d and no message", s.Program, e.ExitCode)
 }
 
-// signalOf is the signal that ended a process, or "". Programs that catch a signal to clean up, and container
-// clients, turn it into an exit status of 128 plus its number.
+// signalOf returns the signal that ended a process, or "". Programs that catch a signal to clean up, and container clients, turn
+// it into exit status 128 plus its number.
 func signalOf(e Ending) string {
 	if e.Signal != "" {
 		return e.Signal
@@ -112,12 +113,12 @@ func signalOf(e Ending) string {
 	}[e.ExitCode]
 }
 
-// Fail makes a failure. Its message is one harmless line of at most MaxMessage runes.
+// Fail returns a failure. Its message is one harmless line of at most MaxMessage runes.
 func Fail(c Class, format string, args ...any) *Failure {
 	return &Failure{Class: c, Message: Clip(fmt.Sprintf(format, args...), MaxMessage)}
 }
 
-// StatusClass is the meaning of a model service's HTTP status; "" for a status that is no error.
+// StatusClass classifies an HTTP status of a model service; "" for a status that is not an error.
 func StatusClass(status int64) Class {
 	switch {
 	case status < 400:
@@ -136,7 +137,7 @@ func StatusClass(status int64) Class {
 	return BadRequest
 }
 
-// ResetTime turns a Unix time, in seconds or milliseconds, into the end of a rate limit; zero when it cannot be one.
+// ResetTime converts a Unix time, in seconds or milliseconds, to the end of a rate limit; zero if it is not plausible.
 func ResetTime(unix int64) time.Time {
 	if unix > 1e12 {
 		unix /= 1000

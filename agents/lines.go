@@ -8,13 +8,13 @@ import (
 	"math"
 )
 
-// ErrShape is the error of a line that is not JSON, or has a field of another type than expected.
+// ErrShape is returned for a line that is not JSON, or that has a field of an unexpected type.
 var ErrShape = errors.New("unexpected JSON")
 
 // Read decodes a line of JSON. After ErrShape the fields that could be decoded are set.
 //
-// Have no field for what you do not need, such as a tool's output: it is skipped and costs no memory. Decode an array
-// into one of fixed size, which drops the rest, and Clip texts.
+// Declare no field for data that you do not need, such as a tool's output: it is then skipped without using memory. Decode an
+// array into one of fixed size, which drops the rest, and Clip texts.
 func Read[T any](line []byte) (T, error) {
 	var v T
 	if json.Unmarshal(line, &v) != nil {
@@ -23,26 +23,26 @@ func Read[T any](line []byte) (T, error) {
 	return v, nil
 }
 
-// Stream is what decoders of lines share. A decoder embeds it, sets the first fields when it is made and the others as it
-// learns them, calls Decode and Begin for its lines, and Report at the end.
+// Stream is the common part of line decoders. A decoder embeds it, sets Program, Resumes and Refusals at the start and the other
+// exported fields while it decodes, calls Decode and Begin for its lines, and Report at the end.
 type Stream struct {
-	Program string               // as people know it
+	Program string               // display name
 	Resumes func(id string) bool // Description.Session
-	// Refusals are the beginnings of the program's messages about its own command line and configuration on stderr. They
-	// count only when nothing was printed, that is, before any agent was at work.
+	// Refusals are the beginnings of the program's messages on stderr about its own command line and configuration. They count
+	// only if nothing was printed, that is, before any agent was at work.
 	Refusals []string
 
-	Finished bool     // the program said that it is done
-	Failure  *Failure // that it reported itself
-	Waiting  string   // for its model service, as " (429 rate_limit)"; empty: it does not wait
-	Class    Class    // of the wait
+	Finished bool     // the program reported that it is done
+	Failure  *Failure // reported by the program itself
+	Waiting  string   // why it waits for its model service, as " (429 rate_limit)"; empty: it does not wait
+	Class    Class    // class of the wait
 
 	session string
-	lines   int // that were not empty
+	lines   int // number of lines that were not empty
 	unknown int
 }
 
-// Decode passes a line that is not empty to decode. An error of decode becomes an EventUnknown beside the events.
+// Decode passes a line to decode unless it is empty. An error of decode becomes an additional EventUnknown.
 func (s *Stream) Decode(line []byte, decode func([]byte) ([]Event, error)) []Event {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -58,7 +58,7 @@ func (s *Stream) Decode(line []byte, decode func([]byte) ([]Event, error)) []Eve
 	return events
 }
 
-// Begin stores the session and reports a new one. An id that no session can have is not one to resume.
+// Begin stores the session ID and returns an event if it is new. It rejects an ID that cannot be resumed.
 func (s *Stream) Begin(id string) ([]Event, error) {
 	if id == "" || id == s.session {
 		return nil, nil
@@ -70,12 +70,12 @@ func (s *Stream) Begin(id string) ([]Event, error) {
 	return []Event{{Kind: EventSession, Session: id}}, nil
 }
 
-// Report is what the stream has of the Report: session, failure and unknown lines.
+// Report returns the stream's part of the Report: session, failure and number of unknown lines.
 func (s *Stream) Report(e Ending) Report {
 	return Report{Session: s.session, Failure: s.failure(e), Unknown: s.unknown}
 }
 
-// Unknown is the error of an event that a newer version of a CLI may have.
+// Unknown returns the error for an event that may come from a newer version of a CLI.
 func Unknown(parts ...string) error {
 	kind := "event"
 	for _, p := range parts {
@@ -84,8 +84,7 @@ func Unknown(parts ...string) error {
 	return fmt.Errorf("unknown %s", kind)
 }
 
-// Sane returns the usage without counts that cannot be, which would spoil every sum, and ErrShape if there
-// were any.
+// Sane returns the usage with implausible counts set to zero, which would spoil every sum, and ErrShape if there were any.
 func (u Usage) Sane() (Usage, error) {
 	const most = 1 << 48
 	clean := u
@@ -103,7 +102,7 @@ func (u Usage) Sane() (Usage, error) {
 	return clean, nil
 }
 
-// Loose is a text that may be of another type, or absent; it is "" then.
+// Loose is a string field that is "" if it is absent or has another type.
 type Loose string
 
 // UnmarshalJSON never fails.

@@ -14,76 +14,73 @@ import (
 	"strings"
 )
 
-// Login is how an agent logs in to its model service.
+// Login describes how an agent logs in to its model service.
 type Login struct {
-	// Keys are the variables that hold a credential, in the order in which the program looks for them.
+	// Keys are the variables that may hold a credential, in the order in which the program looks for them.
 	Keys []Key
-	// Hidden are further variables that hold secrets.
+	// Hidden are further variables with secrets.
 	Hidden []string
-	// Elsewhere are variables that make the program log in where ralph cannot do it for the program.
+	// Elsewhere are variables that make the program log in to services where ralph cannot add the credential.
 	Elsewhere []string
-	// Dir and File are where the program keeps its own login: File below Dir in the user's home, or below the folder
-	// that the variable DirEnv names.
+	// Dir and File locate the program's own login: File below Dir in the user's home, or below the folder in DirEnv.
 	Dir, DirEnv, File string
-	// Read gets the credential out of that file.
+	// Read reads the credential from that file.
 	Read func(path string) (Token, error)
-	Hint string // what the user does to log in
+	Hint string // how the user logs in
 }
 
 // Key is a variable that holds a credential.
 type Key struct {
 	Env string
-	// Header and Format carry the credential; empty: "Authorization", "Bearer %s".
+	// Header and Format are for the HTTP request; empty: "Authorization", "Bearer %s".
 	Header, Format string
 }
 
 // Token is the credential in an agent's own login file.
 type Token struct {
 	Secret   string
-	Kind     string // a login that changes its kind needs another Upstream
-	Upstream string // of this kind; empty: the agent's usual one
-	Account  string // which the agent has to name in its requests
-	Env      string // the variable for the placeholder
+	Kind     string // kind of login; another kind needs another Upstream
+	Upstream string // service for this kind; empty: the agent's usual one
+	Account  string // account that the agent has to name in its requests
+	Env      string // variable for the placeholder
 }
 
-// Endpoint is a model service that the agent can reach through an endpoint on loopback. Ralph puts the credential into
-// each request behind it; the agent holds a placeholder. Such an agent needs no other host.
+// Endpoint is a model service that the agent can reach through a proxy on loopback. Ralph adds the credential to each request
+// behind the proxy; the agent gets a placeholder. Such an agent needs no other host.
 type Endpoint struct {
 	Name        string // such as "anthropic"
 	Upstream    string // URL of the real service
-	UpstreamEnv string // the variable with which users replace it
-	// Routes are the requests that the agent makes; the credential would open more.
+	UpstreamEnv string // variable with which users replace Upstream
+	// Routes are the requests that the agent makes; with the credential others would be possible.
 	Routes []Route
-	// Point returns the settings for Options.Env and the arguments for Options.Args that make the agent use the
-	// endpoint at this URL.
+	// Point returns the settings for Options.Env and the arguments for Options.Args that direct the agent to this URL.
 	Point func(s Service, url, placeholder string) (env, args []string)
 }
 
-// Route is a method and a path; "*" at the end of the path stands for any rest.
+// Route is a method and a path; "*" at the end of the path matches any rest.
 type Route struct{ Method, Path string }
 
 // Service is a model service with a user's credential for it.
 type Service struct {
 	Name, Upstream string
-	Header, Format string // carry the credential: "Authorization", "Bearer %s"
-	// Secret returns the credential. A login file is read each time, because its owner renews it. The secret is never
-	// part of an error.
+	Header, Format string // for the credential, as in Key
+	// Secret returns the credential. It reads a login file each time, because the owner renews it. Errors do not show the secret.
 	Secret func(ctx context.Context) (string, error)
 	Routes []Route
-	// Login is where the credential is, for people: a variable's name, or a file's.
+	// Login is the source of the credential, for people: the name of a variable or file.
 	Login string
-	// Named says that the user has named Upstream in the environment: it may be on this host or a private network, and http.
+	// Named is set if the user set Upstream in the environment: it may be on this host or a private network, and use http.
 	Named bool
 
 	// Env and Account are for Point: the variable for the placeholder, and Token.Account.
 	Env, Account string
 }
 
-// ErrNoEndpoint is wrapped by FindService where no endpoint can stand in for the service.
+// ErrNoEndpoint is wrapped by FindService's error if no endpoint can replace the service.
 var ErrNoEndpoint = errors.New("the credential cannot be kept outside the sandbox")
 
 // FindService returns the service that the agent would use for this user, with the credential that the agent would find.
-// The error wraps ErrNoEndpoint, or says how to log in.
+// The error wraps ErrNoEndpoint, or explains how to log in.
 func FindService(a Agent, u User) (Service, error) {
 	d := a.Describe()
 	if d.Endpoint == nil {
@@ -126,7 +123,7 @@ func FindService(a Agent, u User) (Service, error) {
 	return s, nil
 }
 
-// Path is the agent's own login file; empty for an agent that has none.
+// Path returns the agent's own login file; empty for an agent without one.
 func (l Login) Path(u User) string {
 	if l.File == "" {
 		return ""
@@ -134,7 +131,7 @@ func (l Login) Path(u User) string {
 	return filepath.Join(cmp.Or(u.value(l.DirEnv), filepath.Join(u.Home, l.Dir)), l.File)
 }
 
-// variables are all variables that hold secrets.
+// variables returns all variables that may hold secrets.
 func (l Login) variables() []string {
 	names := slices.Clone(l.Hidden)
 	for _, key := range l.Keys {
@@ -143,10 +140,10 @@ func (l Login) variables() []string {
 	return names
 }
 
-// User is whose credentials an agent may use.
+// User is the person whose credentials an agent may use.
 type User struct {
-	Env  []string // NAME=value; of entries with the same name the last one counts
-	Home string   // where the agent's own login is
+	Env  []string // NAME=value; the last entry with a name counts
+	Home string   // home folder, for the agents' own logins
 }
 
 func (u User) value(name string) string {
@@ -161,8 +158,8 @@ func (u User) value(name string) string {
 	return ""
 }
 
-// Conceal returns the environment without the credentials of the agents that ralph knows and of those given, and without
-// the addresses that Point sets.
+// Conceal returns the environment without the credentials of the built-in agents and those in the chain, and without the addresses
+// that Point sets.
 func Conceal(env []string, c Chain) []string {
 	all := Builtin()
 	for _, l := range c {
@@ -182,8 +179,8 @@ func Conceal(env []string, c Chain) []string {
 	})
 }
 
-// Secrets are the values that log in to the agents, as they are now: those of the environment, and those in the agents'
-// login files, refresh tokens included. A file that cannot be read has none.
+// Secrets returns the current login secrets of the agents: those in the environment, and those in the agents' login files,
+// including refresh tokens. It ignores unreadable files.
 func Secrets(u User, list ...Agent) []string {
 	var out []string
 	for _, a := range list {
@@ -202,7 +199,7 @@ func Secrets(u User, list ...Agent) []string {
 	return slices.Compact(out)
 }
 
-// secretsIn are the strings of a login file whose names say that they are secret.
+// secretsIn returns the strings of a login file whose names indicate secrets.
 func secretsIn(name string, value any) (out []string) {
 	switch v := value.(type) {
 	case string:
@@ -224,7 +221,7 @@ func secretsIn(name string, value any) (out []string) {
 	return out
 }
 
-// ReadLogin reads a JSON file in which an agent keeps its login. Its errors show nothing of the content.
+// ReadLogin decodes a JSON file in which an agent stores its login. Its errors contain nothing of the content.
 func ReadLogin(path string, into any) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -29,8 +29,8 @@ func TestService(t *testing.T) {
 		file   string // below home
 		text   string
 		want   string // upstream, header and format
-		login  string // ends so
-		err    string // else
+		login  string // suffix of Login
+		err    string // error instead
 		noHelp bool   // the error is ErrNoEndpoint
 	}{
 		"claude, key": {
@@ -138,7 +138,7 @@ func writeLogin(t *testing.T, path, text string) {
 	}
 }
 
-// A login is read anew each time, because the agent on the host renews it.
+// A login file is read each time, because the agent on the host renews it.
 func TestServiceFollowsTheLogin(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -152,7 +152,7 @@ func TestServiceFollowsTheLogin(t *testing.T) {
 	if got, err := s.Secret(context.Background()); got != "second" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	// A key goes to another service than a subscription's token does.
+	// An API key is for another service than a subscription's token.
 	writeLogin(t, path, `{"OPENAI_API_KEY":"`+credential+`"}`)
 	if got, err := s.Secret(context.Background()); err == nil {
 		t.Errorf("%q goes to %s", got, s.Upstream)
@@ -227,7 +227,7 @@ func TestSecretsOfALogin(t *testing.T) {
 	if got := agents.Secrets(agents.User{Home: t.TempDir()}, agents.Claude{}); len(got) > 0 {
 		t.Errorf("without a login: %q", got)
 	}
-	// The login may be elsewhere, and broken.
+	// The login may be in another folder, and broken.
 	writeLogin(t, filepath.Join(home, "other", "auth.json"), `{"tokens":{"access_token":"z`)
 	if got := agents.Secrets(agents.User{Home: home, Env: []string{"CODEX_HOME=" + filepath.Join(home, "other")}}, agents.Codex{}); len(got) > 0 {
 		t.Errorf("of a broken login: %q", got)

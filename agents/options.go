@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// Check refuses options that the agent does not support, in one line that names the option and how to fix it.
+// Check rejects options that the agent does not support. The error is one line that names the option and how to fix it.
 func Check(a Agent, o Options) error {
 	d := a.Describe()
 	return ofAgent(a.Name(), cmp.Or(
@@ -21,7 +21,7 @@ func Check(a Agent, o Options) error {
 	))
 }
 
-// Check refuses options, a session or a prompt that the agent's program cannot take.
+// Check rejects options, a session or a prompt that the agent's program does not support.
 func (r Request) Check(a Agent) error {
 	var err error
 	switch {
@@ -44,7 +44,7 @@ func ofAgent(name string, err error) error {
 	return fmt.Errorf("agent %s: %w", name, err)
 }
 
-// checkCommand accepts a program only where the agent has none.
+// checkCommand accepts a command only for an agent without a program of its own.
 func checkCommand(d Description, command []string) error {
 	switch {
 	case d.Program != "" && len(command) > 0:
@@ -57,7 +57,7 @@ func checkCommand(d Description, command []string) error {
 	return nil
 }
 
-// checkModel refuses what cannot be the name of a model, above all what a CLI would take for a flag.
+// checkModel rejects invalid model names, above all those that a CLI would take for a flag.
 func checkModel(d Description, model string) error {
 	switch {
 	case model != "" && !d.Models:
@@ -68,7 +68,7 @@ func checkModel(d Description, model string) error {
 	return nil
 }
 
-// unsupported refuses an option that the agent does not have. The user's own command may have it.
+// unsupported returns the error for an option that the agent does not have. The user's own command may have it.
 func unsupported(d Description, option string) error {
 	if d.Program == "" {
 		return fmt.Errorf("%s is not supported; put it into the command", option)
@@ -86,7 +86,7 @@ func checkChoice(d Description, option, value string, valid []string) error {
 	return fmt.Errorf("%s %q: use one of %s%s", option, Clip(value, 60), strings.Join(valid, ", "), suggestion(value, valid))
 }
 
-// checkArgs refuses extra arguments that cannot be passed, and flags that ralph sets itself.
+// checkArgs rejects extra arguments that cannot be passed, and flags that ralph sets itself.
 func checkArgs(args []string, owned map[string]string) error {
 	for _, arg := range args {
 		flag, _, _ := strings.Cut(arg, "=")
@@ -103,7 +103,7 @@ func checkArgs(args []string, owned map[string]string) error {
 	return nil
 }
 
-// checkEnv refuses settings that are not NAME=value. The value may be a secret: only the name is shown.
+// checkEnv rejects settings that are not NAME=value. The error has only the name, since the value may be a secret.
 func checkEnv(env []string) error {
 	for _, setting := range env {
 		name, _, ok := strings.Cut(setting, "=")
@@ -114,9 +114,9 @@ func checkEnv(env []string) error {
 	return nil
 }
 
-// Environ is the environment of an Invocation: the agent's own settings, over them Options.Env, over these Vars, each name
-// once. An issue's title comes from outsiders: in Vars, NUL bytes and what exceeds 64 KiB in one setting, which would keep
-// the process from starting, are left out.
+// Environ returns the environment of an Invocation: the agent's own settings, overridden by Options.Env, overridden by Vars, each
+// name once. An issue's title in Vars comes from outsiders: Environ removes NUL bytes and cuts settings at 64 KiB, because either
+// would keep the process from starting.
 func (r Request) Environ(own ...string) []string {
 	var joined []string
 	at := map[string]int{}
@@ -132,14 +132,14 @@ func (r Request) Environ(own ...string) []string {
 	return joined
 }
 
-const maxSession = 128 // bytes of a session id
+const maxSession = 128 // maximum bytes of a session ID
 
 var uuid = pattern.Lazy(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// UUID reports the form 8-4-4-4-12 of hexadecimal digits.
+// UUID reports whether an ID has the form 8-4-4-4-12 of hexadecimal digits.
 func UUID(id string) bool { return uuid().MatchString(id) }
 
-// facts makes variables fit for a process.
+// facts returns variables that are valid in the environment of a process.
 func facts(vars []string) []string {
 	const most = 64 << 10
 	fit := make([]string, 0, len(vars))

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/agents/agenttest"
 )
 
-// scribe is an agent of another module: it has what the package exports, and no more.
+// scribe is an agent of another module: it uses only what the package exports.
 type scribe struct{}
 
 func (scribe) Name() string { return "scribe" }
@@ -96,7 +96,7 @@ var scribeRun = []string{
 	`{"type":"tool","tool":"read","path":"go.mod"}`, `{"type":"say","id":"m1","text":"Done.","input":3,"output":9}`, `{"type":"end"}`,
 }
 
-// What the built-in agents share is exported: an agent of another module passes the suite with it.
+// The parts that the built-in agents share are exported: an agent of another module passes the suite with them.
 func TestOutsideConformance(t *testing.T) {
 	agenttest.Run(t, agenttest.Subject{
 		Agent:   scribe{},
@@ -106,7 +106,7 @@ func TestOutsideConformance(t *testing.T) {
 	})
 }
 
-// The same of its report, which the suite cannot know.
+// Its report, which the suite cannot check, is right, too.
 func TestOutsideReport(t *testing.T) {
 	t.Parallel()
 	d := scribe{}.NewDecoder()
@@ -120,8 +120,7 @@ func TestOutsideReport(t *testing.T) {
 	}
 }
 
-// The files of the built-in agents use no unexported name that another file of the package declares: what they need, agents
-// outside of the module need too.
+// The files of the built-in agents use only exported names of the package's other files, like agents of other modules.
 func TestBuiltinUsesWhatIsExported(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(".")

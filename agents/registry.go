@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-// Builtin returns the agents that ralph knows. The first is the default. A new agent is one line here.
+// Builtin returns the built-in agents. The first is the default. A new agent is one line here.
 func Builtin() []Agent {
 	return []Agent{
 		Claude{},
@@ -17,13 +17,12 @@ func Builtin() []Agent {
 	}
 }
 
-// Registry finds agents by name. The zero Registry knows none. It is immutable and safe for concurrent use.
+// Registry is an immutable list of agents. The zero Registry is empty. It is safe for concurrent use.
 type Registry struct {
-	agents []Agent // in the order given, which is the order people see
+	agents []Agent // in the order given, which users see
 }
 
-// NewRegistry returns a registry of the agents given. It panics when two have the same name, or one has none: that is
-// a mistake in the program.
+// NewRegistry returns a registry of the given agents. It panics on a programming error: a name that is empty or used twice.
 func NewRegistry(agents ...Agent) Registry {
 	seen := make(map[string]bool, len(agents))
 	for _, a := range agents {
@@ -36,10 +35,10 @@ func NewRegistry(agents ...Agent) Registry {
 	return Registry{agents: slices.Clone(agents)}
 }
 
-// All lists the agents in the order in which they were registered.
+// All returns the agents in the order in which they were registered.
 func (r Registry) All() []Agent { return slices.Clone(r.agents) }
 
-// Names lists their names in the same order.
+// Names returns their names in the same order.
 func (r Registry) Names() []string {
 	names := make([]string, 0, len(r.agents))
 	for _, a := range r.agents {
@@ -48,7 +47,7 @@ func (r Registry) Names() []string {
 	return names
 }
 
-// Lookup returns the agent with exactly this name. The error of an unknown name lists the valid ones and the nearest.
+// Lookup returns the agent with exactly this name. The error for an unknown name lists the valid ones and the nearest.
 func (r Registry) Lookup(name string) (Agent, error) {
 	for _, a := range r.agents {
 		if a.Name() == name {
@@ -59,7 +58,7 @@ func (r Registry) Lookup(name string) (Agent, error) {
 	return nil, fmt.Errorf("unknown agent %q: use one of %s%s", Clip(name, 60), strings.Join(names, ", "), suggestion(name, names))
 }
 
-// suggestion is "; did you mean …?" for a name close to a valid one, and empty when none is close.
+// suggestion returns "; did you mean …?" for a name close to a valid one, and "" otherwise.
 func suggestion(name string, valid []string) string {
 	if near := nearest.To(name, valid); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)

@@ -28,7 +28,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// The built-in agents have names of their own, and the default is the first.
+// The built-in agents have distinct names, and the first is the default.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
 	if names := agents.NewRegistry(agents.Builtin()...).Names(); names[0] != "claude-code" {

@@ -5,52 +5,52 @@ import (
 	"time"
 )
 
-// EventKind says what an Event is. The set is open: readers ignore kinds they do not know.
+// EventKind is the kind of an Event. The set is open: readers ignore unknown kinds.
 type EventKind string
 
 const (
-	// EventMessage is a piece of the main agent's own prose. Pieces with the same Message belong to one message. An
-	// empty Text starts a message that has (so far) no prose.
+	// EventMessage is a part of the main agent's own prose. Parts with the same Message belong to one message. An empty Text
+	// starts a message that has no prose (yet).
 	EventMessage EventKind = "message"
-	// EventTool is a tool the agent (or a sub-agent) calls: Name and a short Detail.
+	// EventTool is a tool call by the agent or a sub-agent: Name and a short Detail.
 	EventTool EventKind = "tool"
 	// EventDenied is a tool call that the agent's own permission system refused: Name and a short Detail.
 	EventDenied EventKind = "permission-denied"
-	// EventSession gives the session id.
+	// EventSession has the session ID.
 	EventSession EventKind = "session"
-	// EventRetry is the CLI waiting for its model service.
+	// EventRetry means that the CLI waits for its model service.
 	EventRetry EventKind = "retry"
-	// EventNotice is anything else worth showing; never prose.
+	// EventNotice is other information worth showing; never prose.
 	EventNotice EventKind = "notice"
-	// EventUnknown is a line or event the decoder does not know; shown and counted.
+	// EventUnknown is a line or event that the decoder does not know; it is shown and counted.
 	EventUnknown EventKind = "unknown"
 )
 
-// Event is one thing the agent did.
+// Event is one action of the agent.
 type Event struct {
 	Kind    EventKind
-	Message string // EventMessage: which message the text belongs to
+	Message string // EventMessage: ID of the message that the text belongs to
 	Text    string
 	Name    string // EventTool, EventDenied: the tool
-	Detail  string // EventTool, EventDenied: its arguments or the reason, shortened
+	Detail  string // EventTool, EventDenied: the arguments or the reason, shortened
 	Session string
 }
 
-// Usage counts tokens. Input excludes tokens that were read from or written to the cache.
+// Usage counts tokens. Input excludes tokens read from or written to the cache.
 type Usage struct {
 	Input      int64 `json:"input"`
 	Output     int64 `json:"output"`
 	CacheRead  int64 `json:"cache_read"`
 	CacheWrite int64 `json:"cache_write"`
-	// CostUSD is the cost as the CLI reported it, or at the known prices; 0 when neither says it. It lacks what is Unpriced.
+	// CostUSD is the cost reported by the CLI, or computed from known prices; 0 if unknown. It excludes Unpriced tokens.
 	CostUSD float64 `json:"cost_usd,omitzero"`
-	// Estimated is how many of the tokens are an estimate: themselves or their cost.
+	// Estimated is the number of tokens whose count or cost is an estimate.
 	Estimated int64 `json:"estimated,omitempty"`
-	// Unpriced is how many of the tokens are of models whose price is not known. Where the CLI reports the cost it is 0.
+	// Unpriced is the number of tokens of models with unknown prices. It is 0 if the CLI reports the cost.
 	Unpriced int64 `json:"unpriced,omitempty"`
 }
 
-// Tokens is what budgets count: tokens read from the cache are left out.
+// Tokens returns the number that budgets count: all tokens except those read from the cache.
 func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheWrite }
 
 // Add returns the sum.
@@ -62,7 +62,7 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// Larger returns the larger of each count: two that saw the same spending may each have missed some.
+// Larger returns the larger of each count, for two measurements of the same usage that may each have missed some.
 func (u Usage) Larger(v Usage) Usage {
 	return Usage{
 		Input: max(u.Input, v.Input), Output: max(u.Output, v.Output),
@@ -71,7 +71,7 @@ func (u Usage) Larger(v Usage) Usage {
 	}
 }
 
-// Less returns what u has more than before, which an earlier look has seen.
+// Less returns u minus before, an earlier measurement; no count is below 0.
 func (u Usage) Less(before Usage) Usage {
 	return Usage{
 		Input: max(u.Input-before.Input, 0), Output: max(u.Output-before.Output, 0),
@@ -81,33 +81,32 @@ func (u Usage) Less(before Usage) Usage {
 	}
 }
 
-// Denial is a tool call that the agent's own permission system refused. Its texts are bounded lines.
+// Denial is a tool call that the agent's own permission system refused. Its texts are single lines of limited length.
 type Denial struct {
 	Tool   string `json:"tool"`
-	Detail string `json:"detail,omitempty"` // its arguments, or the reason
+	Detail string `json:"detail,omitempty"` // arguments, or the reason
 }
 
-// Report is what a whole process meant.
+// Report is the result of a whole process.
 type Report struct {
-	Session string // what a later Request may resume; empty when there is nothing to resume
+	Session string // session ID that a later Request may resume; empty: there is none
 	Usage   Usage
-	Model   string // that answered last; empty: the program does not say
-	// SessionTotal means that Usage counts the whole session, including the processes that this one resumed. Spent
-	// subtracts them.
+	Model   string // model of the last answer; empty: unknown
+	// SessionTotal is set if Usage includes the earlier processes of a resumed session. Spent subtracts them.
 	SessionTotal bool
-	// Context is how many tokens the last request of the main agent and its answer have: what a resumed session begins with.
-	// 0: the program does not say.
+	// Context is the number of tokens in the last request of the main agent and its answer, with which a resumed session begins.
+	// 0: unknown.
 	Context int64
-	// Failure is nil when the agent ended well. An agent that exits 0 but reported an error has failed.
+	// Failure is nil if the agent succeeded. An agent that exits 0 but reported an error has failed.
 	Failure *Failure
-	// Denied are the refused tool calls, the first few of them.
+	// Denied has the first few refused tool calls.
 	Denied []Denial
-	// Structured is output that the CLI itself validated against a schema; nil when it did not, or above 1 MiB.
+	// Structured is output that the CLI validated against a schema; nil if there is none or it exceeds 1 MiB.
 	Structured json.RawMessage
-	Unknown    int // lines and events the decoder did not know
+	Unknown    int // number of lines and events that the decoder did not know
 }
 
-// Spent is what this process used. before is the Usage of the process that it resumed, or zero for a new session.
+// Spent returns the usage of this process. before is the Usage of the process that it resumed, or zero for a new session.
 func (r Report) Spent(before Usage) Usage {
 	if !r.SessionTotal {
 		return r.Usage
@@ -115,15 +114,15 @@ func (r Report) Spent(before Usage) Usage {
 	return r.Usage.Less(before)
 }
 
-// Class is why an agent failed, decided from structure (events, exit status), never from prose.
+// Class is the kind of a failure, derived from structure (events, exit status), never from prose.
 type Class string
 
 const (
 	RateLimit     Class = "rate-limit"
-	Overload      Class = "overload"    // the model service is overloaded, failing or out of reach
-	Auth          Class = "auth"        // not logged in, or the login was refused
-	NoCredit      Class = "no-credit"   // the account has no money left, or has reached what its owner allows
-	BadRequest    Class = "bad-request" // the request or the command line was refused and would be again
+	Overload      Class = "overload"    // the model service is overloaded, failing or unreachable
+	Auth          Class = "auth"        // not logged in, or the login was rejected
+	NoCredit      Class = "no-credit"   // the account has no credit left, or has reached a limit of its owner
+	BadRequest    Class = "bad-request" // the request or the command line was rejected, and would be again
 	ModelNotFound Class = "model-not-found"
 	MaxTurns      Class = "max-turns"
 	Killed        Class = "killed"      // ended by a signal
@@ -131,29 +130,29 @@ const (
 	OtherFailure  Class = "other"
 )
 
-// Unavailable reports the classes where the agent, not its work, is at fault, and waiting or another agent helps.
+// Unavailable reports whether the agent, not its work, is at fault, so that waiting or another agent helps.
 func (c Class) Unavailable() bool {
 	return c == RateLimit || c == Overload || c == Auth || c == NoCredit
 }
 
-// Fatal reports the classes where another iteration cannot help.
+// Fatal reports whether another iteration cannot help.
 func (c Class) Fatal() bool {
 	return c == BadRequest || c == ModelNotFound || c == NotStarted || c.Unavailable()
 }
 
-// Failure is how an agent failed.
+// Failure is the reason why an agent failed.
 type Failure struct {
 	Class   Class  `json:"class"`
 	Message string `json:"message"` // one line for people; see Fail
-	// ResetAt is when a rate limit ends; zero when the CLI does not say.
+	// ResetAt is the end of a rate limit; zero if the CLI does not say.
 	ResetAt time.Time `json:"reset_at,omitzero"`
 }
 
-// unavailableFor is how long an agent that does not say when it is back is left alone.
+// unavailableFor is the time to wait for an agent that does not state when it is available again.
 const unavailableFor = 5 * time.Minute
 
-// Back is when an agent that failed at the time given is expected back. It is zero where waiting does not help: a missing
-// login or program counts as soon as a person has provided it.
+// Back returns when an agent that failed at the given time is expected to be available. It is zero if waiting does not help: a
+// missing login or program counts as soon as a person has provided it.
 func (f *Failure) Back(failed time.Time) time.Time {
 	if f.Class != RateLimit && f.Class != Overload || f.ResetAt.After(failed) {
 		return f.ResetAt

@@ -22,9 +22,9 @@ const (
 	signal     = "<promise>COMPLETE</promise>"
 )
 
-// TestRecordedStreams decodes every recorded run of the real programs. What each means stands in streams.golden, one
-// line a stream, reviewed by hand; RALPH_UPDATE_GOLDEN=1 rewrites it for the next review. Status 124 in a recording is
-// the `timeout` program's, which had ended the agent.
+// TestRecordedStreams decodes every recorded run of the real programs. Their expected meanings are in streams.golden, one line per
+// stream, reviewed by hand; RALPH_UPDATE_GOLDEN=1 rewrites it for the next review. Status 124 in a recording is that of the
+// `timeout` program, which ended the agent.
 func TestRecordedStreams(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder
@@ -54,7 +54,7 @@ type recording struct {
 	ending agents.Ending
 }
 
-// loadRecordings reads the recordings of one agent that match the pattern: NAME.jsonl (the two of 780 KB are zipped),
+// loadRecordings reads the recordings of one agent that match the pattern: NAME.jsonl (two of 780 KB are compressed),
 // NAME.rc (absent: 0) and NAME.stderr.
 func loadRecordings(t testing.TB, folder, pattern string) []recording {
 	t.Helper()

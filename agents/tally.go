@@ -1,7 +1,7 @@
 package agents
 
-// Tally adds up the usage of messages. A message is reported several times; its last report counts. Sub-agents interleave
-// their messages, so Tally remembers several, up to a limit.
+// Tally adds up the usage of messages. A message may be reported several times; its last report counts. Sub-agents interleave
+// their messages, so Tally keeps several open, up to a limit.
 type Tally struct {
 	settled Usage
 	open    []counted // oldest first
@@ -14,7 +14,7 @@ type counted struct {
 
 const maxOpen = 64
 
-// Note stores the usage of a message in place of what was noted of it before.
+// Note stores the usage of a message and replaces an earlier one of the same message.
 func (t *Tally) Note(message string, u Usage) {
 	for i := range t.open {
 		if t.open[i].message == message {
@@ -29,7 +29,7 @@ func (t *Tally) Note(message string, u Usage) {
 	t.open = append(t.open, counted{message, u})
 }
 
-// Sum is the usage of all messages.
+// Sum returns the usage of all messages.
 func (t *Tally) Sum() Usage {
 	sum := t.settled
 	for _, c := range t.open {

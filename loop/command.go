@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// shell is one command line of the user's, run as `sh -c LINE` inside the sandbox.
+// shell is a command line of the user's, run as `sh -c LINE` in the sandbox.
 type shell struct {
 	line           string
 	env            []string
@@ -18,8 +18,8 @@ type shell struct {
 	stdout, stderr io.Writer
 }
 
-// shell runs a command line. timedOut says that its own timeout ended it. An error means that it is not known to have
-// run to its end: the run was stopped, the sandbox is broken, or there is no sh.
+// shell runs a command line. timedOut is set if its own timeout ended it. An error means that it is unknown whether it ran to its
+// end: the run was stopped, the sandbox is broken, or there is no sh.
 func (r *runner) shell(ctx context.Context, s shell) (exit sandboxes.Exit, timedOut bool, err error) {
 	if err := r.aborted(); err != nil {
 		return exit, false, err
@@ -37,7 +37,7 @@ func (r *runner) shell(ctx context.Context, s shell) (exit sandboxes.Exit, timed
 	switch {
 	case err == nil:
 		if !exit.OK() && exit.Code == 0 {
-			exit.Code = 1 // a death by signal never passes, whatever the sandbox says
+			exit.Code = 1 // death by a signal is never a success, whatever the sandbox reports
 		}
 		return exit, false, nil
 	case limited.Err() == nil:

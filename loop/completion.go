@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	messageKept = 64 << 10 // bytes of the latest message that are kept
+	messageKept = 64 << 10 // bytes kept of the latest message
 	answerKept  = 4 << 10  // bytes of a question or a reason
 )
 
-// With these tags the agent answers in place of the completion signal.
+// Tags of the answers that the agent can give instead of the completion signal.
 const (
 	tagQuestion = "needs-info"
 	tagNoChange = "no-change"
 )
 
-// completion follows the agent's prose: whether a completion signal or an answer stands in its latest message, and the
-// end of that message. It belongs to the goroutine that decodes.
+// completion tracks the agent's prose: the end of its latest message, and whether that message has a completion signal or an
+// answer. It belongs to the goroutine that decodes.
 type completion struct {
-	signals int      // how many of the marks are signals; the others end an answer
-	marks   []string // that are looked for
-	longest int      // bytes of a mark
-	id      string   // of the latest message
+	signals int      // number of signals at the start of marks; the rest are the end tags of answers
+	marks   []string // strings to look for
+	longest int      // bytes of the longest mark
+	id      string   // ID of the latest message
 	started bool
-	found   int    // index of the first mark in it; len(marks): none
-	last    string // the last bytes of it, in which a mark may have begun
+	found   int    // index of the first mark found in the message; len(marks): none
+	last    string // last bytes of the message, which may be the beginning of a mark
 	text    *proc.Tail
 }
 
@@ -43,7 +43,7 @@ func newCompletion(signals []string) *completion {
 	return c
 }
 
-// add takes a piece of prose. A new message withdraws the signal of an earlier one.
+// add adds a part of the prose. A new message withdraws the signal of an earlier one.
 func (c *completion) add(e agents.Event) {
 	if !c.started || e.Message != c.id {
 		c.started, c.id, c.found, c.last = true, e.Message, len(c.marks), ""
@@ -57,7 +57,7 @@ func (c *completion) add(e agents.Event) {
 	c.last = strings.Clone(text[max(0, len(text)-c.longest+1):])
 }
 
-// signal is the one that stands now; empty: none.
+// signal returns the completion signal in the latest message; empty: none.
 func (c *completion) signal() string {
 	if c.found >= c.signals {
 		return ""
@@ -65,7 +65,7 @@ func (c *completion) signal() string {
 	return c.marks[c.found]
 }
 
-// complete is the signal, or the end of an answer, that stands now; empty: the agent is not done.
+// complete returns the signal, or the end tag of an answer, in the latest message; empty: the agent is not done.
 func (c *completion) complete() string {
 	if c.found == len(c.marks) {
 		return ""
@@ -75,7 +75,7 @@ func (c *completion) complete() string {
 
 func (c *completion) message() string { return c.text.String() }
 
-// answer is the text between <tag> and </tag> in the agent's message, made safe to show.
+// answer returns the text between <tag> and </tag> in the agent's message, made safe to show.
 func answer(message, tag string) (string, bool) {
 	text, ok := lastPair(message, tag)
 	if !ok {
@@ -84,7 +84,7 @@ func answer(message, tag string) (string, bool) {
 	return neutral.Shorten(strings.TrimSpace(neutral.Terminal(text)), answerKept), true
 }
 
-// lastPair is the text between the last </tag> and the last <tag> before it.
+// lastPair returns the text between the last </tag> and the last <tag> before it.
 func lastPair(text, tag string) (string, bool) {
 	end := strings.LastIndex(text, "</"+tag+">")
 	if end < 0 {

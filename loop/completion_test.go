@@ -47,7 +47,7 @@ func TestSignalCountsInTheLatestMessage(t *testing.T) {
 	}
 }
 
-// A signal is found wherever the pieces of a message are split, and only then.
+// FuzzSignal: a signal is found however a message is split, and never without one.
 func FuzzSignal(f *testing.F) {
 	f.Add("aab", "aaab", uint8(2))
 	f.Add("abab", "abaabab", uint8(3))
@@ -106,7 +106,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// FuzzCompletion: wherever a message is split, the result is the same as in one piece, and as a plain search.
+// FuzzCompletion: however a message is split, the result is the same as in one piece, and as that of a plain search.
 func FuzzCompletion(f *testing.F) {
 	f.Add("ok <promise>COMPLETE</promise>", DefaultSignal, uint8(3))
 	f.Add("aaaaab", "aab", uint8(1))

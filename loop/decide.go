@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// judge decides by facts what follows an iteration whose commits have been imported.
+// judge decides by facts how to continue after an iteration whose commits have been imported.
 func (r *runner) judge(ctx context.Context, t turn) step {
 	if s := r.stopped(ctx); s.end != "" {
 		return s
@@ -17,7 +17,7 @@ func (r *runner) judge(ctx context.Context, t turn) step {
 		return r.broken(ctx, fmt.Errorf("iteration %d: %w", t.Number, t.broken))
 	}
 	if t.Ending == EndingBudget && t.Signal == "" || t.Failure != nil && r.spent(ctx, r.res.Usage) {
-		// Its failure may be that its service has refused it for the budget.
+		// The failure may be that the service refused the agent because of the budget.
 		return step{end: EndBudget}
 	}
 	if (t.Ending == EndingShare || t.Ending == EndingAgent) && t.Signal == "" ||
@@ -54,13 +54,13 @@ func (r *runner) judgeFailure(ctx context.Context, t turn) step {
 	return r.iterateAgain(ctx, t, "", feedbackFailure(t.Failure))
 }
 
-// untouched reports that the agent has not changed anything yet: a program that cannot be started then can be started for
-// no issue. Later the run itself may be the reason.
+// untouched reports whether the agent has not changed anything yet: if its program cannot be started then, it cannot be
+// started for any issue. Later the run itself may be the cause.
 func (r *runner) untouched(t turn) bool {
 	return t.Number == r.began && (t.Number > 1 || r.res.Work.Commits == 0)
 }
 
-// replaceAgent lets the next agent go on where this one had to stop. What an agent could not do counts towards no limit.
+// replaceAgent continues with the next agent. The work of an unavailable agent counts towards no limit.
 func (r *runner) replaceAgent(t turn) step {
 	if !r.switchAgent(t.Iteration, "is unavailable ("+string(t.Failure.Class)+")") {
 		return step{end: EndUnavailable}
@@ -73,7 +73,7 @@ func (r *runner) replaceAgent(t turn) step {
 	return step{feedback: feedbackNext(r.told)}
 }
 
-// switchAgent takes the next agent; false: there is none.
+// switchAgent switches to the next agent; false: there is none.
 func (r *runner) switchAgent(last Iteration, why string) bool {
 	if r.c.Next == nil {
 		return false
@@ -88,18 +88,18 @@ func (r *runner) switchAgent(last Iteration, why string) bool {
 	return true
 }
 
-// share is what the present agent may spend; zero: there is no limit of its own.
+// share returns the budget of the current agent; zero: no limit of its own.
 func (r *runner) share() Budget { return r.c.Shares[r.choice()] }
 
-// choice is the present agent and its model.
+// choice returns the current agent and its model.
 func (r *runner) choice() agents.Choice {
 	return agents.Link{Agent: r.c.Agent, Options: r.c.Options}.Choice()
 }
 
-// denied reports that the agent may not do what it has to: another iteration would meet the same permissions.
+// denied reports whether missing permissions kept the agent from its work: another iteration would meet the same permissions.
 func (r *runner) denied(t turn) bool { return len(t.Denied) > 0 && r.res.Work.Commits == 0 }
 
-// judgeMessage decides by what the agent says in its latest message. A question and a "no change" need no signal.
+// judgeMessage decides by the agent's latest message. A question and a "no change" need no signal.
 func (r *runner) judgeMessage(ctx context.Context, t turn) step {
 	if question, ok := answer(t.message, tagQuestion); ok && question != "" {
 		r.res.Question = question
@@ -134,7 +134,7 @@ func (r *runner) judgeMessage(ctx context.Context, t turn) step {
 	return s
 }
 
-// judgeOutput decides a run with structured output, which needs neither commits nor the signal.
+// judgeOutput decides about a run with structured output, which needs neither commits nor the signal.
 func (r *runner) judgeOutput(ctx context.Context, t turn) step {
 	value, err := r.c.Output.extract(t.prose)
 	r.res.Output = &value
@@ -169,12 +169,12 @@ func (r *runner) finish(ctx context.Context, t turn, end End) step {
 	return step{end: end}
 }
 
-// iterateAgain starts another iteration, unless a limit is reached. Where commits exist, a limit ends the run only after the
-// gate has run on them.
+// iterateAgain starts another iteration, unless a limit is reached. If commits exist, a limit other than the budget ends the run
+// only after the gate has run on them.
 func (r *runner) iterateAgain(ctx context.Context, t turn, missing Missing, feedback string) step {
 	end := r.limit(ctx, t.Number)
 	spent := t.Iteration
-	spent.Failure = nil // it may come from the refusal
+	spent.Failure = nil // the refusal may have caused it
 	switch {
 	case end == "" && !r.share().Spent(r.mine):
 		return step{feedback: feedback}
@@ -192,13 +192,13 @@ func (r *runner) iterateAgain(ctx context.Context, t turn, missing Missing, feed
 	return step{end: end}
 }
 
-// spent reports that the budget has nothing left, or a limit that the run shares with others, when it has used so much.
+// spent reports whether, with this usage, the budget or a limit shared with other runs is used up.
 func (r *runner) spent(ctx context.Context, used agents.Usage) bool {
 	if r.c.Budget.Spent(used) {
 		return true
 	}
 	if r.c.Meter != nil && r.res.Full == nil {
-		// What an agent only says does not stop other runs: it may lie.
+		// Usage that only an agent reports does not stop other runs, since the agent may lie.
 		r.res.Full = r.c.Meter.Full(context.WithoutCancel(ctx), used.Less(r.res.Unseen))
 	}
 	return r.res.Full != nil
@@ -216,7 +216,7 @@ func (r *runner) limit(ctx context.Context, n int) End {
 	return ""
 }
 
-// runGate runs the gate and keeps its result. Only a gate that could not run ends the run.
+// runGate runs the gate and stores its result. Only a gate that could not run ends the run.
 func (r *runner) runGate(ctx context.Context, n int) step {
 	checks, err := r.checks(ctx, EventGate, n, r.c.Gate)
 	if err != nil {

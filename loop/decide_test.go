@@ -19,7 +19,7 @@ func fails(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	return sandboxes.Exit{Code: 1}, nil
 }
 
-// turns is a stage agent that does something else in each iteration (the last again and again).
+// turns is an agent of a stage with another behaviour in each iteration; the last one repeats.
 func turns(acts ...func(context.Context, sandboxes.Command) (sandboxes.Exit, error)) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 	return func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 		a := acts[0]
@@ -98,7 +98,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// An agent that may not do what it has to meets the same permissions in the next iteration.
+// An agent without the permissions for its work would meet the same permissions in the next iteration.
 func TestDeniedPermission(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -218,7 +218,7 @@ func TestFailureClasses(t *testing.T) {
 	}
 }
 
-// A program that agents have had the chance to remove says nothing about other issues.
+// If the program disappears after agents have run, that says nothing about other issues.
 func TestProgramThatIsGoneLaterIsTheRunsOwn(t *testing.T) {
 	t.Parallel()
 	missing := act(false, "fail "+string(agents.NotStarted))
@@ -422,8 +422,8 @@ func TestMissingPartsAreRefused(t *testing.T) {
 	}
 }
 
-// TestNextAgent: the next agent goes on where one that is unavailable had to stop, with what that one had been told. What
-// the first could not do counts towards no limit.
+// TestNextAgent: the next agent continues after an unavailable one, and gets the same feedback. The iterations of the first count
+// towards no limit.
 func TestNextAgent(t *testing.T) {
 	t.Parallel()
 	turns := 0
@@ -480,7 +480,7 @@ func TestNoNextAgent(t *testing.T) {
 	}
 }
 
-// A gate that no work changes ends the run, at its last iteration, too.
+// A gate whose result no work changes ends the run, also in its last iteration.
 func TestGateThatNoWorkChanges(t *testing.T) {
 	t.Parallel()
 	c := staged(stage{agent: act(false, done), shell: fails}, &diary{})

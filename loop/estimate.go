@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// Usage is the budget as an estimated usage of an unknown model.
+// Usage returns the budget as an estimated usage of an unknown model.
 func (b Budget) Usage() agents.Usage {
 	u := agents.Usage{Input: b.Tokens, Estimated: b.Tokens, CostUSD: b.CostUSD}
 	if u.CostUSD == 0 {
@@ -15,7 +15,7 @@ func (b Budget) Usage() agents.Usage {
 	return u
 }
 
-// estimateOf is the estimate of the present agent.
+// estimateOf returns the estimate for the current agent.
 func (r *runner) estimateOf() Budget {
 	if r.c.Estimate == nil {
 		return Budget{}
@@ -23,7 +23,7 @@ func (r *runner) estimateOf() Budget {
 	return r.c.Estimate(r.c.Agent)
 }
 
-// expect counts the estimate before an agent starts, until the agent reports its usage: a crash must not lose that.
+// expect reports the estimate before an agent starts, until the agent reports its usage, so that a crash does not lose it.
 func (r *runner) expect(n int) {
 	if e := r.estimateOf(); e != (Budget{}) {
 		r.observe.emit(Event{Kind: EventSpent, Iteration: n, Used: r.res.Usage.Add(e.Usage())})
@@ -38,10 +38,10 @@ func (r *runner) estimate(t *turn, answers bool) {
 		f != nil && (f.Class.Unavailable() || f.Class == agents.NotStarted): // its model was not asked, or did not answer
 		return
 	case f != nil && !silent && !t.acted && t.Ending == EndingExit:
-		return // it has said that it did nothing
+		return // the agent reported that it did nothing
 	}
 	t.Usage, t.estimated = e.Usage(), true
-	if !silent { // of the others this is known before they start
+	if !silent { // for silent agents this is known before they start
 		r.warn(fmt.Sprintf("iteration %d: agent %s did not say what it used; an estimate of %d tokens counts",
 			t.Number, t.Agent, t.Usage.Input))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// wordless is an agent whose output never states what it used.
+// wordless is an agent whose output never states its usage.
 type wordless struct{ scripted }
 
 func (w wordless) Describe() agents.Description {
@@ -17,7 +17,7 @@ func (w wordless) Describe() agents.Description {
 	return d
 }
 
-// Where nobody says what an iteration used, the estimate counts, and ends a run whose budget it uses up.
+// If nobody reports the usage of an iteration, the estimate counts, and ends a run when its budget is used up.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
 	tokens := agents.Usage{Input: 100, Estimated: 100, Unpriced: 100}
@@ -70,7 +70,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// The estimate is known before the agent starts, so that a crash cannot lose it; what the agent says then takes its place.
+// The estimate is reported before the agent starts, so that a crash cannot lose it; the agent's own report then replaces it.
 func TestEstimateBeforeTheAgent(t *testing.T) {
 	t.Parallel()
 	estimate := agents.Usage{Input: 100, Estimated: 100, Unpriced: 100}

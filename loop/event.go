@@ -7,23 +7,23 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// EventKind says what an Event is. The set is open.
+// EventKind is the kind of an Event. The set is open.
 type EventKind string
 
 const (
 	EventIteration EventKind = "iteration" // an iteration starts
-	EventAgent     EventKind = "agent"     // something the agent did
+	EventAgent     EventKind = "agent"     // an action of the agent
 	EventSignal    EventKind = "signal"    // the completion signal was seen
 	EventWarning   EventKind = "warning"   // idle, grace expired, …
-	EventCommits   EventKind = "commits"   // commits came back
+	EventCommits   EventKind = "commits"   // new commits were imported
 	EventSetup     EventKind = "setup"     // a setup command starts or has ended
 	EventGate      EventKind = "gate"      // a gate command starts or has ended
 	EventAfter     EventKind = "after"     // a command after the run starts or has ended; see RunAfter
-	EventSpent     EventKind = "spent"     // the agent has used more of its model
+	EventSpent     EventKind = "spent"     // the agent has used more tokens
 	EventEnded     EventKind = "iteration-ended"
 )
 
-// Event is one thing that happened in the loop. Its texts are bounded (4 KiB each); those of an agent are hostile.
+// Event is one event of the loop. Its texts are bounded (4 KiB each); those of an agent are hostile.
 type Event struct {
 	Kind      EventKind
 	Iteration int
@@ -32,13 +32,13 @@ type Event struct {
 	Check     *Check        // EventGate, EventSetup: set when the command has ended
 	Result    *Iteration    // EventEnded
 	New       int           // EventCommits
-	Used      agents.Usage  // EventSpent, EventEnded: in the whole loop so far
+	Used      agents.Usage  // EventSpent, EventEnded: total of the whole loop so far
 }
 
-const eventText = 4 << 10 // bytes of one text in an event
+const eventText = 4 << 10 // maximum bytes of one text in an event
 
-// observer gives events to the caller, one at a time: an agent's come from the goroutine that reads its output,
-// warnings and all others from the one that runs the loop.
+// observer passes events to the caller, one at a time: those of an agent come from the goroutine that reads its output, warnings
+// and all others from the one that runs the loop.
 type observer struct {
 	mu sync.Mutex // held during call
 	fn func(Event)

@@ -40,7 +40,7 @@ func feedbackNext(told string) string {
 	return next
 }
 
-// feedbackResumed is the prompt for an agent that still has the whole first prompt in its session.
+// feedbackResumed returns the prompt for an agent that still has the whole first prompt in its session.
 func feedbackResumed(vars map[string]string) string {
 	return fmt.Sprintf("This is iteration %s of at most %s. You go on in the same session, worktree and branch; what you were told at its "+
 		"beginning still holds. Files may have changed since your last message: look at `git status` and `git log` where it matters.\n\n"+
@@ -55,7 +55,7 @@ func feedbackGate(checks []Check) string {
 		neutral.Excerpt(c.Command, 200), c.Failure(), prompt.Fence(neutral.Terminal(c.Tail)))
 }
 
-// lastWords is the end of a command's output in one line.
+// lastWords returns the end of a command's output in one line.
 func lastWords(tail string) string {
 	text := []rune(strings.Join(strings.Fields(neutral.Terminal(tail)), " "))
 	if more := len(text) - 300; more > 0 {

@@ -14,9 +14,9 @@ import (
 
 const tailKept = 4 << 10 // bytes of a command's output in a Check
 
-// RunGate runs the gate's commands in order and stops at the first that fails. An error means a command is not known
-// to have run (sandbox broken, interrupted); a failing command is a Check, not an error. Of the Config it needs
-// Sandbox and Gate; Timers, Interrupt, Observe and Stream count as in Run.
+// RunGate runs the gate's commands in order and stops at the first failure. A failing command is a Check, not an error. An error
+// means that it is unknown whether a command ran (sandbox broken, run interrupted). RunGate requires Sandbox and Gate of the
+// Config; Timers, Interrupt, Observe and Stream work as in Run.
 func RunGate(ctx context.Context, c Config) ([]Check, error) {
 	if c.Sandbox == nil {
 		return nil, errors.New("loop: Sandbox is required")
@@ -24,7 +24,7 @@ func RunGate(ctx context.Context, c Config) ([]Check, error) {
 	return newRunner(ctx, c).checks(ctx, EventGate, 0, c.Gate)
 }
 
-// RunSetup runs the commands of Setup as RunGate does those of Gate.
+// RunSetup runs the commands in Setup like RunGate those in Gate.
 func RunSetup(ctx context.Context, c Config) ([]Check, error) {
 	if c.Sandbox == nil {
 		return nil, errors.New("loop: Sandbox is required")
@@ -32,7 +32,7 @@ func RunSetup(ctx context.Context, c Config) ([]Check, error) {
 	return newRunner(ctx, c).checks(ctx, EventSetup, 0, c.Setup)
 }
 
-// RunAfter runs the commands of Gate as RunGate does, as those that follow a run.
+// RunAfter runs the commands in Gate like RunGate, as commands that follow a run.
 func RunAfter(ctx context.Context, c Config) ([]Check, error) {
 	if c.Sandbox == nil {
 		return nil, errors.New("loop: Sandbox is required")
@@ -40,7 +40,7 @@ func RunAfter(ctx context.Context, c Config) ([]Check, error) {
 	return newRunner(ctx, c).checks(ctx, EventAfter, 0, c.Gate)
 }
 
-// GateLog is the name of the log of a gate's line, 0 the first, in an iteration; iteration 0 is that of RunGate.
+// GateLog returns the name of the log of a gate command, counted from 0, in an iteration; iteration 0 is that of RunGate.
 func GateLog(iteration, line int) string { return checkLog(EventGate, iteration, line) }
 
 func checkLog(kind EventKind, iteration, line int) string {
@@ -63,10 +63,10 @@ func (r *runner) checks(ctx context.Context, kind EventKind, n int, lines []Comm
 	return checks, nil
 }
 
-// check runs one command of the gate or the setup. Its output goes to the log as it comes; the end of it is kept.
+// check runs one command of the gate or the setup. It streams the output to the log and keeps the end of it.
 func (r *runner) check(ctx context.Context, kind EventKind, n int, log string, cmd Command) (Check, error) {
 	timeout := cmp.Or(cmd.Timeout, r.c.Timers.Command)
-	raw, tail := r.openSink(log), proc.NewTail(tailKept) // before the event: who gets that may look for the log
+	raw, tail := r.openSink(log), proc.NewTail(tailKept) // before the event, whose receiver may look for the log
 	defer raw.close()
 	r.observe.emit(Event{Kind: kind, Iteration: n, Text: neutral.Shorten(cmd.Line, eventText)})
 	both := &proc.Merged{To: io.MultiWriter(raw, tail)}

@@ -14,10 +14,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-const expandOutput = 1 << 20 // bytes a command in a prompt may print
+const expandOutput = 1 << 20 // maximum bytes that a command in a prompt may print
 
-// PromptVars are the built-ins of one iteration, for Prompt.Render: iteration, max_iterations, feedback, gate and
-// signal. With iteration 1 and no feedback the rendered prompt is exactly what a run would send first.
+// PromptVars returns the built-in values of one iteration for Prompt.Render: iteration, max_iterations, feedback, gate and
+// signal. With iteration 1 and no feedback the rendered prompt is exactly the first one that a run would send.
 func (c Config) PromptVars(iteration int, feedback string) map[string]string {
 	c = c.withDefaults()
 	if feedback != "" {
@@ -32,7 +32,7 @@ func (c Config) PromptVars(iteration int, feedback string) map[string]string {
 	}
 }
 
-// gateSection tells the agent which checks its work must pass.
+// gateSection lists for the agent the checks that its work must pass.
 func gateSection(gate []Command) string {
 	if len(gate) == 0 {
 		return ""
@@ -45,7 +45,7 @@ func gateSection(gate []Command) string {
 	return s.String()
 }
 
-// invocation builds the agent's command line, with the whole prompt or, in a session that it knows from, with the feedback.
+// invocation builds the agent's command line, with the whole prompt or, for a resumed session, with only the feedback.
 func (r *runner) invocation(ctx context.Context, n int, feedback, resumed string) (agents.Invocation, error) {
 	vars := r.c.PromptVars(n, feedback)
 	prompt, err := feedbackResumed(vars), error(nil)
@@ -61,7 +61,7 @@ func (r *runner) invocation(ctx context.Context, n int, feedback, resumed string
 	return r.c.Agent.Invocation(agents.Request{Prompt: prompt, Options: r.c.Options, Session: resumed, Vars: r.facts(vars)})
 }
 
-// facts are the variables about the run that every agent gets.
+// facts returns the variables about the run that every agent gets.
 func (r *runner) facts(vars map[string]string) []string {
 	values := map[string]string{}
 	maps.Copy(values, r.c.Prompt.Builtin)
@@ -75,7 +75,7 @@ func (r *runner) facts(vars map[string]string) []string {
 	return env
 }
 
-// expand runs one of the prompt's commands inside the sandbox.
+// expand runs one of the prompt's commands in the sandbox.
 func (r *runner) expand(ctx context.Context, line string, env []string) (string, error) {
 	r.pending = true
 	out, errs := proc.NewTail(expandOutput), proc.NewTail(tailKept)

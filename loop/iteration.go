@@ -12,25 +12,25 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// turn is the report on one agent process, with further facts for the decision.
+// turn is the result of one agent process, with more facts for the decision.
 type turn struct {
 	Iteration
 	message   string
 	prose     string
-	broken    error // the sandbox failed, so it is unknown how the process ended
-	acted     bool  // the agent said something or used a tool
-	context   int64 // tokens that its session has now; at most, where the agent does not say
+	broken    error // the sandbox failed, so the process's end is unknown
+	acted     bool  // the agent wrote a message or used a tool
+	context   int64 // tokens in its session now; an upper limit if the agent does not say
 	total     agents.Usage
-	estimated bool // its usage is the estimate
+	estimated bool // its usage is an estimate
 }
 
-// execResult is how Sandbox.Exec returned.
+// execResult is the result of Sandbox.Exec.
 type execResult struct {
 	exit sandboxes.Exit
 	err  error
 }
 
-// iterate runs one agent process to its end, in a session that it resumes or a new one. It returns when the whole tree is gone.
+// iterate runs one agent process to its end, in a new or a resumed session. It returns when the whole process tree has ended.
 func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resumed string) turn {
 	start := time.Now()
 	t := newTranscript(n, r.c, r.observe)
@@ -68,8 +68,7 @@ func (r *runner) iterate(ctx context.Context, n int, inv agents.Invocation, resu
 	})
 }
 
-// watch waits for the process and kills it when a timer says so. Where a process has ended by itself and a timer has
-// run out, the process wins.
+// watch waits for the process and kills it when a timer expires. If the process has also ended by itself, its own exit counts.
 func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan execResult, kill context.CancelCauseFunc) execResult {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -112,7 +111,7 @@ func (r *runner) watch(ctx context.Context, t *transcript, ended <-chan execResu
 	}
 }
 
-// metered is what the meter has counted since the last iteration ended.
+// metered returns the usage that the meter has counted since the last iteration ended.
 func (r *runner) metered() agents.Usage {
 	if r.c.Meter == nil {
 		return agents.Usage{}
@@ -120,14 +119,14 @@ func (r *runner) metered() agents.Usage {
 	return r.c.Meter.Used().Less(r.counted)
 }
 
-// countOutside counts what was used outside of iterations, such as by the gate or by whoever verified the work.
+// countOutside adds the usage outside of iterations, such as that of the gate or of Verify.
 func (r *runner) countOutside() {
 	used := r.metered()
 	r.counted, r.res.Usage = r.counted.Add(used), r.res.Usage.Add(used)
 }
 
-// conclude reports how the process ended: a stop of the run beats its own exit, and its own exit beats a timer. cause is
-// why the process's context ended, if it did.
+// conclude determines how the process ended: a stop of the run takes precedence over the process's own exit, and that over a
+// timer. cause is the reason why the process's context ended, if it did.
 func (r *runner) conclude(t *transcript, e execResult, cause error, resumed string, it Iteration) turn {
 	how := agents.Ending{ExitCode: e.exit.Code, Signal: e.exit.Signal}
 	_, notStarted := errors.AsType[*sandboxes.StartError](e.err)
@@ -165,8 +164,8 @@ func (r *runner) conclude(t *transcript, e execResult, cause error, resumed stri
 	return finished
 }
 
-// failure is how the iteration failed. A failure that the agent reported stands; being killed by ralph is a failure only
-// of an agent that was not done yet.
+// failure returns the failure of the iteration. A failure reported by the agent counts; being killed by ralph is a failure only if
+// the agent was not done yet.
 func (r *runner) failure(it Iteration, how agents.Ending, complete bool) *agents.Failure {
 	reported := it.Failure
 	if reported != nil && reported.Class == agents.Killed {
@@ -175,7 +174,7 @@ func (r *runner) failure(it Iteration, how agents.Ending, complete bool) *agents
 	switch it.Ending {
 	case EndingExit, EndingNotStarted:
 		if it.Failure == nil && (how.ExitCode != 0 || how.Signal != "" || how.StartErr != nil) {
-			// A decoder may have missed it; an exit status is a fact.
+			// The decoder may have missed the failure; the exit status is a fact.
 			return &agents.Failure{Class: agents.OtherFailure, Message: fmt.Sprintf("exit status %d", how.ExitCode)}
 		}
 		return it.Failure
@@ -185,7 +184,7 @@ func (r *runner) failure(it Iteration, how agents.Ending, complete bool) *agents
 			return reported
 		}
 	case EndingInterrupted, EndingRun, EndingSandbox, EndingBudget, EndingShare, EndingAgent:
-		return nil // not the agent's doing
+		return nil // not caused by the agent
 	}
 	if reported != nil {
 		return reported

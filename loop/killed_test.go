@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// A command that ends its sandbox is the agent's doing, unless it is of the setup.
+// A command that kills its sandbox counts as the agent's fault, unless it is a setup command.
 func TestKilledSandbox(t *testing.T) {
 	t.Parallel()
 	kills := func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {

@@ -1,13 +1,13 @@
-// Package loop drives one run's agent: prompt, iteration, import, gate, and the next iteration, until a fact ends it.
+// Package loop runs an agent for one run: prompt, iteration, import, gate, and the next iteration, until a fact ends the loop.
 //
-// It knows no tracker and no container. It gets an agent (a codec), a sandbox (a place to run commands) and a function
-// that imports the commits, and returns facts: a [Result] with typed reasons, which the caller turns into an outcome and
-// into words. The caller is the worker that holds the issue's claim. [Run] belongs to one goroutine; runs share nothing,
-// so any number of them may go on at once.
+// It knows nothing about trackers and containers. It gets an agent (a codec), a sandbox (a place to run commands) and a function
+// that imports the commits, and returns facts: a [Result] with typed reasons, which the caller turns into an outcome and into
+// words. The caller is the worker that holds the issue's claim. A [Run] belongs to one goroutine. Runs share nothing, so any
+// number of them may run concurrently.
 //
-// An agent's output is hostile and unbounded. It is decoded as it comes, streamed to the caller's files, and only
-// bounded tails of it stay in memory. An agent's word decides nothing alone: a completion signal counts together with
-// imported commits and a gate that ralph has run.
+// An agent's output is hostile and unlimited. It is decoded as it arrives and streamed to the caller's files; only limited parts
+// of it stay in memory. An agent's statement alone decides nothing: a completion signal counts together with imported commits and
+// a gate that ralph has run.
 package loop
 
 import (
@@ -27,23 +27,23 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// DefaultSignal is the text with which an agent says that it is done.
+// DefaultSignal is the text by which an agent signals that it is done.
 const DefaultSignal = "<promise>COMPLETE</promise>"
 
-// Work is what the host has imported from the worktree.
+// Work is the state of the commits that the host has imported from the worktree.
 type Work struct {
 	Tip     string
-	Commits int // base..tip
-	New     int // imported this time
+	Commits int // number of commits in base..tip
+	New     int // number of commits imported this time
 }
 
-// Command is a shell command line of the user's (gate, setup): run as `sh -c LINE` inside the sandbox.
+// Command is a shell command line of the user's (gate, setup), run as `sh -c LINE` in the sandbox.
 type Command struct {
 	Line    string        `json:"line"`
-	Timeout time.Duration `json:"timeout_ns,omitempty"` // zero means the Timers' Command
+	Timeout time.Duration `json:"timeout_ns,omitempty"` // zero: Timers.Command
 }
 
-// Check refuses a command that cannot run.
+// Check rejects a command that cannot run.
 func (c Command) Check() error {
 	switch {
 	case strings.TrimSpace(c.Line) == "":
@@ -56,18 +56,18 @@ func (c Command) Check() error {
 	return nil
 }
 
-// Budget limits what a run may spend; zero means no limit. It is checked after each iteration and, with a Meter, during it.
+// Budget limits the usage of a run; zero means no limit. It is checked after each iteration and, with a Meter, during it.
 type Budget struct {
 	Tokens  int64   `json:"tokens,omitempty"` // input + output + cache write
 	CostUSD float64 `json:"cost_usd,omitempty"`
 }
 
-// Spent reports whether nothing is left.
+// Spent reports whether the usage has reached the budget.
 func (b Budget) Spent(u agents.Usage) bool {
 	return b.Tokens > 0 && u.Tokens() >= b.Tokens || b.CostUSD > 0 && u.CostUSD >= b.CostUSD
 }
 
-// After is what is left of the budget. Of one that is spent the smallest amount is: zero would be no limit.
+// After returns the rest of the budget. If nothing is left, it is the smallest positive amount, since zero would mean no limit.
 func (b Budget) After(u agents.Usage) Budget {
 	if b.Tokens > 0 {
 		b.Tokens = max(1, b.Tokens-u.Tokens())
@@ -78,7 +78,7 @@ func (b Budget) After(u agents.Usage) Budget {
 	return b
 }
 
-// Plus is the budget of what comes after u has been used.
+// Plus returns the budget increased by u: the limit of a total that already includes u.
 func (b Budget) Plus(u agents.Usage) Budget {
 	if b.Tokens > 0 {
 		b.Tokens += u.Tokens()
@@ -89,7 +89,7 @@ func (b Budget) Plus(u agents.Usage) Budget {
 	return b
 }
 
-// Min is the smaller of two limits, in each unit.
+// Min returns the smaller of two limits, in each unit.
 func (b Budget) Min(o Budget) Budget {
 	if b.Tokens == 0 || o.Tokens > 0 && o.Tokens < b.Tokens {
 		b.Tokens = o.Tokens
@@ -100,76 +100,75 @@ func (b Budget) Min(o Budget) Budget {
 	return b
 }
 
-// Meter counts what the agent uses, where ralph stands between it and its model.
+// Meter counts the agent's usage where ralph is the proxy between the agent and its model service.
 type Meter interface {
-	Limit(b Budget)           // up to where Used may grow; given before each iteration, and after it
-	Used() agents.Usage       // since the meter was made
-	Passed() Passed           // since Limit was last given
-	Changed() <-chan struct{} // gets a value after Used has grown; one value may stand for several changes
-	// Full names the shared limit because of which no run may spend more, if this one has used so much; nil: there is none.
+	Limit(b Budget)           // sets the limit of Used; called before and after each iteration
+	Used() agents.Usage       // usage since the meter was made
+	Passed() Passed           // requests since the last call of Limit
+	Changed() <-chan struct{} // receives a value after Used has grown; one value may stand for several changes
+	// Full returns an error that names a limit shared with other runs, if this run's usage reaches it; nil: none.
 	Full(ctx context.Context, used agents.Usage) error
 }
 
 // Passed describes the requests that went through a Meter.
 type Passed struct {
-	Answers  bool  // at least one has ended, or begun to be answered
-	Free     bool  // Answers, all have ended, and each was refused or reached no service: nothing was used
-	Unpriced bool  // the price of some models is not known: the cost in Used lacks them
+	Answers  bool  // at least one request has ended, or its answer has begun
+	Free     bool  // Answers, all requests have ended, and each was refused or reached no service: nothing was used
+	Unpriced bool  // the prices of some models are unknown, so that the cost in Used lacks them
 	Largest  int64 // tokens of the largest request with its answer
 }
 
-// Config is one run's loop. Agent, Sandbox, Import and Prompt are required.
+// Config configures the loop of one run. Agent, Sandbox, Import and Prompt are required.
 type Config struct {
 	Agent   agents.Agent
 	Options agents.Options
 	Sandbox sandboxes.Sandbox
 	Prompt  prompt.Prompt
-	// Import takes the agent's commits into the host's repository. It is called after every iteration and at every end,
-	// also after an interrupt. Its context outlives the run's, and has a timeout of its own.
+	// Import imports the agent's commits into the host's repository. It is called after every iteration and at every end, also
+	// after an interrupt. Its context is not cancelled with the run's, and has a timeout of its own.
 	Import func(ctx context.Context) (Work, error)
-	// Before is the work the run starts with (commits of earlier attempts).
+	// Before is the work with which the run starts (commits of earlier attempts).
 	Before        Work
 	Setup         []Command // run once, before the first iteration
 	Gate          []Command // all must pass, in order
-	Signals       []string  // any of them completes; default DefaultSignal
+	Signals       []string  // each of them completes the work; default DefaultSignal
 	MaxIterations int       // default 10
-	NoProgress    int       // iterations in a row without a new commit that end the run; default 3; negative: never
+	NoProgress    int       // maximum iterations in a row without a new commit; default 3; negative: no limit
 	Timers        Timers
 	Budget        Budget
-	Iteration     Budget // of each agent process: with a Meter it is ended there, and the next iteration begins
-	// Estimate is the usage that counts for an iteration when neither its agent nor the Meter reports any. Nil is like zero: nothing
-	// counts.
+	Iteration     Budget // for each agent process: with a Meter the process is killed at the limit, and the next iteration begins
+	// Estimate returns the usage to count for an iteration when neither its agent nor the Meter reports any. If it is nil or
+	// returns zero, nothing counts.
 	Estimate func(agents.Agent) Budget
-	// Price adds the cost to tokens that an agent reports without one, when the Meter saw no answer; nil: it stays unknown.
+	// Price adds the cost to tokens that an agent reports without one, if the Meter saw no answer; nil: the cost stays unknown.
 	Price func(a agents.Agent, model string, u agents.Usage) agents.Usage
-	Meter Meter // nil: only what the agent reports is counted
-	// Shares limit what one agent may spend in the run. After an agent has spent its share, Next names the agent that goes on.
+	Meter Meter // nil: only usage reported by the agent counts
+	// Shares limit the usage of single agents in the run. After an agent has used up its share, Next selects another.
 	Shares map[agents.Choice]Budget
-	// Next returns the agent that goes on after one that is unavailable, or that has spent its share (it has no Failure then);
-	// false: none does. Iterations count anew after one that is unavailable, so it has to return false at some time. Nil: none
-	// ever does.
+	// Next returns the agent that continues after one that is unavailable or has used up its share (last has no Failure then);
+	// false: there is none. Since an unavailable agent's iterations do not count towards MaxIterations, Next must return false at
+	// some point. Nil: there is never another agent.
 	Next   func(last Iteration) (agents.Link, bool)
 	Output *Output // structured output; nil: none
-	// Resume says when an iteration goes on in its agent's session of the one before, and is told only what ralph found. The
-	// session of an earlier Run is never resumed. Default ResumeAuto.
+	// Resume selects when an iteration resumes its agent's previous session and gets only ralph's feedback. The session of an
+	// earlier Run is never resumed. Default ResumeAuto.
 	Resume Resume
-	// WithoutCommits lets a run be done without a commit: the completion signal and the gate are enough.
+	// WithoutCommits allows a run to be done without a commit: the completion signal and the gate suffice.
 	WithoutCommits bool
-	// Accept checks the work before the gate; its error is feedback for the agent, as a failing gate is. Nil accepts
-	// everything.
+	// Accept checks the work before the gate; its error is feedback for the agent, like a failing gate. Nil accepts everything.
 	Accept func(ctx context.Context) error
-	// Verify checks finished work once more where the agent has left nothing but its commits, after the gate has passed in
-	// the worktree. Its error is feedback like Accept's. Nil verifies nothing.
+	// Verify checks finished work again in a place that has only the agent's commits, after the gate has passed in the
+	// worktree. Its error is feedback like Accept's. Nil verifies nothing.
 	Verify    func(ctx context.Context) error
-	Unchanged func(commits int, gate []Check) bool // reports after an iteration that no commits change the gate's result; nil: never
-	// Feedback is for the first iteration, from an earlier run.
+	Unchanged func(commits int, gate []Check) bool // reports after an iteration whether no commits can change the gate's result; nil: never
+	// Feedback is the feedback for the first iteration, from an earlier run.
 	Feedback string
-	// Interrupt, when closed, ends the run gracefully: the agent is asked to end, its commits are imported.
+	// Interrupt ends the run gracefully when it is closed: the agent is asked to end, and its commits are imported.
 	Interrupt <-chan struct{}
-	// Observe gets every event, from one goroutine at a time; it must not block for long.
+	// Observe gets every event. Calls do not overlap, and must not block for long.
 	Observe func(Event)
-	// Stream returns where the raw output of an iteration ("agent-1.jsonl", "agent-1.stderr") or a command
-	// ("gate-1-1.log" is the first gate command after iteration 1, "setup-1.log") goes. RunGate counts as iteration 0. Nil discards.
+	// Stream opens the file for the raw output of an iteration ("agent-1.jsonl", "agent-1.stderr") or a command ("gate-1-1.log"
+	// is the first gate command after iteration 1, "setup-1.log"). RunGate counts as iteration 0. Nil discards the output.
 	Stream func(name string) (io.WriteCloser, error)
 }
 
@@ -181,7 +180,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// missing names the required parts that a config lacks.
+// missing returns an error that names the missing required fields.
 func (c Config) missing() error {
 	var names []string
 	if c.Agent == nil {
@@ -199,8 +198,8 @@ func (c Config) missing() error {
 	return errors.New("required and missing: " + strings.Join(names, ", "))
 }
 
-// Validate reports everything that is wrong with a user's choices, all at once. It starts nothing, and Agent, Sandbox and Import may
-// be missing, so that callers can refuse a run before they make a worktree for it. Run reports them with the rest.
+// Validate returns all errors in a user's choices, joined. It starts nothing, and does not require Agent, Sandbox and Import, so
+// that callers can reject a run before they make a worktree for it. Run checks these, too.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error

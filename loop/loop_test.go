@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scripted is an agent that runs one shell script an iteration (the last one again and again).
+// scripted is an agent that runs one shell script per iteration; the last one repeats.
 type scripted struct {
 	scripts []string
 	prompts *[]string
@@ -53,8 +53,8 @@ func (s scripted) Invocation(r agents.Request) (agents.Invocation, error) {
 
 func (s scripted) NewDecoder() agents.Decoder { return &spoken{} }
 
-// spoken decodes: `say ID TEXT` a piece of a message, `use N` tokens, `cost USD`, `fail CLASS` a reported error, `deny TOOL`, `tool TEXT`,
-// `session ID`, and `total`: the tokens are those of the whole session.
+// spoken is a decoder for lines: `say ID TEXT` a part of a message, `use N` tokens, `cost USD`, `fail CLASS` a reported error,
+// `deny TOOL`, `tool TEXT`, `session ID`, and `total`: the tokens are those of the whole session.
 type spoken struct {
 	report agents.Report
 }
@@ -127,7 +127,7 @@ func (s stage) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit,
 	return sandboxes.Exit{}, nil
 }
 
-// act is an agent of a stage that prints lines, each after a pause, and then ends or (with hang) does not.
+// act is an agent of a stage that prints lines, each after a pause, and then ends or, with hang, does not.
 func act(hang bool, lines ...any) func(context.Context, sandboxes.Command) (sandboxes.Exit, error) {
 	return func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 		for _, l := range lines {
@@ -159,7 +159,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// diary records what a run tells.
+// diary records the events and files of a run.
 type diary struct {
 	mu     sync.Mutex
 	events []Event
@@ -207,7 +207,7 @@ type closing struct{ io.Writer }
 
 func (closing) Close() error { return nil }
 
-// commits makes a Import that finds these numbers of new commits, one an iteration, the last one again and again.
+// commits returns an Import that finds these numbers of new commits, one per iteration; the last one repeats.
 func commits(news ...int) func(context.Context) (Work, error) {
 	var w Work
 	return func(ctx context.Context) (Work, error) {
@@ -227,7 +227,7 @@ func commits(news ...int) func(context.Context) (Work, error) {
 	}
 }
 
-// staged is a run on a stage.
+// staged returns the configuration of a run on a stage.
 func staged(s stage, d *diary) Config {
 	return Config{
 		Agent: scripted{}, Sandbox: s, Prompt: prompt.Prompt{Inline: "do it"},
@@ -235,7 +235,7 @@ func staged(s stage, d *diary) Config {
 	}
 }
 
-// onHost is a run with real processes on the host.
+// onHost returns the configuration of a run with real processes on the host.
 func onHost(t *testing.T, d *diary, scripts ...string) Config {
 	t.Helper()
 	none := sandboxes.NewNone(sandboxes.NoneConfig{Env: []string{
@@ -257,7 +257,7 @@ func onHost(t *testing.T, d *diary, scripts ...string) Config {
 	}
 }
 
-// done says the default signal in a message of its own.
+// done prints the default signal in a message of its own.
 const done = "say last " + DefaultSignal
 
 func wantEnd(t *testing.T, r Result, end End) {

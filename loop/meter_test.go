@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// counting is a meter that the agent of a test turns.
+// counting is a meter that the agent of a test advances.
 type counting struct {
 	changed chan struct{}
 
@@ -19,7 +19,7 @@ type counting struct {
 	used   agents.Usage
 	full   error
 	passed Passed
-	shared agents.Usage // counts for the limits that runs share
+	shared agents.Usage // last usage passed to Full
 }
 
 func (c *counting) Full(_ context.Context, used agents.Usage) error {
@@ -61,7 +61,7 @@ func (c *counting) count(u agents.Usage) {
 	}
 }
 
-// A budget that is spent in the middle of an iteration ends the agent there.
+// A budget that is used up in the middle of an iteration ends the agent at once.
 func TestMeterEndsTheIteration(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -100,7 +100,7 @@ func TestMeterEndsTheIteration(t *testing.T) {
 	}
 }
 
-// Of what the agent reports and what its service says, the larger counts.
+// If the agent and its service report different usage, the larger counts.
 func TestLargerUsageCounts(t *testing.T) {
 	t.Parallel()
 	d, m := &diary{}, newCounting()
@@ -124,8 +124,8 @@ func TestLargerUsageCounts(t *testing.T) {
 	}
 }
 
-// What only the agent reports counts for the run. For what all runs may spend it counts where no answer passed, and its cost
-// where an answer had none: an agent that lies stops no other run, and no cost escapes.
+// Usage that only the agent reports counts for the run. For limits shared with other runs it counts only if no answer passed the
+// meter, and its cost if an answer had none: a lying agent stops no other run, and no cost is lost.
 func TestOnlyReportedByTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -160,13 +160,13 @@ func TestOnlyReportedByTheAgent(t *testing.T) {
 	}
 }
 
-// An agent that its service has refused for the budget may end by itself, before ralph ends it. The budget is why.
+// An agent that its service refused because of the budget may end before ralph ends it. The reason is still the budget.
 func TestRefusedForTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, class := range []agents.Class{agents.Auth, agents.RateLimit, agents.OtherFailure} {
 		d, m := &diary{}, newCounting()
 		c := staged(stage{agent: func(_ context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
-			m.used = agents.Usage{Input: 30} // nobody is told in time
+			m.used = agents.Usage{Input: 30} // without a notification
 			_, _ = cmd.Stdout.Write([]byte("fail " + string(class) + "\n"))
 			return sandboxes.Exit{Code: 1}, nil
 		}}, d)
@@ -175,7 +175,7 @@ func TestRefusedForTheBudget(t *testing.T) {
 	}
 }
 
-// What the gate uses of the model counts as well.
+// The gate's usage of the model counts, too.
 func TestGateIsCounted(t *testing.T) {
 	t.Parallel()
 	d, m := &diary{}, newCounting()
@@ -194,7 +194,7 @@ func TestGateIsCounted(t *testing.T) {
 	}
 }
 
-// An iteration that has spent its share is ended, the next one is told so, and the service is asked within each share.
+// An iteration that has used up its share is ended, the next one gets that as feedback, and the meter limits each iteration.
 func TestIterationBudget(t *testing.T) {
 	t.Parallel()
 	d, m := &diary{}, newCounting()
@@ -220,7 +220,7 @@ func TestIterationBudget(t *testing.T) {
 	}
 }
 
-// What verifying uses is added to what the agent reports, and the budget knows of it before the next iteration.
+// The usage of Verify is added to the agent's, and counts for the budget before the next iteration.
 func TestVerifyIsCounted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -247,8 +247,8 @@ func TestVerifyIsCounted(t *testing.T) {
 	}
 }
 
-// An iteration that failed, and none of whose requests was answered, has cost nothing; that is not so where anybody says that it used
-// something, or where something may have passed unseen.
+// A failed iteration without an answered request has cost nothing, unless the agent or the meter reports usage, or requests may
+// have passed unseen.
 func TestRefusedIterationIsFree(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -14,15 +14,15 @@ import (
 	"github.com/ralph-pool/ralph/loop/schema"
 )
 
-// Output asks for structured output between <Tag> and </Tag>.
+// Output requests structured output between <Tag> and </Tag>.
 type Output struct {
 	Tag    string
-	Schema []byte // JSON Schema (draft 2020-12 unless it says otherwise); nil: text
+	Schema []byte // JSON Schema (draft 2020-12 unless it declares another); nil: any text
 }
 
-// OutputValue is what was found.
+// OutputValue is the structured output that was found.
 type OutputValue struct {
-	Raw  string // the text between the tags, kept on failure too
+	Raw  string // the text between the tags, also if it is invalid
 	JSON []byte // validated against the schema; nil without one
 }
 
@@ -31,7 +31,7 @@ var (
 	codeFence = pattern.Lazy("(?s)^```[A-Za-z0-9]*[ \t]*\r?\n(.*)\n[ \t]*```$")
 )
 
-// validateOutput refuses what could never give an output, before anything starts.
+// validateOutput rejects, before anything starts, settings that could never give an output.
 func (c Config) validateOutput() error {
 	o := c.Output
 	if o == nil {
@@ -54,8 +54,7 @@ func (c Config) validateOutput() error {
 	return errors.Join(errs...)
 }
 
-// extract finds the output in the agent's prose. Pairs are matched from the end, so that a mention of the tag before
-// the real pair does no harm.
+// extract finds the output in the agent's prose. It searches from the end, so that an earlier mention of the tag is harmless.
 func (o Output) extract(prose string) (OutputValue, error) {
 	raw, ok := lastPair(prose, o.Tag)
 	if !ok {
@@ -85,7 +84,7 @@ func (o Output) extract(prose string) (OutputValue, error) {
 	return value, nil
 }
 
-// schema compiles the schema; nil when there is none.
+// schema compiles the schema; nil if there is none.
 func (o Output) schema() (*jsonschema.Resolved, error) {
 	rules, err := schema.Compile(o.Schema)
 	if err != nil {

@@ -132,7 +132,7 @@ func TestOutputIsCheckedBeforeAnythingStarts(t *testing.T) {
 			t.Errorf("%s: an iteration ran", tt.name)
 		}
 	}
-	tree := outputRun("x") // a schema may contain itself where a value does
+	tree := outputRun("x") // a schema may refer to itself for a part of the value
 	tree.Output.Schema = []byte(`{"type":["object","null"],"properties":{"type":{"$ref":"#"},"list":{"items":{"$ref":"#"}}}}`)
 	if err := tree.Validate(); err != nil {
 		t.Errorf("a recursive schema: %v", err)
@@ -155,7 +155,7 @@ func TestFailedAgentGivesNoOutput(t *testing.T) {
 	}
 }
 
-// FuzzExtract: the last complete pair, never a panic; what counts as JSON is JSON.
+// FuzzExtract: the result is the last complete pair, without a panic, and accepted JSON is valid JSON.
 func FuzzExtract(f *testing.F) {
 	f.Add("a <r>x</r> b")
 	f.Add("<r>```json\n{\"n\":1}\n```</r>")

@@ -8,12 +8,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Tokens that an agent states without their cost get one, and end a run whose budget they use up.
+// Tokens that an agent reports without their cost get a cost, and end a run whose budget they use up.
 func TestPrice(t *testing.T) {
 	t.Parallel()
 	ten := func(usd float64) agents.Usage { return agents.Usage{Input: 10, CostUSD: usd} }
 	for name, c := range map[string]struct {
-		model   string // that is configured
+		model   string // configured model
 		says    string
 		metered agents.Usage
 		passed  Passed

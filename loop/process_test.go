@@ -24,7 +24,7 @@ import (
 func TestProcessThatExitsEndsTheIterationAtOnce(t *testing.T) {
 	t.Parallel()
 	c := onHost(t, &diary{}, "echo '"+done+"'")
-	r := Run(t.Context(), c) // would hang for the minute of the grace otherwise
+	r := Run(t.Context(), c) // otherwise this would take the minute of the grace
 	wantEnd(t, r, EndDone)
 	wantEnding(t, r, 1, EndingExit)
 }
@@ -44,7 +44,7 @@ func TestIdleAgentIsKilledWithItsWholeTree(t *testing.T) {
 	c.MaxIterations = 1
 	c.Timers.Idle = 300 * time.Millisecond
 	c.Import = func(context.Context) (Work, error) {
-		wantGone(t, c, "child") // first the tree is gone, then the commits come back
+		wantGone(t, c, "child") // the import begins after the process tree has ended
 		return Work{Tip: "t", Commits: 1, New: 1}, nil
 	}
 	r := Run(t.Context(), c)
@@ -65,7 +65,7 @@ func TestHangAfterTheSignalCountsAsFinished(t *testing.T) {
 	wantGone(t, c, "child")
 }
 
-// wantGone checks that no process has the PID that a script wrote down.
+// wantGone checks that no process has the PID that a script wrote to the file.
 func wantGone(t *testing.T, c Config, file string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.Sandbox.Workdir(), file))
@@ -110,7 +110,7 @@ func TestExitBySignalIsNeverSuccess(t *testing.T) {
 
 func TestInterruptAsksTheAgentToEndAndTakesItsCommitsBack(t *testing.T) {
 	t.Parallel()
-	// The script is inside its wait when the event comes; the trap shows that it was asked, not killed.
+	// The script is in its loop when the event arrives; the trap shows that it was asked to end, not killed.
 	c := onHost(t, &diary{}, "trap 'echo asked >asked; exit 0' TERM; echo tool ready; while :; do sleep 0.01; done")
 	interrupt := make(chan struct{})
 	c.Interrupt = interrupt
@@ -153,7 +153,7 @@ func TestAgentThatCannotStartEndsTheRun(t *testing.T) {
 	c := onHost(t, &diary{})
 	c.Agent, c.Import = missing{}, commits(0)
 	r := Run(t.Context(), c)
-	wantEnd(t, r, EndUnavailable) // no other issue would fare better
+	wantEnd(t, r, EndUnavailable) // the same would happen to every other issue
 	wantEnding(t, r, 1, EndingNotStarted)
 	if r.Failure == nil || r.Failure.Class != agents.NotStarted || !strings.Contains(r.Failure.Message, "no-such-agent") {
 		t.Errorf("failure %v, error %v", r.Failure, r.Err)
@@ -166,7 +166,7 @@ func (missing) Invocation(agents.Request) (agents.Invocation, error) {
 	return agents.Invocation{Argv: []string{"no-such-agent"}}, nil
 }
 
-// An agent that fails leaves the end of its standard error in the result; one that works leaves none.
+// The result of a failed agent has the end of its standard error; that of a successful one does not.
 func TestFailureHasStandardError(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
@@ -303,12 +303,12 @@ func TestLargeStreamStaysBounded(t *testing.T) {
 	if seen < 2000 {
 		t.Errorf("only %d events", seen)
 	}
-	if most > 16<<20 { // the stream has 20 MiB; other tests of the package run meanwhile
+	if most > 16<<20 { // of a stream of 20 MiB, while other tests of the package run
 		t.Errorf("%d MiB live while 20 MiB streamed", most>>20)
 	}
 }
 
-// floodScript prints that many MiB of tool output in lines of 8 KiB.
+// floodScript returns a script that prints mib MiB of tool output in lines of 8 KiB.
 func floodScript(mib int) string {
 	return fmt.Sprintf("l=$(head -c 8186 /dev/zero | tr '\\0' x); yes \"tool $l\" | head -n %d", mib*128)
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// act runs the iteration's agent: in the session of the last iteration where that is worth it, else with the whole prompt.
-// A session that is lost is found out before the agent has asked its model anything. The agent begins afresh then, in the same
-// iteration.
+// act runs the iteration's agent: in the session of the last iteration if that saves tokens, otherwise with the whole prompt. An
+// agent notices a lost session before it sends a request to its model; then act repeats the iteration with the whole prompt.
 func (r *runner) act(ctx context.Context, n int, feedback, resumed string) (turn, error) {
 	inv, err := r.invocation(ctx, n, feedback, resumed)
 	if err != nil {
@@ -41,8 +40,8 @@ func (r *runner) act(ctx context.Context, n int, feedback, resumed string) (turn
 	return t, nil
 }
 
-// resumes is the session in which the agent goes on; empty: it begins afresh. A prompt that has no place for feedback is one
-// that the user wants to be sent as it is.
+// resumes returns the session that the agent resumes; empty: it starts with the whole prompt. A prompt without {{feedback}} is
+// always sent whole, because that is what the user wants.
 func (r *runner) resumes() string {
 	id := r.c.Resume.session(r.last, r.choice().Agent, r.choice().Model, time.Now())
 	if !r.c.Agent.Describe().Resumes(id) || !r.c.Prompt.Uses("feedback") {
@@ -51,7 +50,7 @@ func (r *runner) resumes() string {
 	return id
 }
 
-// lost reports that the agent could not go on in its session: it failed before it did or spent anything, and not because its
+// lost reports whether the agent could not resume its session: it failed before it did or used anything, and not because its
 // service or its program is missing.
 func (t turn) lost() bool {
 	f := t.Failure
@@ -59,9 +58,9 @@ func (t turn) lost() bool {
 		!t.acted && t.Usage == (agents.Usage{})
 }
 
-// account notes what the agent has used in this iteration, and the context that its session has now.
+// account records the agent's usage in this iteration, and the context that its session has now.
 func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, resumed string) {
-	var before agents.Usage // of the session, which some agents report as a whole
+	var before agents.Usage // of the session, since some agents report its total
 	if resumed != "" && report.Session == resumed {
 		before = r.total
 	}
@@ -75,12 +74,12 @@ func (r *runner) account(t *turn, report agents.Report, metered agents.Usage, re
 		t.estimated = spent.Estimated > 0
 	}
 	t.Resumed, t.total, t.Usage = resumed != "", report.Usage, spent.Larger(metered)
-	if spent.CostUSD > 0 { // what all of it has cost is known
+	if spent.CostUSD > 0 { // the cost of all tokens is known
 		t.Usage.Unpriced = 0
 	}
 	if passed.Answers {
 		t.Unseen = t.Usage.Less(metered)
-		if passed.Unpriced { // then only the agent knows what it has cost
+		if passed.Unpriced { // then only the agent knows the cost
 			t.Unseen.CostUSD = 0
 		}
 	}

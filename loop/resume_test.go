@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// remembering is an agent with sessions, whose ids begin with "s".
+// remembering is an agent with sessions, whose IDs begin with "s".
 type remembering struct {
 	scripted
 	asked *[]agents.Request
@@ -26,8 +26,7 @@ func (m remembering) Invocation(r agents.Request) (agents.Invocation, error) {
 	return m.scripted.Invocation(r)
 }
 
-// resuming is a run whose agent prints so in its processes, one after the other, and whose gate passes once the agent has
-// ended as often as in passes.
+// resuming returns a run whose nth agent process prints the nth element of says. The gate fails before process number passes.
 func resuming(passes int, says ...[]any) (Config, *[]agents.Request) {
 	asked, n := &[]agents.Request{}, 0
 	c := staged(stage{
@@ -50,7 +49,7 @@ func resuming(passes int, says ...[]any) (Config, *[]agents.Request) {
 
 func says(lines ...any) []any { return lines }
 
-// sessionsOf are those that the agent was asked to resume, one process after the other.
+// sessionsOf returns the sessions that the agent was asked to resume, one per process.
 func sessionsOf(asked []agents.Request) (list []string) {
 	for _, r := range asked {
 		list = append(list, r.Session)
@@ -66,7 +65,7 @@ func TestResume(t *testing.T) {
 		says   [][]any
 		change func(*Config)
 		want   []string // sessions, one for each process
-		number int      // of iterations
+		number int      // number of iterations
 		warns  string
 	}{
 		"after a gate that fails":   {passes: 3, says: [][]any{well}, want: []string{"", "s1", "s1"}, number: 3},
@@ -132,7 +131,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// once is an Accept that refuses the first work.
+// once returns an Accept that rejects the first work.
 func once(text string) func(context.Context) error {
 	first := true
 	return func(context.Context) error {
@@ -148,7 +147,7 @@ type errText string
 
 func (e errText) Error() string { return string(e) }
 
-// A resumed session is told what ralph has found, and not the task again; one that is lost is told all.
+// A resumed session gets ralph's feedback, without the task; after a lost session the agent gets the whole prompt.
 func TestResumedPrompt(t *testing.T) {
 	t.Parallel()
 	c, asked := resuming(4, says("session s1", "use 100", done), says("session s1", "use 100", done), says("fail other"), says("use 1", done))
@@ -171,7 +170,7 @@ func TestResumedPrompt(t *testing.T) {
 	}
 }
 
-// An agent that reports what its whole session has used is not paid twice for the beginning.
+// An agent that reports the usage of its whole session is not charged twice for the beginning.
 func TestResumedUsage(t *testing.T) {
 	t.Parallel()
 	c, _ := resuming(3, says("session s1", "total", "use 100", done), says("session s1", "total", "use 130", done), says("session s1", "total", "use 150", done))
@@ -186,7 +185,7 @@ func TestResumedUsage(t *testing.T) {
 	}
 }
 
-// A run knows no session of an earlier one, such as of one that was killed.
+// A run does not know the sessions of an earlier one, for example of one that was killed.
 func TestRunResumesNoEarlierRun(t *testing.T) {
 	t.Parallel()
 	c, asked := resuming(1, says("session s1", "use 100", done))

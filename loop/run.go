@@ -14,14 +14,14 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// How long an import may take, and how much of that remains once the run has been stopped.
+// The maximum time of an import, and its remaining time after the run was stopped.
 const (
 	importLimit        = 30 * time.Minute // an import has limits of its own
 	importLimitStopped = time.Minute
 )
 
-// Run runs the loop to its end. When ctx ends, all processes are killed at once and the commits are imported, with a
-// context of its own; the result is EndInterrupted with context.Cause(ctx).
+// Run runs the loop to its end. When ctx ends, all processes are killed at once and the commits are imported with a context of
+// their own; the result is EndInterrupted with context.Cause(ctx).
 func Run(ctx context.Context, c Config) Result {
 	r := newRunner(ctx, c)
 	ctx, stop := context.WithTimeoutCause(ctx, r.c.Timers.Run, errRun)
@@ -40,35 +40,35 @@ func Run(ctx context.Context, c Config) Result {
 	return r.res
 }
 
-// flat is an error on one line.
+// flat is an error with a message of one line.
 type flat struct{ error }
 
 func (f flat) Error() string { return strings.ReplaceAll(f.error.Error(), "\n", "; ") }
 func (f flat) Unwrap() error { return f.error }
 
-// step is the next step: an end with its cause, or an iteration with feedback.
+// step is the next step: an end with its cause, or another iteration with feedback.
 type step struct {
 	end      End
 	err      error
 	feedback string
 }
 
-// runner is one Run. Only its warn method and its observer are used from other goroutines.
+// runner is the state of one Run. Other goroutines use only its warn method and its observer.
 type runner struct {
 	c       Config
 	observe *observer
 	aborted func() error // why the run was stopped from outside; nil: it was not
 
 	pending     bool   // something ran in the sandbox since the last import
-	failed      string // the kind of failure of the last iteration; empty: none
+	failed      string // kind of the last iteration's failure; empty: none
 	gatedInTurn bool
-	prompt      string       // SHA-256 of the latest
-	told        string       // to the present agent when it began, or to the one before
-	began       int          // the first iteration of the present agent
-	mine        agents.Usage // what it has used
-	counted     agents.Usage // by the meter, in iterations that have ended
-	last        lastSession  // of the last iteration
-	total       agents.Usage // what the agent has reported of that session
+	prompt      string       // SHA-256 of the latest prompt
+	told        string       // feedback of the latest iteration; during the first one of a later agent that of the agent before
+	began       int          // first iteration of the current agent
+	mine        agents.Usage // usage of the current agent
+	counted     agents.Usage // part of the meter's usage that is in res already
+	last        lastSession  // session of the last iteration
+	total       agents.Usage // usage that the agent has reported for that session
 
 	mu  sync.Mutex
 	res Result // Warnings guarded by mu; the rest belongs to Run's goroutine
@@ -192,7 +192,7 @@ func (r *runner) record(t turn) {
 	r.observe.emit(Event{Kind: EventEnded, Iteration: it.Number, Text: string(it.Ending), Result: &it, Used: r.res.Usage})
 }
 
-// importWork imports the commits. Any end needs the import anyway, so a stop does not cancel it; it only shortens its time.
+// importWork imports the commits. Every end needs the import, so a stop does not cancel it, but only shortens its time.
 func (r *runner) importWork(ctx context.Context, n int) error {
 	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), importLimit, errCommand)
 	defer cancel()
@@ -227,7 +227,7 @@ func (r *runner) stopped(ctx context.Context) step {
 	return step{}
 }
 
-// broken ends a run after an error of the sandbox, which often only means that the run was stopped.
+// broken ends a run after an error of the sandbox, whose cause is often only that the run was stopped.
 func (r *runner) broken(ctx context.Context, err error) step {
 	if s := r.stopped(ctx); s.end != "" {
 		return s

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// An agent that has spent its own budget lets the next one go on, and the last one ends the run.
+// After an agent has used up its own budget, the next one continues; after the last one the run ends.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	first, second := agents.Choice{Agent: "scripted", Model: "a"}, agents.Choice{Agent: "scripted", Model: "b"}
@@ -19,7 +19,7 @@ func TestShares(t *testing.T) {
 		says   string // in every iteration of the first agent
 		meter  bool   // it counts 100 tokens in each iteration, and the agent hangs
 		want   End
-		number int // of iterations
+		number int // number of iterations
 		own    bool
 	}{
 		"after an iteration":        {map[agents.Choice]Budget{first: {Tokens: 150}}, "use 100", false, EndDone, 3, false},

@@ -7,8 +7,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// sink is a stream file. It never fails: when the file cannot be opened or written (a full disk), that is one warning,
-// and the rest is dropped. The work is worth more than its log.
+// sink is a stream file. Writes never fail: if the file cannot be opened or written (a full disk), that is one warning, and the
+// rest is dropped. The work is worth more than its log.
 type sink struct {
 	name string
 	to   io.WriteCloser // nil: discard

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Timers are the loop's limits; zero values mean the defaults in the comments.
+// Timers are the loop's timeouts; zero values mean the defaults in the comments.
 type Timers struct {
 	Idle         time.Duration // 10 min without a byte on stdout or stderr
 	IdleWarning  time.Duration // 1 min between warnings
 	Grace        time.Duration // 60 s of silence after the completion signal
-	GraceCap     time.Duration // 5 min in all after the completion signal
+	GraceCap     time.Duration // 5 min in total after the completion signal
 	Iteration    time.Duration // 1 h
 	Run          time.Duration // 4 h
 	Interrupt    time.Duration // 10 s between asking a command to end and killing it
@@ -20,7 +20,7 @@ type Timers struct {
 	PromptExpand time.Duration // 30 s for one command in a prompt
 }
 
-// cause is why a process was killed: the cause of its cancelled context.
+// cause is the reason why a process was killed: the cause of its cancelled context.
 type cause struct {
 	ending Ending
 	text   string
@@ -69,14 +69,14 @@ func (t Timers) validate() (err error) {
 	return err
 }
 
-// pulse is the state that the timers of an iteration read.
+// pulse is the state on which an iteration's timers depend.
 type pulse struct {
-	last   time.Time // when the last byte came; at first the start
-	signal time.Time // since when the completion signal stands; zero: it does not
-	warned time.Time // when the last warning was given
+	last   time.Time // time of the last byte; initially the start
+	signal time.Time // time of the completion signal; zero: there is none
+	warned time.Time // time of the last warning
 }
 
-// check says, at now, whether the process has to be killed (and why), whether a warning is due, and when to look again.
+// check returns whether at now the process must be killed (and why), whether a warning is due, and when to check again.
 //
 //nolint:revive,staticcheck // kill is an answer, not this function's error
 func (t Timers) check(p pulse, now time.Time) (kill error, warn bool, next time.Time) {

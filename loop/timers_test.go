@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Fake time throughout: the bubble's clock moves only when everything waits.
+// The tests use fake time: the bubble's clock advances only when every goroutine waits.
 
 func TestIdleTimeoutKillsAfterTenSilentMinutes(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestIdleWarnsEachMinuteBefore(t *testing.T) {
 			}
 		}
 		wantEnd(t, Run(t.Context(), c), EndMaxed)
-		want := []time.Duration{time.Minute} // and from 90 s on each minute of silence, but for the tenth
+		want := []time.Duration{time.Minute} // and from 90 s on after each minute of silence, except the tenth
 		for i := 1; i <= 9; i++ {
 			want = append(want, 90*time.Second+time.Duration(i)*time.Minute)
 		}
@@ -77,7 +77,7 @@ func TestGraceIsResetByEachLine(t *testing.T) {
 	})
 }
 
-// An agent that hangs after its question is done, too.
+// An agent that hangs after its question counts as done, too.
 func TestGraceAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestRunTimeoutEndsSetupAndGate(t *testing.T) {
 func TestTieExitBeatsTimer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		// The process ends by itself in the moment of its kill: the sandbox knows how, and that is what counts.
+		// The process ends by itself at the moment of its kill: its own exit, which the sandbox reports, counts.
 		c := staged(stage{agent: func(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 			<-ctx.Done()
 			_, _ = cmd.Stdout.Write([]byte(done + "\n"))
@@ -268,7 +268,7 @@ func TestTieAbortBeatsTimer(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		lost := errors.New("claim is lost")
 		c := staged(stage{agent: func(ctx context.Context, _ sandboxes.Command) (sandboxes.Exit, error) {
-			<-ctx.Done() // by the idle timeout
+			<-ctx.Done() // at the idle timeout
 			cancel(lost)
 			return sandboxes.Exit{}, context.Cause(ctx)
 		}}, &diary{})

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	stderrKept  = 16 << 10 // bytes of standard error that a decoder sees
-	stderrLines = 50       // lines of it that a failure shows
+	stderrKept  = 16 << 10 // bytes of standard error that a decoder gets
+	stderrLines = 50       // lines of standard error in a failure
 	proseKept   = 1 << 20  // bytes of an iteration's prose that are searched for structured output
 )
 
-// transcript reads one agent process's output as it comes. Standard output and standard error are each written from
-// one goroutine; the timers read pulse from a third.
+// transcript reads the output of one agent process as it arrives. Standard output and standard error are each written from one
+// goroutine; the timers read pulse from a third.
 type transcript struct {
 	iteration int
 	observe   *observer
-	decoder   agents.Decoder // stdout's goroutine only, like what follows
+	decoder   agents.Decoder // this and the following fields belong to stdout's goroutine
 	lines     *proc.Lines
 	done      *completion
-	acted     bool       // something was said, or a tool used
-	prose     *proc.Tail // nil: not wanted
+	acted     bool       // the agent wrote a message or used a tool
+	prose     *proc.Tail // nil: not needed
 	proseID   string
 	stderr    *proc.Tail
 
-	changed chan struct{} // gets a value when the signal comes or is withdrawn
+	changed chan struct{} // receives a value when the signal appears or is withdrawn
 
 	mu    sync.Mutex
 	pulse pulse // guarded by mu
@@ -53,13 +53,13 @@ func newTranscript(iteration int, c Config, o *observer) *transcript {
 	return t
 }
 
-// stdout is the writer for standard output; a copy of the bytes goes to raw.
+// stdout returns the writer for standard output, which also copies the bytes to raw.
 func (t *transcript) stdout(raw io.Writer) io.Writer { return tap{t, []io.Writer{raw, t.lines}} }
 
-// errors is the writer for standard error.
+// errors returns the writer for standard error, which also copies the bytes to raw.
 func (t *transcript) errors(raw io.Writer) io.Writer { return tap{t, []io.Writer{raw, t.stderr}} }
 
-// tap notes that the process is alive, and passes the bytes on to writers that never fail.
+// tap records that the process is alive, and passes the bytes on to writers that never fail.
 type tap struct {
 	t  *transcript
 	to []io.Writer
@@ -73,7 +73,7 @@ func (w tap) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end closes the stream of a process that is gone and returns its report.
+// end closes the stream of a process that has ended and returns its report.
 func (t *transcript) end(how agents.Ending) agents.Report {
 	_ = t.lines.Close()
 	how.StderrTail = t.stderr.String()
@@ -92,7 +92,7 @@ func (t *transcript) line(line []byte) {
 		if e.Kind == agents.EventMessage {
 			t.message(e)
 			if e.Text == "" {
-				continue // only says that a message starts
+				continue // only the beginning of a message
 			}
 		}
 		t.observe.agent(t.iteration, e)
@@ -121,14 +121,14 @@ func (t *transcript) message(e agents.Event) {
 	t.mu.Unlock()
 	select {
 	case t.changed <- struct{}{}:
-	default: // the timers have not looked since the last change
+	default: // the timers have not handled the previous change yet
 	}
 	if after != "" {
 		t.observe.emit(Event{Kind: EventSignal, Iteration: t.iteration, Text: neutral.Shorten(after, eventText)})
 	}
 }
 
-// check asks the timers, and notes that a warning was given.
+// check evaluates the timers, and records a warning as given.
 //
 //nolint:revive,staticcheck // kill is an answer, not this function's error
 func (t *transcript) check(timers Timers) (kill error, silent time.Duration, next time.Time) {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Distrust is why an account may not direct ralph.
+// Distrust is the reason why an account may not direct ralph.
 type Distrust string
 
 const (
-	TrustedAccount  Distrust = "" // it may
+	TrustedAccount  Distrust = "" // the account may direct ralph
 	NoWriteAccess   Distrust = "has no write permission"
 	DeletedAccount  Distrust = "is a deleted account"
 	InactiveAccount Distrust = "is not an active account"
@@ -29,18 +29,19 @@ const (
 	TextOutdated   Approval = "text of before the label"
 )
 
-// UnapprovedError says why an issue may not be worked as it stands. Somebody who may direct ralph has to read it and
-// set the label again.
+// UnapprovedError is the reason why an issue may not be worked in its present form. A person who may direct ralph has to
+// read the issue and set the label again.
 type UnapprovedError struct {
 	Kind    Approval
 	Label   string
-	Account string // who set the label or edited; empty when unknown
-	ID      int64  // of the account
+	Account string // account that set the label or made the edit; empty when unknown
+	ID      int64  // numeric ID of the account
 	Why     Distrust
 }
 
-// AsLabelled is nil if an issue has the text that the label was set on, or a later one: who set it since has not seen what was read
-// before. The tracker's time of the last change may be earlier than the label's all the same, so again reads the issue anew then.
+// AsLabelled returns nil if the text of i is the text at the time of the label, or newer. If the label was set after i was
+// read, its author may have seen another text. Since the tracker's time of the last change can be older than the
+// label although the text is the same, AsLabelled then calls again to read the issue anew, and compares the texts.
 func AsLabelled(i Issue, set time.Time, label string, again func() (Issue, error)) error {
 	if !i.Updated.Before(set) {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// What an issue may have at most, in bytes. Longer ones would take minutes to check for secrets, and fit no prompt.
+// The maximum sizes of an issue, in bytes. Longer ones would take minutes to scan for secrets, and fit no prompt.
 const (
 	MaxTitle = 4 << 10
-	MaxText  = 8 << 20 // body and trusted comments together: anybody may write others, and no prompt has them
+	MaxText  = 8 << 20 // body plus trusted comments; untrusted comments do not count, since anybody may write them and no prompt contains them
 )
 
-// Check reports what breaks the contract of Issue.
+// Check returns an error if the issue violates the contract of [Issue].
 func (i Issue) Check() error {
 	text := len(i.Body)
 	for _, c := range i.Comments {
@@ -35,8 +35,8 @@ func (i Issue) Check() error {
 	return nil
 }
 
-// Checked returns a tracker that holds another one to its contract: an issue that breaks it is a Problem of a listing, and an error
-// of Get. So is a second issue of the same key. A Problem without Where or Err gets them.
+// Checked decorates a tracker with checks of its contract. List reports an invalid issue, and a second issue with the same key,
+// as a Problem; Get returns an error. Checked also fills in a missing Where or Err of a Problem.
 func Checked(t Tracker) Tracker {
 	if _, is := t.(checked); is || t == nil {
 		return t

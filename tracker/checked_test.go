@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// fixed is a tracker that returns what it is told, right or wrong.
+// fixed is a tracker that returns fixed values, valid or not.
 type fixed struct {
 	tracker.ReadOnly
 	list     []tracker.Issue
@@ -30,7 +30,7 @@ func (f fixed) Get(context.Context, string) (tracker.Issue, error) {
 	return f.list[0], nil
 }
 
-// An issue that breaks the contract of a tracker is a problem that names it, and is not worked.
+// An issue that violates the contract becomes a problem that names it, and is not worked.
 func TestChecked(t *testing.T) {
 	t.Parallel()
 	good := tracker.Issue{Key: "one", ID: "#1", URL: "u/1", Title: "t", Open: true}
@@ -55,7 +55,7 @@ func TestChecked(t *testing.T) {
 			t.Errorf("%s: Get returned it", want)
 		}
 	}
-	// Who may comment cannot keep an issue from being worked.
+	// A commenter without trust cannot keep an issue from being worked.
 	good.Comments = []tracker.Comment{{Body: strings.Repeat("x", tracker.MaxText+1)}}
 	c := tracker.Checked(fixed{list: []tracker.Issue{good}})
 	if got, err := c.Get(t.Context(), "one"); err != nil || got.URL != "u/1" || !tracker.IsReadOnly(c) {
@@ -69,7 +69,7 @@ func TestChecked(t *testing.T) {
 	}
 }
 
-// An error without a cause says what it can.
+// The message of an error without a cause is still complete.
 func TestUnavailableWithoutCause(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("list: %w", &tracker.UnavailableError{})
@@ -78,7 +78,7 @@ func TestUnavailableWithoutCause(t *testing.T) {
 	}
 }
 
-// A problem that lacks what a tracker has to say of it is told all the same.
+// A problem without place or cause is still reported.
 func TestProblemWithoutCause(t *testing.T) {
 	t.Parallel()
 	bare := []tracker.Problem{{Where: "row 7"}, {Err: errors.New("unreadable")}, {}, {Where: "row 8", Err: errors.New("torn")}}

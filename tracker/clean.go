@@ -44,7 +44,7 @@ func Clean(text string) (string, int) {
 	return b.String(), count
 }
 
-// Line makes text from outside one line of at most limit bytes and an ellipsis.
+// Line reduces external text to one clean line. If it is longer than limit bytes, it is cut there and an ellipsis is added.
 func Line(s string, limit int) string {
 	s, _ = Clean(s)
 	s = strings.Join(strings.Fields(s), " ")
@@ -54,7 +54,7 @@ func Line(s string, limit int) string {
 	return s
 }
 
-// invisible reports whether a reader cannot see r after prev.
+// invisible reports whether r is invisible to a reader when it follows prev.
 func invisible(r, prev rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

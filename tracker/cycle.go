@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Cycle is a ring of open issues, by key: each is blocked by the next, and the last by the first. None of them can start.
+// Cycle is a cycle of open issues, by key: each is blocked by the next, and the last by the first. None of them can start.
 type Cycle []string
 
-// Cycles finds rings among open issues that block each other. Each issue is in one of them at most.
+// Cycles finds cycles among open issues that block each other. An issue is in at most one of them.
 func Cycles(issues []Issue) (found []Cycle) {
 	waits := map[string][]string{}
 	for _, i := range issues {
@@ -34,7 +34,7 @@ func Cycles(issues []Issue) (found []Cycle) {
 				walk(next)
 			case onPath:
 				ring := path[slices.Index(path, next):]
-				taken := func(k string) bool { return state[k] == done } // by another ring
+				taken := func(k string) bool { return state[k] == done } // part of another cycle
 				if !slices.ContainsFunc(ring, taken) {
 					found = append(found, slices.Clone(ring))
 					for _, k := range ring {
@@ -53,10 +53,11 @@ func Cycles(issues []Issue) (found []Cycle) {
 	return found
 }
 
-// namedBlockers is how many issues are named at most as what blocks another. Trackers look up no more for one text.
+// namedBlockers is the maximum number of blockers that are named. Trackers look up no more for one text.
 const namedBlockers = 20
 
-// Blockers names the open issues that block this one; empty: none does.
+// Blockers returns the keys of the open issues that block this one, separated by commas, or only that they are more than
+// namedBlockers; empty if there are none.
 func (i Issue) Blockers() string {
 	var open []string
 	for _, b := range i.BlockedBy {

@@ -15,7 +15,7 @@ func TestCycles(t *testing.T) {
 		"a-a":                    "[[a]]",
 		"x-a a-b b-c c-a":        "[[a b c]]",
 		"a-b b-a c-d d-c":        "[[a b] [c d]]",
-		"a-b b-a b-c c-b":        "[[a b]]", // to open one is a beginning
+		"a-b b-a b-c c-b":        "[[a b]]", // the cycles share b
 		"a-b b-c c-a a-d d-c":    "[[a b c]]",
 		"a-b b=a":                "[]", // closed
 		"a-gone b-elsewhere c-b": "[]",

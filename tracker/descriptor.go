@@ -9,75 +9,75 @@ import (
 	"time"
 )
 
-// Option is a setting that some kinds of tracker take.
+// Option is a setting that only some kinds of tracker support.
 type Option string
 
 // The options. The filters are OptionAuthors, OptionAssignee and OptionMilestone.
 const (
-	OptionProject   Option = "project" // a project on a server, recognised by a remote's address
+	OptionProject   Option = "project" // a project on a server, recognised by the address of a git remote
 	OptionFolder    Option = "folder"  // a folder of issue files in the repository
-	OptionApp       Option = "app"     // an app's own login in place of a token
+	OptionApp       Option = "app"     // login as an app instead of with a token
 	OptionAuthors   Option = "authors"
 	OptionAssignee  Option = "assignee"
 	OptionMilestone Option = "milestone"
 )
 
-// Descriptor is what is known of one kind of tracker before a backlog is opened. Each tracker's package has one; a
-// [Registry] holds them. Everything that a program says about a kind of tracker comes from here.
+// Descriptor describes one kind of tracker before a backlog is opened. Each tracker's package has one; a [Registry] holds
+// them. Everything that a program says about a kind of tracker comes from here.
 type Descriptor struct {
-	Name    string // unique, lower-case: what people write to choose it
-	Title   string // what people call it, such as "GitHub"
-	Summary string // where its issues are, in a few words
-	// Hosts recognise a remote of this kind. "git.example.com" is one host, "git.*" every host with that beginning.
+	Name    string // unique, lower-case; users select the tracker by it
+	Title   string // display name, such as "GitHub"
+	Summary string // where its issues are stored, in a few words
+	// Hosts matches remotes of this kind. "git.example.com" is one host, "git.*" every host with that prefix.
 	Hosts []string
-	// Service is the address of the public service; a project that is given by name alone is looked for there.
+	// Service is the address of the public service, the default for a project that is given by name alone.
 	Service string
-	// NewIssue is where people write an issue, below the project's address; empty: not in a browser.
+	// NewIssue is the path of the form for a new issue, relative to the project's address; empty: the tracker has no such form.
 	NewIssue string
-	// NewTitle and NewBody are the parameters of that address which fill in the title and the text; empty: it has none.
+	// NewTitle and NewBody are the query parameters that fill in the form's title and text; empty: unsupported.
 	NewTitle, NewBody string
-	// TokenVars are the environment variables that may hold a token, best first.
+	// TokenVars lists the environment variables that may hold a token, in order of preference.
 	TokenVars []string
-	// SecretVars are further variables that agents must not see; one "*" stands for any characters.
+	// SecretVars lists further variables to hide from agents; one "*" matches any characters.
 	SecretVars []string
-	// LoginHint says how to obtain a token.
+	// LoginHint explains how to obtain a token.
 	LoginHint string
-	// Options are the settings it takes.
+	// Options lists the settings that this kind of tracker supports.
 	Options []Option
-	// Webhook checks a delivery of the forge, in constant time where the secret is compared, and reads it; nil: it sends none.
-	// Its errors are ErrForged, ErrStale, ErrOtherProject and ErrNoDelivery.
+	// Webhook authenticates and parses a delivery of the forge. It compares secrets in constant time. Its errors are ErrForged,
+	// ErrStale, ErrOtherProject and ErrNoDelivery. It is nil if the tracker sends no deliveries.
 	Webhook func(Delivery) (Notice, error)
-	// Open makes the tracker. It asks nothing of a server yet. Callers use [Descriptor.New], which checks the settings.
+	// Open makes the tracker without contacting a server. Callers use [Descriptor.New], which checks the settings.
 	Open func(Settings) (Tracker, error)
 }
 
-// Settings is what a tracker is opened with. A kind of tracker ignores what it has no use for, but never a filter.
+// Settings configures a tracker. A tracker ignores settings that it does not need, but never a filter.
 type Settings struct {
-	Project  string // address of the project, as a git remote has it
-	BaseURL  string // of the server's API; empty: derived from the project's host
-	Folder   string // of issue files, absolute
-	StateDir string // the program's own folder, for caches and locks; empty: none
-	CAFile   string // further certificate authorities, PEM
+	Project  string // address of the project, in the format of a git remote
+	BaseURL  string // base URL of the server's API; empty: derived from the project's host
+	Folder   string // folder of the issue files, absolute
+	StateDir string // ralph's own folder for caches and locks; empty: none
+	CAFile   string // PEM file with additional certificate authorities
 	Token    TokenSource
-	App      *App // in place of Token
+	App      *App // instead of Token
 
 	// Authors, Assignee and Milestone (a title) are filters; empty means any.
 	Authors   []string
 	Assignee  string
 	Milestone string
 
-	Priorities   map[string]int      // of labels, 1 the most urgent; nil: [DefaultPriorities]
-	TrustedBots  []int64             // numeric ids of bots that may direct ralph
-	BranchPrefix string              // of ralph's branches; empty: "ralph/"
-	MarkerKey    []byte              // secret that proves which reports are ralph's own
-	WriteSpacing time.Duration       // between two writes; 0: the tracker's default
-	OnSecret     func(secret string) // is told of tokens that the tracker makes itself; may be nil
+	Priorities   map[string]int      // by label, 1 is the most urgent; nil: [DefaultPriorities]
+	TrustedBots  []int64             // numeric IDs of bots that may direct ralph
+	BranchPrefix string              // prefix of ralph's branches; empty: "ralph/"
+	MarkerKey    []byte              // secret that authenticates ralph's own reports
+	WriteSpacing time.Duration       // minimum time between two writes; 0: the tracker's default
+	OnSecret     func(secret string) // called with each token that the tracker creates itself; may be nil
 	Log          *slog.Logger
 }
 
-const minKey = 16 // bytes of a MarkerKey
+const minKey = 16 // minimum bytes of a MarkerKey
 
-// CheckForge refuses settings for a forge without a login, or with two, and a marker key that is too short. It fills in defaults.
+// CheckForge validates settings for a forge: exactly one login and a MarkerKey that is long enough. It fills in defaults.
 func (s *Settings) CheckForge() error {
 	if (s.Token == nil) == (s.App == nil) {
 		return errors.New("log in: want a token source or an app, exactly one of them")
@@ -97,14 +97,14 @@ func (s *Settings) CheckForge() error {
 	return nil
 }
 
-// App is an identity of its own on a forge that has such.
+// App is an app identity on a forge that supports apps.
 type App struct {
 	ID           int64
-	Installation int64  // 0: that of the project
+	Installation int64  // 0: the installation of the project
 	PrivateKey   []byte // PEM
 }
 
-// UnsupportedError says that a kind of tracker cannot apply an option.
+// UnsupportedError is returned for an option that a kind of tracker does not support.
 type UnsupportedError struct {
 	Tracker string
 	Option  Option
@@ -114,7 +114,7 @@ func (e *UnsupportedError) Error() string {
 	return "tracker " + e.Tracker + " does not support " + string(e.Option)
 }
 
-// New checks the settings and opens the tracker. An option that it cannot apply is an [UnsupportedError].
+// New checks the settings and opens the tracker. It returns an [UnsupportedError] for an option that the tracker does not support.
 func (d Descriptor) New(s Settings) (Tracker, error) {
 	for option, set := range map[Option]bool{
 		OptionAuthors: len(s.Authors) > 0, OptionAssignee: s.Assignee != "", OptionMilestone: s.Milestone != "",
@@ -125,16 +125,16 @@ func (d Descriptor) New(s Settings) (Tracker, error) {
 		}
 	}
 	t, err := d.Open(s)
-	if err != nil { // an Open may give a nil pointer of its own type with it
+	if err != nil { // a failed Open may return a typed nil pointer, which is a non-nil Tracker
 		return nil, err
 	}
 	return t, nil
 }
 
-// Takes reports whether this kind of tracker takes an option.
+// Takes reports whether this kind of tracker supports an option.
 func (d Descriptor) Takes(o Option) bool { return slices.Contains(d.Options, o) }
 
-// Serves reports whether a host is of this kind, and whether it is named in full.
+// Serves reports whether the host matches this kind of tracker, and whether Hosts has it as a full name.
 func (d Descriptor) Serves(host string) (serves, exact bool) {
 	for _, h := range d.Hosts {
 		if strings.EqualFold(h, host) {

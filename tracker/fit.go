@@ -4,7 +4,7 @@ import "strings"
 
 const cutNote = "\n\n… (cut: the whole text is in ralph's log)"
 
-// Fit cuts a text to at most limit bytes, some hundred at least. A code fence that the cut leaves open is closed.
+// Fit cuts a text to at most limit bytes and closes a code fence that the cut left open. The limit must be several hundred bytes.
 func Fit(text string, limit int) string {
 	if len(text) <= limit {
 		return text

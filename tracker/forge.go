@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Request is a wanted pull or merge request. Title and Body are final text.
+// Request is the desired state of a pull or merge request. Title and Body are final text.
 type Request struct {
-	Key       string // of the issue it belongs to
-	Head      string // branch that has the commits
-	Base      string // branch they are for
+	Key       string // key of the issue
+	Head      string // source branch
+	Base      string // target branch
 	Title     string
 	Body      string
 	Draft     bool
@@ -19,65 +19,65 @@ type Request struct {
 	Assignees []string
 }
 
-// RequestRef names an existing pull or merge request.
+// RequestRef identifies an existing pull or merge request.
 type RequestRef struct {
 	Number int
 	URL    string
 	Draft  bool
 }
 
-// ErrOccupied is returned where somebody who may not direct ralph has a request open for the same branches: a forge takes no
-// second one, so a person has to close it.
+// ErrOccupied is returned if a person who may not direct ralph has an open request for the same branches. A forge allows only
+// one, so a person has to close it.
 var ErrOccupied = errors.New("another's request is in the way")
 
-// Requester is implemented by trackers that host the code, too.
+// Requester is implemented by trackers that also host the code.
 type Requester interface {
-	// OpenRequest makes the request, or updates the open one with the same head branch: there is never a second one. It
-	// is idempotent. A request that a person has closed is not reopened; a new one is made. One of a person who may direct ralph
-	// stays as it is, and anybody else's is ErrOccupied.
+	// OpenRequest creates the request, or updates the open one with the same head branch, so that there is never a second one.
+	// It is idempotent. If a person has closed a request, OpenRequest creates a new one. It leaves an open request of a person
+	// who may direct ralph unchanged, and returns ErrOccupied for anybody else's.
 	OpenRequest(ctx context.Context, r Request) (RequestRef, error)
 }
 
-// Refuser is implemented by trackers on which people may close a request without merging it.
+// Refuser is implemented by trackers on which people can close a request without merging it.
 type Refuser interface {
-	// Refused is the head commit and the address of the branch's latest request, if that was closed and not merged. Both are
-	// empty otherwise, as while a request is open. Requests of ralph's own account count, and those into the base of people
-	// who may direct ralph.
+	// Refused returns the head commit and the URL of the branch's latest request if it was closed without a merge. Otherwise,
+	// and while a request is open, both are empty. It considers requests of ralph's own account, and requests into the base by
+	// people who may direct ralph.
 	Refused(ctx context.Context, head, base string) (commit, url string, err error)
 }
 
-// FollowUpReason says why a request needs another run.
+// FollowUpReason is the reason why a request needs another run.
 type FollowUpReason string
 
 const (
 	ChecksFailed     FollowUpReason = "checks-failed"
 	Conflict         FollowUpReason = "conflict"
 	ChangesRequested FollowUpReason = "changes-requested"
-	AskedFor         FollowUpReason = "asked" // by a command
+	AskedFor         FollowUpReason = "asked" // a command asks for it
 )
 
-// FollowUp is one of ralph's own open requests that needs another run.
+// FollowUp is an open request of ralph's that needs another run.
 type FollowUp struct {
-	Key      string // of the issue
+	Key      string // key of the issue
 	Request  RequestRef
 	Head     string // branch
-	Commit   string // head commit that the reason is about
+	Commit   string // head commit that the reason applies to
 	Reason   FollowUpReason
-	Feedback string    // failing log, or review by trusted people; untrusted text
-	Threads  []string  // of reviews, that the feedback has; see Commander
-	At       time.Time // of the newest of what the feedback is about, by the forge's clock
+	Feedback string    // log of failed checks, or comments of trusted reviewers; untrusted text
+	Threads  []string  // IDs of the review threads in Feedback; see Commander
+	At       time.Time // time of the newest item in Feedback, by the forge's clock
 }
 
-// FollowUpQuery says whose requests are looked at, and what of them needs no look any more.
+// FollowUpQuery selects the requests to look at.
 type FollowUpQuery struct {
-	Prefix string // of the head branches
-	// Answered is the time up to which commits that ralph itself has pushed since answer what people said on the request of
-	// an issue. Zero, and nil: it is not known; then what was said before the head commit was pushed counts as answered.
-	// Several goroutines call it.
+	Prefix string // prefix of the head branches
+	// Answered returns, for the request of an issue, the time up to which ralph's own later commits answer people's comments.
+	// If it is nil or returns zero, the time is unknown: then comments from before the push of the head commit count as
+	// answered. It must be safe for concurrent use.
 	Answered func(ctx context.Context, key string) (time.Time, error)
 }
 
-// AnsweredFor calls Answered.
+// AnsweredFor calls Answered, and returns the zero time if it is nil.
 func (q FollowUpQuery) AnsweredFor(ctx context.Context, key string) (time.Time, error) {
 	if q.Answered == nil {
 		return time.Time{}, nil
@@ -87,31 +87,31 @@ func (q FollowUpQuery) AnsweredFor(ctx context.Context, key string) (time.Time, 
 
 // Follower is implemented by trackers that report the state of ralph's requests.
 type Follower interface {
-	// FollowUps lists the open requests of ralph's own account whose head branch has the prefix and whose required
-	// checks have failed, whose base conflicts, or where somebody with write permission requests changes. Checks that
-	// are still running do not count. A request for changes stands until ralph has answered it, whoever else moves the
-	// head, such as by bringing the branch up to date with its base.
+	// FollowUps lists the open requests of ralph's own account whose head branch has the prefix and that have failed required
+	// checks, a conflict with the base, or a request for changes by a person with write permission. Running checks do not
+	// count. A request for changes stands until ralph has answered it, even if others move the head, for example to update
+	// the branch from its base.
 	FollowUps(ctx context.Context, q FollowUpQuery) ([]FollowUp, error)
 }
 
-// AutoMerger is implemented by trackers that merge a request by themselves once all that the project asks for has passed. A
-// person's request is left alone.
+// AutoMerger is implemented by trackers that can merge a request by themselves once all requirements of the project are met.
+// Both methods ignore requests of people.
 type AutoMerger interface {
-	// MergeLater makes that so for ralph's open request of a branch, if its head is still the commit. Refused says why it is not
-	// so, and what a person can turn on; empty: it is. A draft, and a request with an open review, are refused, and what an
-	// earlier call has done is taken back. It is idempotent.
+	// MergeLater enables auto-merge of ralph's open request for a branch if its head is still the commit. If that is not
+	// possible, refused is the reason and what a person can turn on. It refuses drafts and requests with an open review, and
+	// then also undoes an earlier call. It is idempotent.
 	MergeLater(ctx context.Context, head, commit string) (refused string, err error)
-	// KeepOpen takes back what MergeLater has done, if there is such a request.
+	// KeepOpen undoes MergeLater, if there is such a request.
 	KeepOpen(ctx context.Context, head string) error
 }
 
-// RequestLister is implemented by trackers that tell which of ralph's requests are open.
+// RequestLister is implemented by trackers that can list ralph's open requests.
 type RequestLister interface {
-	// Requests are the open requests of ralph's own account whose head branch has the prefix, by the key of their issue.
+	// Requests returns the open requests of ralph's own account whose head branch has the prefix, by issue key.
 	Requests(ctx context.Context, prefix string) (map[string]RequestRef, error)
 }
 
-// Severity is how bad a finding is.
+// Severity is the level of a finding.
 type Severity string
 
 const (
@@ -120,40 +120,40 @@ const (
 	Fail Severity = "fail"
 )
 
-// FindingLabels is the What of a finding about labels. Inspector.CreateLabels fixes it.
+// FindingLabels is the What of a finding about labels, which Inspector.CreateLabels fixes.
 const FindingLabels = "labels"
 
 // Finding is one result of an inspection, good or bad.
 type Finding struct {
-	What     string   `json:"what"` // what was inspected
+	What     string   `json:"what"` // inspected subject
 	Severity Severity `json:"status"`
 	Detail   string   `json:"detail"`        // one line
-	Fix      string   `json:"fix,omitempty"` // what a person can do; may be empty
+	Fix      string   `json:"fix,omitempty"` // action for a person; may be empty
 }
 
-// Expectation is what ralph will do with the tracker.
+// Expectation describes what ralph will use of the tracker.
 type Expectation struct {
-	Labels []string // that will be read or set
-	Push   bool     // branches will be pushed and requests opened
+	Labels []string // labels that ralph will read or set
+	Push   bool     // ralph will push branches and open requests
 }
 
-// Inspector is implemented by trackers that can check whether ralph has what it needs.
+// Inspector is implemented by trackers that can check ralph's access and setup.
 type Inspector interface {
-	// Inspect checks reachability, identity, permissions (too few and too many), labels and the clock. It changes
-	// nothing.
+	// Inspect checks reachability, identity, permissions (missing and excessive), labels and the clock. It changes nothing.
 	Inspect(ctx context.Context, e Expectation) []Finding
-	// CreateLabels makes the labels that do not exist.
+	// CreateLabels creates the labels that do not exist.
 	CreateLabels(ctx context.Context, names []string) error
 }
 
 // Committer is implemented by trackers on which ralph may have an account of its own.
 type Committer interface {
-	// Committer is the name and address that the forge shows as that account on commits; empty when ralph uses a person's.
+	// Committer returns the name and email address that the forge shows for ralph's account on commits; both are empty when
+	// ralph uses a person's account.
 	Committer(ctx context.Context) (name, email string, err error)
 }
 
-// Credentials gives git a login for the project over HTTPS.
+// Credentials provides a login for git over HTTPS.
 type Credentials interface {
-	// GitCredentials returns user name and secret, fresh for each call. The secret must not be logged or stored.
+	// GitCredentials returns user name and secret, fresh for each call. Callers must not log or store the secret.
 	GitCredentials(ctx context.Context) (user, secret string, err error)
 }

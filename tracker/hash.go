@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// Hash is the fingerprint of what a trusted person approved: title, body and trusted comments. It begins with TextHash.
+// Hash returns the fingerprint of the content that a trusted person approved: title, body and trusted comments. It begins
+// with TextHash.
 func (i Issue) Hash() string {
 	said := []string{}
 	for _, c := range i.Comments {
@@ -17,11 +18,11 @@ func (i Issue) Hash() string {
 	return i.TextHash() + digest(said...)
 }
 
-// TextHash is the fingerprint of title and body: what has to be as it was approved when a request is worked again, while
-// people who may direct ralph go on talking.
+// TextHash returns the fingerprint of title and body. A later run on a request requires them unchanged since the approval,
+// while trusted people may go on commenting.
 func (i Issue) TextHash() string { return digest(i.Title, i.Body) }
 
-// digest has 128 bits of texts of any number and length.
+// digest returns 128 bits of SHA-256, in hex, over any number of texts of any length.
 func digest(texts ...string) string {
 	sum := sha256.New()
 	for _, t := range texts {

@@ -11,17 +11,17 @@ import (
 
 const (
 	maxKey   = 100 // bytes; leaves room for prefixes and suffixes within a file name's 255
-	hashHex  = 16  // hex digits of the original's SHA-256 on a changed key
+	hashHex  = 16  // hex digits of the name's SHA-256 in a changed key
 	keyStem  = maxKey - hashHex - 1
-	noLetter = "issue" // stem of a key whose name has no usable character
+	noLetter = "issue" // stem for a name without a usable character
 )
 
-// Key makes an issue's key from the tracker's own name for it. A name that is a safe key is its own key. Any other name
-// becomes its readable characters, a dash and the start of its SHA-256, so two names share a key only when one of them
-// was chosen to be the other's key.
+// Key returns the key for the tracker's own name of an issue. A safe name is its own key. Any other name becomes its readable
+// characters, a dash and the start of its SHA-256, so two names share a key only when one of them was chosen to equal the
+// other's key.
 //
 // A safe key is 1 to 100 bytes of [a-z0-9._-]. It starts with a letter or digit, is valid as the last part of a git
-// ref, is no device name on Windows, and is in lower case, so keys do not collide on a file system that ignores case.
+// ref, is not a device name on Windows, and is in lower case, so keys do not collide on a file system that ignores case.
 // Key(Key(x)) == Key(x).
 func Key(name string) string {
 	if safeKey(name) {
@@ -45,7 +45,7 @@ func safeKey(s string) bool {
 
 func alnum(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 
-// deviceName reports names that Windows reserves, with any extension.
+// deviceName reports whether Windows reserves the name, with any extension.
 func deviceName(s string) bool {
 	base, _, _ := strings.Cut(s, ".")
 	switch base {
@@ -55,7 +55,7 @@ func deviceName(s string) bool {
 	return len(base) == 4 && (base[:3] == "com" || base[:3] == "lpt") && '0' <= base[3] && base[3] <= '9'
 }
 
-// keyStemOf keeps the letters and digits of a name, without accents; runs of other characters become one dash.
+// keyStemOf returns the letters and digits of a name, without accents. Other characters become one dash per run.
 func keyStemOf(name string) string {
 	name = Latin(strings.ToLower(name[:min(len(name), 8*keyStem)]))
 	var b strings.Builder
@@ -78,7 +78,7 @@ func keyStemOf(name string) string {
 	return b.String()
 }
 
-// Latin writes letters without their accents, and those that are none with an accent as they are usually written.
+// Latin removes accents from lower-case letters and replaces special letters by their usual spelling, such as "ß" by "ss".
 func Latin(lower string) string {
 	lower = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i").Replace(lower)
 	return strings.Map(func(r rune) rune {

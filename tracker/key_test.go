@@ -29,7 +29,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// gitRefuses is what git-check-ref-format refuses in the last part of a ref.
+// gitRefuses matches names that git-check-ref-format rejects as the last part of a ref.
 var gitRefuses = regexp.MustCompile(`^\.|\.\.|[\x00-\x20\x7f~^:?*\[\\/]|@\{|\.$|\.lock$|^@$|^$`)
 
 func FuzzKey(f *testing.F) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// SameLabel reports whether two labels are the same. Trackers keep the case that a person typed, but it does not
-// distinguish labels.
+// SameLabel reports whether two labels are equal, ignoring case and surrounding space. Trackers keep the case that a person
+// typed, but do not distinguish labels by it.
 func SameLabel(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
@@ -20,7 +20,7 @@ func containsFold(list []string, s string) bool {
 	return false
 }
 
-// Lacking are the wanted names that are not there, each once, compared as labels.
+// Lacking returns the names in want that are not in have, each once, compared as labels.
 func Lacking(have, want []string) []string {
 	var out []string
 	for _, w := range want {

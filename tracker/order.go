@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-// Before sorts by priority, then oldest, then key.
+// Before is a comparison function that orders issues by priority, then age (oldest first), then key.
 func Before(a, b Issue) int {
 	last := func(i int) int { return cmp.Or(i, math.MaxInt) }
 	if c := cmp.Compare(last(a.Priority), last(b.Priority)); c != 0 {
@@ -24,7 +24,7 @@ func Before(a, b Issue) int {
 	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Key, b.Key))
 }
 
-// Nearest is the key of the backlog that one is a slip of. A number is no slip of another.
+// Nearest returns the key of the listing that resembles a mistyped key, or "". A number resembles no other number.
 func (l Listing) Nearest(key string) string {
 	if _, err := strconv.Atoi(key); err == nil {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// DefaultPriorities are the labels that many projects use, with their priorities.
+// DefaultPriorities returns the priorities of labels that many projects use.
 func DefaultPriorities() map[string]int {
 	table := map[string]int{"P0": 1, "P1": 2, "P2": 3, "P3": 4, "P4": 5}
 	for n, word := range []string{"critical", "high", "medium", "low"} {
@@ -20,7 +20,7 @@ func DefaultPriorities() map[string]int {
 	return table
 }
 
-// PriorityOf is the most urgent priority that the table gives one of the labels; 0 when it gives none.
+// PriorityOf returns the most urgent priority in the table for these labels; 0 if the table has none of them.
 func PriorityOf(labels []string, table map[string]int) int {
 	best := 0
 	for name, p := range table {
@@ -31,9 +31,9 @@ func PriorityOf(labels []string, table map[string]int) int {
 	return best
 }
 
-// ParsePriorities reads a table of lines "LABEL=NUMBER", 1 the most urgent. A label may have equals signs itself. It is nil
-// without lines. Lines that cannot be read, as ParsePriority says, are left out; twice is a label that has two: forges do not
-// tell labels apart by case.
+// ParsePriorities parses lines "LABEL=NUMBER" into a table, in which 1 is the most urgent. A label may contain equals signs. The
+// table is nil without lines. Lines that ParsePriority rejects are skipped. If two lines have the same label, twice is that
+// label; case is ignored, as forges do.
 func ParsePriorities(list []string) (table map[string]int, twice string) {
 	for _, s := range list {
 		label, priority, err := ParsePriority(s)
@@ -53,7 +53,7 @@ func ParsePriorities(list []string) (table map[string]int, twice string) {
 	return table, twice
 }
 
-// ParsePriority reads one line of such a table.
+// ParsePriority parses one line "LABEL=NUMBER".
 func ParsePriority(s string) (label string, priority int, err error) {
 	at := strings.LastIndexByte(s, '=')
 	if at < 0 {

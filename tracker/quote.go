@@ -54,7 +54,8 @@ func QuoteLine(text string, limit int) string {
 	return ticks + body + ticks
 }
 
-// Code makes a code span of a name that ralph chose, such as a branch's, so that people can copy it unchanged.
+// Code returns a code span for a name that ralph chose, such as a branch name. The name stays unchanged, so that people can
+// copy it.
 func Code(name string) string {
 	ticks := strings.Repeat("`", longestTicks(name)+1)
 	if strings.HasPrefix(name, "`") || strings.HasSuffix(name, "`") {
@@ -82,7 +83,7 @@ func longestTicks(s string) int {
 	return longest
 }
 
-// Cut returns at most n bytes of s, ending at a rune's end.
+// Cut returns at most n bytes of s and does not split a rune.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -99,7 +100,7 @@ func Plain(text string, limit int) string {
 	return Cut(strings.Join(strings.Fields(neutralised(text)), " "), limit)
 }
 
-// Fence is the run of backticks or tildes that opens or closes a code block, or "".
+// Fence returns the run of backticks or tildes at the start of line that opens or closes a code block, or "".
 func Fence(line string) string {
 	for _, mark := range []string{"`", "~"} {
 		if n := len(line) - len(strings.TrimLeft(line, mark)); n >= 3 {

@@ -63,7 +63,7 @@ func TestQuoteLine(t *testing.T) {
 	}
 }
 
-// Active text that a reader of the raw text would act on.
+// acts matches active text: mentions, references, HTML comments and quick actions that a reader of the raw text would act on.
 var acts = regexp.MustCompile(`(?im)(^|[^a-z0-9])@[a-z0-9_]|#[\pL\pN_]|\bgh-\d|/issues/\d|/merge_requests/\d|<!--|^[ \t]*/[a-z][\w-]*([ \t]|$)`)
 
 func FuzzQuote(f *testing.F) {

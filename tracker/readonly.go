@@ -5,11 +5,10 @@ import (
 	"errors"
 )
 
-// ErrReadOnly is returned for writes to a tracker that cannot be written to.
+// ErrReadOnly is returned for writes to a read-only tracker.
 var ErrReadOnly = errors.New("the tracker is read-only")
 
-// ReadOnly is embedded by trackers that cannot be written to. What became of their issues is then known from claims
-// and journals alone.
+// ReadOnly is embedded by read-only trackers. The outcome of their issues is then known only from claims and journals.
 type ReadOnly struct{}
 
 // Report returns ErrReadOnly.
@@ -20,13 +19,13 @@ func (ReadOnly) Change(context.Context, string, Change) error { return ErrReadOn
 
 func (ReadOnly) readOnly() {}
 
-// IsReadOnly reports whether a tracker, or the one that it decorates, embeds [ReadOnly].
+// IsReadOnly reports whether a tracker, or a tracker that it decorates, embeds [ReadOnly].
 func IsReadOnly(t Tracker) bool {
 	_, ok := As[interface{ readOnly() }](t)
 	return ok
 }
 
-// WithoutWrites returns a tracker, or for one that is read-only another that reports success and writes nothing.
+// WithoutWrites returns t, or for a read-only t a decorator whose writes do nothing and report success.
 func WithoutWrites(t Tracker) Tracker {
 	if IsReadOnly(t) {
 		return silent{t}

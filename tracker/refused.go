@@ -1,7 +1,7 @@
 package tracker
 
-// RefusedError says that the tracker refuses ralph altogether: a bad token, no permission, a project that has moved.
-// Other issues would fail too until a person changes something; the error says what.
+// RefusedError is returned if the tracker rejects ralph altogether: an invalid token, no permission, a project that has moved.
+// Calls for other issues fail too until a person fixes the cause, which the error describes.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string {
@@ -11,5 +11,5 @@ func (e *RefusedError) Error() string {
 	return "tracker refuses: " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *RefusedError) Unwrap() error { return e.Err }

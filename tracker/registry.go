@@ -8,13 +8,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-// Registry finds kinds of trackers. The zero Registry knows none. It is immutable and safe for concurrent use.
+// Registry is an immutable list of the kinds of trackers. The zero Registry is empty. It is safe for concurrent use.
 type Registry struct {
-	all []Descriptor // in the order given, which is the order people see
+	all []Descriptor // in the order given, which users see
 }
 
-// NewRegistry returns a registry of the given kinds. It panics when a name is empty or taken, or Open is missing: that
-// is a mistake in the program.
+// NewRegistry returns a registry of the given kinds. It panics on a programming error: a name that is empty or used twice,
+// or a nil Open.
 func NewRegistry(all ...Descriptor) Registry {
 	seen := map[string]bool{}
 	for _, d := range all {
@@ -26,10 +26,10 @@ func NewRegistry(all ...Descriptor) Registry {
 	return Registry{all: slices.Clone(all)}
 }
 
-// All lists the kinds in their order.
+// All returns the kinds in their order.
 func (r Registry) All() []Descriptor { return slices.Clone(r.all) }
 
-// Names lists the kinds' names in their order.
+// Names returns the names of the kinds in their order.
 func (r Registry) Names() []string {
 	names := make([]string, 0, len(r.all))
 	for _, d := range r.all {
@@ -38,7 +38,7 @@ func (r Registry) Names() []string {
 	return names
 }
 
-// Lookup returns the kind with exactly this name. The error of an unknown name lists the valid ones.
+// Lookup returns the kind with exactly this name. The error for an unknown name lists the valid ones.
 func (r Registry) Lookup(name string) (Descriptor, error) {
 	for _, d := range r.all {
 		if d.Name == name {
@@ -52,7 +52,7 @@ func (r Registry) Lookup(name string) (Descriptor, error) {
 	return Descriptor{}, fmt.Errorf("unknown tracker %q: use one of %s%s", name, strings.Join(r.Names(), ", "), suggestion)
 }
 
-// Folder returns the first kind that keeps its issues in a folder of the repository.
+// Folder returns the first kind whose issues are files in a folder of the repository.
 func (r Registry) Folder() (Descriptor, bool) {
 	for _, d := range r.all {
 		if d.Takes(OptionFolder) {
@@ -62,7 +62,7 @@ func (r Registry) Folder() (Descriptor, bool) {
 	return Descriptor{}, false
 }
 
-// ForRemote returns the kind that serves the host of a git remote. A host named in full wins over a pattern.
+// ForRemote returns the kind for the host of a git remote. A full host name takes precedence over a pattern.
 func (r Registry) ForRemote(address string) (Descriptor, bool) {
 	remote, err := ParseRemote(address)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r Registry) ForRemote(address string) (Descriptor, bool) {
 	return found, found.Name != ""
 }
 
-// SecretVars lists the environment variables that agents must not see, of all kinds.
+// SecretVars returns the environment variables of all kinds that must be hidden from agents.
 func (r Registry) SecretVars() []string {
 	var names []string
 	for _, d := range r.all {

@@ -10,8 +10,8 @@ import (
 
 // Remote is the parsed address of a git remote on a server.
 type Remote struct {
-	Host string // lower-case, with the port of HTTPS when it is not the usual one
-	Path string // without slashes around it and without .git
+	Host string // lower-case; includes the port if it is neither 80 nor 443
+	Path string // without surrounding slashes and without .git
 }
 
 var (
@@ -24,7 +24,7 @@ var (
 	errLocal      = errors.New("the remote is a local path")
 )
 
-// ParseRemote reads an address by HTTPS, SSH, git or in scp form. Its errors show no password.
+// ParseRemote parses an HTTP(S), SSH or git URL, or an scp-style address. Its errors contain no password.
 func ParseRemote(address string) (Remote, error) {
 	address = strings.TrimSpace(address)
 	if address == "" || strings.ContainsFunc(address, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -44,14 +44,14 @@ func ParseRemote(address string) (Remote, error) {
 	switch {
 	case err == nil && u.Scheme == "file":
 		return Remote{}, errLocal
-	case err != nil || !remoteHost().MatchString(u.Host): // the parser's error would show the password
+	case err != nil || !remoteHost().MatchString(u.Host): // url.Parse's error would contain the password
 		return Remote{}, errUnreadable
 	}
 	switch u.Scheme {
 	case "http", "https":
 		return remoteOf(u.Hostname(), u.Port(), u.Path), nil
 	case "ssh", "git", "git+ssh", "ssh+git":
-		return remoteOf(u.Hostname(), "", u.Path), nil // the API does not use the port of SSH
+		return remoteOf(u.Hostname(), "", u.Path), nil // the SSH port is not the API's port
 	}
 	return Remote{}, errors.New("the remote's protocol " + u.Scheme + " is not supported")
 }

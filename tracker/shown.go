@@ -8,16 +8,17 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// hidden matches HTML comments, which end as browsers end them, and entities.
+// hidden matches character entities, and HTML comments with the ends that browsers accept.
 var hidden = pattern.Lazy(`(?s)<!--(?:-?>|.*?(?:--!?>|\z))|&(?:[A-Za-z][A-Za-z0-9]*;|#(?:[0-9]+|[xX][0-9A-Fa-f]+);?)`)
 
 const (
 	leftOut = "<!-- … -->"
-	unseen  = "&…;" // for an entity: without it the text around could become another one
+	unseen  = "&…;" // replaces an entity: without it the surrounding text could form another entity
 )
 
-// Shown is Clean of a text, without what is in HTML comments, and without entities of characters that Clean removes: no page shows
-// them to the person who approves an issue. Those in code go too, as pages do not agree on what is code.
+// Shown returns the part of a text that a person sees who approves an issue: Clean of the text, without the content of HTML
+// comments and without entities of characters that Clean removes. The number counts the removed characters. It also removes them
+// inside of code, since renderers disagree on what is code.
 func Shown(text string) (string, int) {
 	text, count := Clean(text)
 	text = hidden().ReplaceAllStringFunc(text, func(found string) string {

@@ -29,7 +29,7 @@ func TestShown(t *testing.T) {
 		"a -- b --> c <! d":        "a -- b --> c <! d",
 		"a\r\n<!-- ä -->\r\nb\r\n": "a\n<!-- … -->\nb\n",
 		"one <!-- a --> two <!-- ": "one <!-- … --> two <!-- … -->",
-		"<!--> a --> b":            "<!--> a --> b", // as HTML has it
+		"<!--> a --> b":            "<!--> a --> b", // as HTML defines it
 		"<!---> a --> b":           "<!---> a --> b",
 		"<!----> a --> b":          "<!----> a --> b",
 		"<!-- a --!> b --> c":      "<!-- … --> b --> c",

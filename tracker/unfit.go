@@ -1,27 +1,27 @@
 package tracker
 
-// Unfit is why an issue may not be worked, where the reason is in the issue itself. The zero value says that there is none.
+// Unfit is the reason in an issue itself why it may not be worked. The zero value means that there is none.
 type Unfit struct {
 	Code   UnfitCode `json:"code"`
-	Detail string    `json:"detail,omitempty"` // the label, who has taken it or what blocks it; may be hostile
+	Detail string    `json:"detail,omitempty"` // the label, the Taken text or the blockers; may be hostile
 }
 
-// UnfitCode is a kind of reason. It is a closed set.
+// UnfitCode is the kind of reason. The constants below are all of them.
 type UnfitCode string
 
 const (
-	UnfitGone       UnfitCode = "gone" // the tracker does not have it any more
+	UnfitGone       UnfitCode = "gone" // the tracker no longer has the issue
 	UnfitClosed     UnfitCode = "closed"
-	UnfitLacks      UnfitCode = "lacks-label"    // Detail: a label that issues must carry to be worked
-	UnfitExcluded   UnfitCode = "excluded-label" // Detail: a label that keeps issues from being worked
-	UnfitHandedOver UnfitCode = "handed-over"    // it was left to a person meanwhile; Detail: the label that says so
+	UnfitLacks      UnfitCode = "lacks-label"    // Detail: the missing required label
+	UnfitExcluded   UnfitCode = "excluded-label" // Detail: the excluded label
+	UnfitHandedOver UnfitCode = "handed-over"    // left to a person since; Detail: the label for that
 	UnfitTaken      UnfitCode = "taken"          // Detail: Issue.Taken
 	UnfitBlocked    UnfitCode = "blocked"        // Detail: Issue.Blockers
 
 	UnfitConfidential UnfitCode = "confidential" // Issue.Confidential
 )
 
-// String puts the reason into words, such as "closed"; empty for the zero value.
+// String describes the reason, such as "closed"; empty for the zero value.
 func (u Unfit) String() string {
 	switch u.Code {
 	case UnfitLacks:
@@ -41,7 +41,7 @@ func (u Unfit) String() string {
 	return string(u.Code)
 }
 
-// Sentence is the reason as a sentence without a full stop.
+// Sentence returns the reason as a sentence without a full stop.
 func (u Unfit) Sentence() string {
 	switch u.Code {
 	case UnfitLacks, UnfitExcluded, UnfitHandedOver:
@@ -52,8 +52,7 @@ func (u Unfit) Sentence() string {
 	return "the issue is " + u.String()
 }
 
-// Unfit is the reason in the issue why it may not be worked by somebody who wants all of the required labels and none of the
-// excluded ones.
+// Unfit returns the reason why the issue may not be worked by a caller that requires all labels in require and none in exclude.
 func (i Issue) Unfit(require, exclude []string) Unfit {
 	if !i.Open {
 		return Unfit{Code: UnfitClosed}
@@ -75,7 +74,7 @@ func (i Issue) Unfit(require, exclude []string) Unfit {
 	return Unfit{}
 }
 
-// Excluded is the Unfit of an issue that is confidential or carries one of these labels, whichever labels it needs to be worked.
+// Excluded returns the Unfit of a confidential issue, or of one with a label in exclude, regardless of required labels.
 func (i Issue) Excluded(exclude []string) Unfit {
 	if i.Confidential {
 		return Unfit{Code: UnfitConfidential}

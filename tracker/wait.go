@@ -8,8 +8,8 @@ import (
 
 type waitKey struct{}
 
-// WithWait has told called when a request made with the context waits for the server's rate limit: once for each time at which it
-// goes on. A wait may be long, and people take it for a hang.
+// WithWait returns a context whose requests call told before they wait for the server's rate limit, once for each later end of the
+// wait. A wait may be long, and people take it for a hang.
 func WithWait(ctx context.Context, told func(until time.Time)) context.Context {
 	var mu sync.Mutex
 	var last time.Time
@@ -23,7 +23,7 @@ func WithWait(ctx context.Context, told func(until time.Time)) context.Context {
 	})
 }
 
-// TellWait is called by trackers before they wait; see [WithWait].
+// TellWait reports a wait to the function of [WithWait]. Trackers call it before they wait.
 func TellWait(ctx context.Context, until time.Time) {
 	if told, ok := ctx.Value(waitKey{}).(func(time.Time)); ok {
 		told(until)

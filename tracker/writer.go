@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// ErrChanged says that an issue's text is not what it was when it was read.
+// ErrChanged is returned if an issue's text has changed since it was read.
 var ErrChanged = errors.New("somebody has changed it meanwhile")
 
-// Draft is an issue that a person is about to write.
+// Draft is a new issue that a person is about to write.
 type Draft struct {
 	Title, Body string
 	Labels      []string
@@ -16,15 +16,15 @@ type Draft struct {
 	BlockedBy   []string // keys
 }
 
-// Writer is implemented by trackers whose issues are texts that a person may write here. What is wrong with a text is a
-// [Problem].
+// Writer is implemented by trackers whose issues are texts that people can edit through ralph. The error for an invalid text
+// is a [Problem].
 type Writer interface {
-	// Text is the draft as the tracker stores it.
+	// Text returns the draft in the tracker's storage format.
 	Text(d Draft) string
-	// Create adds an issue with this text, if that can be worked.
+	// Create adds an issue with this text. It fails if the text is not a valid issue.
 	Create(ctx context.Context, text string) (Issue, error)
-	// Read is an issue's whole text. It need not be valid.
+	// Read returns the whole text of an issue, which may be invalid.
 	Read(ctx context.Context, key string) (string, error)
-	// Rewrite replaces the text, if it still is old and the new one can be worked; else it fails, in the first case with ErrChanged.
+	// Rewrite replaces the text old. It fails if the new text is invalid, and with ErrChanged if the stored text is not old.
 	Rewrite(ctx context.Context, key, old, text string) error
 }

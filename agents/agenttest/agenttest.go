@@ -1,4 +1,4 @@
-// Package agenttest is the conformance suite of package agents: what package loop relies on, whatever the agent.
+// Package agenttest is the conformance suite for agents: it tests the behaviour that package loop relies on.
 //
 // An agent's own tests call [Run] with a [Subject]. The suite starts no process and needs no network.
 package agenttest
@@ -14,20 +14,20 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// Subject is an agent and what the suite cannot know about it.
+// Subject is an agent with the data about it that the suite needs.
 type Subject struct {
 	Agent agents.Agent
-	// Options are the least the agent accepts.
+	// Options are the minimal options that the agent accepts.
 	Options agents.Options
-	// Refused are options that Check must refuse, by what must stand in the error.
+	// Refused are options that Check must reject, keyed by a part of the error.
 	Refused map[string]agents.Options
-	// Stream is a run that ended well, with exit status 0.
+	// Stream is the output of a successful run with exit status 0.
 	Stream []string
-	// Session is the id that Stream gives; empty for an agent that has no sessions.
+	// Session is the session ID in Stream; empty for an agent without sessions.
 	Session string
-	// Silent means that an agent which prints nothing and exits 0 has failed, as one that reports its result has.
+	// Silent is set if a run that prints nothing and exits 0 has failed, as for agents that report a result.
 	Silent bool
-	// Bulk returns a line that carries n bytes of a tool's output and no prose. Decoding it may keep none of them.
+	// Bulk returns a line with n bytes of a tool's output and no prose. The decoder must keep none of them.
 	Bulk func(n int) []byte
 }
 
@@ -125,7 +125,7 @@ func (s Subject) environment(t *testing.T) {
 	}
 	r := s.request()
 	r.Options.Env = []string{"RALPH_BRANCH=forged", "MINE=1"}
-	for _, setting := range plain.Env { // the user's settings win over the agent's own
+	for _, setting := range plain.Env { // the user's settings override the agent's own
 		name, _, _ := strings.Cut(setting, "=")
 		r.Options.Env = append(r.Options.Env, name+"=mine")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// hostile puts a long text of several lines, with what acts on a terminal, in the place of each text of the run. No event or report
-// may show more of it than one harmless line, but for prose.
+// hostile replaces each text of the run by a long text of several lines with terminal control sequences. Events and reports,
+// except prose, may contain only one harmless line of it.
 func (s Subject) hostile(t *testing.T) {
 	t.Parallel()
 	const bad = "\x1b[31mred\nnext\u202e"
@@ -29,7 +29,7 @@ func (s Subject) hostile(t *testing.T) {
 	}
 }
 
-// shown are the texts of a stream's events and report, but for prose.
+// shown returns the texts of a stream's events and report, except prose.
 func (s Subject) shown(stream []string) (list []string) {
 	d := s.Agent.NewDecoder()
 	for _, line := range stream {
@@ -51,7 +51,7 @@ func (s Subject) shown(stream []string) (list []string) {
 	return list
 }
 
-// replace puts text in the place of one of the texts of a line of JSON, and counts them.
+// replace replaces text number at in a line of JSON, and returns the number of texts.
 func replace(line string, at int, text string) (changed string, count int) {
 	var root any
 	if json.Unmarshal([]byte(line), &root) != nil {
@@ -77,7 +77,7 @@ func replace(line string, at int, text string) (changed string, count int) {
 	}
 	out, err := json.Marshal(walk(root))
 	if err != nil {
-		panic(err) // it was JSON before
+		panic(err) // the value was JSON before
 	}
 	return string(out), count
 }

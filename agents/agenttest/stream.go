@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// grease mixes into a good run what no version prints today. None of it may change what the run means.
+// grease mixes lines that no version prints today into a successful run. They must not change its meaning.
 func (s Subject) grease(t *testing.T) {
 	t.Parallel()
 	if !s.Silent { // every line is prose
@@ -65,7 +65,7 @@ func (s Subject) grease(t *testing.T) {
 	}
 }
 
-// aliasing gives every line in one buffer that is overwritten after the call, as package loop may.
+// aliasing passes every line in one buffer that is overwritten after the call, as package loop may do.
 func (s Subject) aliasing(t *testing.T) {
 	t.Parallel()
 	var want, got []agents.Event
@@ -88,8 +88,8 @@ func (s Subject) aliasing(t *testing.T) {
 	}
 }
 
-// bulk decodes 16 MB of tool output, in lines of up to 8 MB, and looks at what that allocates and keeps. It does not
-// run beside other tests, whose memory it would measure.
+// bulk decodes 16 MB of tool output, in lines of up to 8 MB, and checks how much memory that allocates. It does not run in
+// parallel with other tests, whose memory it would measure.
 func (s Subject) bulk(t *testing.T) {
 	if s.Bulk == nil {
 		return
@@ -118,7 +118,7 @@ func memory() (m runtime.MemStats) {
 	return m
 }
 
-// mutations damages the run in many ways; whatever comes of it is shown, counted and bounded.
+// mutations damages the run in many ways; every unknown line must be shown and counted, and every event bounded.
 func (s Subject) mutations(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

@@ -11,24 +11,24 @@ import (
 
 const (
 	argPrefix = "RALPH_ARG_"
-	argLimit  = 120 << 10 // bytes of one environment variable; systems take 128 KiB
+	argLimit  = 120 << 10 // maximum bytes of one environment variable; systems allow 128 KiB
 )
 
-// readsAgain finds constructs that could run a value as code: arithmetic (bash runs commands in an array subscript
-// there), eval and the like, the script of a shell or interpreter, a program that starts the one its arguments name.
+// readsAgain matches constructs that could run a value as code: arithmetic (in which bash runs commands in array subscripts), eval
+// and the like, the script of a shell or interpreter, and programs that start the program in their arguments.
 var readsAgain = pattern.Lazy(
 	`\(\(|\$\[|\[\[|<<|\$\{[^}]*(?:\{\{|[\[:])|(?:^|[;&|(\n])\s*\.\s|-(?:exec|ok)(?:dir)?\s|` +
 		`(?:^|[\s;&|(/'"])(?:eval|let|declare|typeset|export|alias|trap|source|(?:ba|da|z|k|mk|a|fi|c|tc)?sh|su|ssh|xargs|` +
 		`env|exec|command|builtin|nohup|sudo|doas|nice|timeout|stdbuf|setsid|watch|parallel|flock|busybox|` +
 		`perl|python[0-9.]*|ruby|node|awk|gawk|mawk|sed|make)(?:[\s'"]|$)`)
 
-// opensCommand finds text after which the next word names a program: a separator, a keyword, and then at most
-// assignments, redirections and words that may vanish.
+// opensCommand matches text after which the next word is a program name: a separator or keyword, followed at most by
+// assignments, redirections and words that may expand to nothing.
 var opensCommand = pattern.Lazy(
 	`(?:^|[;&|({!\n]|(?:^|[\s;])(?:then|do|else|elif|if|while|until|time|[^\s$(;]*\))\s)\s*` +
 		`(?:\w+=\S*\s+|\d*[<>]+[&|]?\s*\S+\s+|\$\([^)]*\)\s+|"?\$\S+\s+)*(?:"?\$\S*)?$`)
 
-// quoting is where in a command line a shell stands.
+// quoting is the quoting state of a shell at a place in a command line.
 type quoting int
 
 const (
@@ -37,7 +37,7 @@ const (
 	double
 )
 
-// checkCommand refuses a {{KEY}} where its value could become more than a word. It errs on the side of refusing.
+// checkCommand rejects a {{KEY}} whose value could become more than a word. In doubt it rejects.
 func checkCommand(command string) error {
 	at := keyMark().FindAllStringIndex(command, -1)
 	if len(at) == 0 {
@@ -68,9 +68,8 @@ func checkCommand(command string) error {
 	return nil
 }
 
-// commandLine puts a reference to its variable in the place of each {{KEY}}, in quotes that fit those around it. Even
-// where the quotes are misjudged (an apostrophe in a comment), every form is a plain reference or plain text to the
-// shell, and never a program.
+// commandLine replaces each {{KEY}} by a reference to its variable, in quotes that fit the surrounding ones. Even if it misjudges
+// the quotes (an apostrophe in a comment), every form is a plain reference or plain text to the shell, and never a program.
 func commandLine(command string) string {
 	var out strings.Builder
 	var q scan
@@ -92,11 +91,11 @@ func commandLine(command string) string {
 	return out.String() + command[pos:]
 }
 
-// scan follows a shell's quotes through a command line.
+// scan tracks a shell's quotes through a command line.
 type scan struct {
 	in           quoting
-	escaped      bool // the next byte stands for itself
-	substitution bool // a $( was opened inside the double quotes
+	escaped      bool // the next byte is literal
+	substitution bool // $( was opened inside the double quotes
 }
 
 func (s *scan) read(text string) {
@@ -126,8 +125,8 @@ func (s *scan) read(text string) {
 	}
 }
 
-// optionKeys are the keys that stand at the beginning of a word with no -- before it: a program takes a value that
-// begins with a dash for an option there.
+// optionKeys returns the keys at the beginning of a word that has no -- before it: there a program would take a value with a
+// leading dash for an option.
 func optionKeys(command string) map[string]bool {
 	keys := map[string]bool{}
 	var q scan
@@ -152,7 +151,7 @@ func optionKeys(command string) map[string]bool {
 	return keys
 }
 
-// commandEnv is the environment that carries a command's values.
+// commandEnv returns the environment variables with a command's values.
 func commandEnv(m mark, values map[string]string) ([]string, error) {
 	option := optionKeys(m.text)
 	env := make([]string, 0, len(m.keys))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// hostile are values that would run `touch HIT` if any shell read them as a program.
+// hostile returns values that would run `touch HIT` if any shell interpreted them as a program.
 func hostile() []string {
 	return []string{
 		"$(touch HIT)", "`touch HIT`", "; touch HIT", "\"; touch HIT; \"", "'; touch HIT; '", "\n touch HIT\n",
@@ -20,7 +20,7 @@ func hostile() []string {
 	}
 }
 
-// sh runs a prompt's commands for real, in a folder.
+// sh runs a prompt's commands with a real shell, in a folder.
 func sh(t *testing.T, dir string) func(context.Context, string, []string) (string, error) {
 	return func(ctx context.Context, line string, env []string) (string, error) {
 		cmd := exec.CommandContext(ctx, "sh", "-c", line)
@@ -49,7 +49,7 @@ func TestValuesAreDataInARealShell(t *testing.T) {
 		{`for x in {{v}}; do printf '<%s>' "$x"; done`, true},
 		{`case {{v}} in *) printf '<%s>' {{v}};; esac`, true},
 		{`printf '<%s>' "$(printf '%s' "$RALPH_ARG_v"; echo .)" | tr -d '\n' >/dev/null; printf '<%s>' {{v}}`, true},
-		{"# don't worry\nprintf '<%s>' {{v}}", false}, // the apostrophe misleads the quotes, not the shell
+		{"# don't worry\nprintf '<%s>' {{v}}", false}, // the apostrophe misleads the quote scanner, not the shell
 		{"printf '<%s>' a #' {{v}}\nprintf '<%s>' \"{{v}}\"", false},
 		{`printf "\"" ; printf '<%s>' {{v}}`, false},
 		{`printf '<%s>' $(printf %s {{v}})`, false},
@@ -111,8 +111,8 @@ func TestCommandArgumentsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzShell: a command of any shape runs neither a value as a program text nor the program a value names. The commands
-// are put together from harmless words.
+// FuzzShell: a command of any form executes neither a value as program text nor a program named by a value. The commands are
+// composed of harmless words.
 func FuzzShell(f *testing.F) {
 	words := []string{
 		"{{v}}", " ", "'", `"`, "\\", "$", "(", ")", ";", "|", "&", "\n", "#", "{", "}", "echo ", "x=", "$x", "$(", "if ", "then ",
@@ -146,8 +146,7 @@ func FuzzShell(f *testing.F) {
 	})
 }
 
-// FuzzCommand: whatever the command around a key looks like, and whatever the value, the value is never in the text
-// that the shell gets.
+// FuzzCommand: whatever the command around a key and whatever the value, the value is never part of the shell's command line.
 func FuzzCommand(f *testing.F) {
 	for _, v := range hostile() {
 		f.Add(`echo "a`, `b" 'c`, v)

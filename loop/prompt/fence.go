@@ -2,8 +2,8 @@ package prompt
 
 import "strings"
 
-// Fence marks a text as data: it puts it between two rows of at least five tildes, longer than any in the text, so that nothing
-// in it can end the block early. The result ends with a newline.
+// Fence marks a text as data: it encloses it in two rows of at least five tildes, longer than any in the text, so that nothing in
+// the text can end the block. The result ends with a newline.
 func Fence(text string) string {
 	longest, run := 0, 0
 	for i := range len(text) {

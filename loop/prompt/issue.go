@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// issueSection is the issue as data; empty when there is none.
+// issueSection returns the issue as data; empty if there is none.
 func issueSection(builtin map[string]string) string {
 	title, body := builtin["issue_title"], builtin["issue_body"]
 	if title == "" && body == "" {

@@ -10,10 +10,10 @@ import (
 
 // mark is a place in a template that is replaced.
 type mark struct {
-	start, end int // of the whole mark, in bytes
+	start, end int // byte offsets of the whole mark
 	command    bool
 	text       string   // the command
-	keys       []string // the key, or those the command uses, each once
+	keys       []string // the key, or the keys in the command, each once
 }
 
 const keyExpr = `\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`
@@ -25,11 +25,11 @@ var (
 	argInText = pattern.Lazy(`\bRALPH_ARG_([A-Za-z0-9_]+)`)
 )
 
-// marks finds everything in the template that is replaced, in order. It looks at the template only, never at a value.
+// marks returns all marks in the template, in order. It looks only at the template, never at a value.
 func (p Prompt) marks() []mark {
 	var marks []mark
 	for end := 0; ; {
-		// The expression alone would be tried at every byte.
+		// Trying the expression at every byte would be slow.
 		skip := strings.IndexAny(p.Template[end:], "!{")
 		if skip < 0 {
 			return marks
@@ -48,7 +48,7 @@ func (p Prompt) marks() []mark {
 	}
 }
 
-// commandKeys are the keys a command uses, as {{KEY}} or as $RALPH_ARG_KEY.
+// commandKeys returns the keys that a command uses, as {{KEY}} or as $RALPH_ARG_KEY.
 func commandKeys(command string) []string {
 	var keys []string
 	for _, pattern := range []*regexp.Regexp{keyMark(), argInText()} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A value that a program would take for an option is refused where it could be one, and only there.
+// A value that a program would take for an option is rejected where it could be one, and only there.
 func TestValueIsNoOption(t *testing.T) {
 	t.Parallel()
 	for template, refused := range map[string]bool{

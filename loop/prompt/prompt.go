@@ -1,7 +1,8 @@
-// Package prompt makes the text that an agent gets: templates, the values that are put into them, and the commands that they run.
+// Package prompt renders the prompt for an agent: templates, their values, and the output of commands in them.
 //
-// A template's author is trusted, and its values are not: text of an issue never becomes a mark, a command or an option of one. The
-// package starts nothing itself; see [Exec]. Everything here is safe for concurrent use, as long as nobody changes a Prompt's maps.
+// The author of a template is trusted, its values are not: text of an issue never becomes a mark, a command or an option of a
+// command. The package starts no process itself; see [Exec]. Everything here is safe for concurrent use, as long as nobody
+// changes a Prompt's maps.
 package prompt
 
 import (
@@ -18,42 +19,41 @@ import (
 	"github.com/ralph-pool/ralph/internal/neutral"
 )
 
-// Default is the template for an issue where the user has none. Package loop gives it no values of the issue and the branch: without a
-// pool, set base, branch and the Keys of the issue, such as issue_title, in Prompt.Builtin.
+// Default is the template for an issue if the user has none. Package loop does not set the values of the issue and the branch:
+// without package pool, set base, branch and the Keys of the issue, such as issue_title, in Prompt.Builtin.
 //
 //go:embed default.md
 var Default string
 
-// Exec runs a command line of a template with `sh -c`, env (KEY=VALUE) added to its environment, and returns what it printed. It
-// belongs where the agent works: inside the sandbox.
+// Exec runs a command line of a template with `sh -c`, with env (KEY=VALUE) added to its environment, and returns its standard
+// output. It must run it where the agent works: in the sandbox.
 type Exec func(ctx context.Context, line string, env []string) (string, error)
 
 // Prompt is the text for the agent. Exactly one of Inline and Template is set.
 //
-// A template is text with two kinds of marks. {{KEY}} (a letter or '_', then letters, digits and '_'; blanks inside the
-// braces are allowed) is replaced by a value, and !`command` by what the command prints. Everything else stays as it
-// is: other text in braces, ${{…}} of workflow files, a "!`" without its end. A line that holds nothing but a {{KEY}}
-// whose value is empty disappears. All marks are found in the template before any value is put in, so that text from a
-// value is never looked at again.
+// A template is text with two kinds of marks. {{KEY}} (a letter or '_', then letters, digits and '_'; blanks inside the braces
+// are allowed) is replaced by a value, and !`command` by the command's output. Everything else stays as it is: other text in
+// braces, ${{…}} of workflow files, a "!`" without its end. A line that contains only a {{KEY}} with an empty value is removed.
+// All marks are found in the template before any value is inserted, so that text from a value is never interpreted.
 //
-// A {{KEY}} inside a command reaches it as the environment variable RALPH_ARG_KEY. In the command's text it becomes a
-// quoted reference to that variable, which fits the quotes around it and keeps the value one word. A shell never reads
-// the result of such a reference as a program, so no value can become a command. Where a shell would read it
-// again or do arithmetic with it, and where it would name the program to run, a {{KEY}} is refused; a script of one's
-// own in single quotes may still say "$RALPH_ARG_KEY".
+// A {{KEY}} inside a command is passed to it as the environment variable RALPH_ARG_KEY. In the command's text it becomes a
+// quoted reference to that variable, which fits the quotes around it and keeps the value one word. A shell never interprets the
+// result of such a reference as a program, so no value can become a command. A {{KEY}} is rejected where a shell would
+// interpret the value again or use it in arithmetic, and where it would name the program to run; a script in single quotes may
+// still use "$RALPH_ARG_KEY".
 type Prompt struct {
-	Inline   string            // sent as it is
+	Inline   string            // sent unchanged
 	Template string            // {{KEY}} and !`command` are replaced
-	Name     string            // of the template, for errors: a file name
-	Args     map[string]string // the user's own keys; shadowing a built-in is an error
-	Builtin  map[string]string // values of Keys that are the same in each iteration, and the caller's own keys
+	Name     string            // name of the template in errors: a file name
+	Args     map[string]string // the user's own keys; shadowing a built-in key is an error
+	Builtin  map[string]string // values of Keys that do not change between iterations, and the caller's own keys
 }
 
-// issueKey is the issue as one block of data. It is made from other keys, and never given.
+// issueKey is the key of the whole issue as one block of data. Its value is derived from other keys.
 const issueKey = "issue"
 
-// Keys are all keys that ralph gives values in a run that works an issue, sorted. A run without an issue has fewer. No argument may
-// have the name of one.
+// Keys returns, sorted, all keys to which ralph gives values in a run that works an issue. A run without an issue has fewer. No
+// argument may have one of these names.
 func Keys() []string {
 	return []string{
 		"attempt", "base", "branch", "feedback", "gate", issueKey, "issue_body", "issue_comments", "issue_id", "issue_key", "issue_labels",
@@ -61,8 +61,8 @@ func Keys() []string {
 	}
 }
 
-// Check reports everything that is wrong with the prompt before anything starts, joined: unknown keys, arguments that shadow a
-// built-in, commands that cannot be made safe. given are the keys of the vars that Render will get.
+// Check returns all errors in the prompt before anything starts, joined: unknown keys, arguments that shadow a built-in key,
+// commands that cannot be made safe. given has the keys of the vars that Render will get.
 func (p Prompt) Check(given []string) error {
 	if (p.Inline == "") == (p.Template == "") {
 		return errors.New("give exactly one of an inline prompt and a prompt template")
@@ -96,14 +96,14 @@ func (p Prompt) Check(given []string) error {
 	return errors.Join(errs...)
 }
 
-// Unused are the user's arguments that the template does not mention, sorted.
+// Unused returns the user's arguments that the template does not use, sorted.
 func (p Prompt) Unused() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Args)), p.Uses)
 }
 
-// Render returns the text to send. vars are built-ins of this iteration, such as the loop's Config.PromptVars, and win over those in
-// Builtin. exec runs the template's commands; nil: they are shown, not run. The error is Check's, or that of the first command that
-// failed.
+// Render returns the text to send. vars are built-in values of this iteration, such as those of the loop's Config.PromptVars, and
+// override Builtin. exec runs the template's commands; nil: they are shown, not run. The error is Check's, or that of the first
+// failed command.
 func (p Prompt) Render(ctx context.Context, vars map[string]string, exec Exec) (string, error) {
 	if err := p.Check(slices.Collect(maps.Keys(vars))); err != nil {
 		return "", err
@@ -145,7 +145,7 @@ func (p Prompt) Render(ctx context.Context, vars map[string]string, exec Exec) (
 	return out.String(), nil
 }
 
-// run gives a command's output, with one newline cut off its end.
+// run returns a command's output without one trailing newline.
 func (p Prompt) run(ctx context.Context, m mark, values map[string]string, exec Exec) (string, error) {
 	env, err := commandEnv(m, values)
 	if err != nil {
@@ -158,7 +158,7 @@ func (p Prompt) run(ctx context.Context, m mark, values map[string]string, exec 
 	return strings.TrimSuffix(out, "\n"), nil
 }
 
-// alone reports that a mark has a line for itself.
+// alone reports whether a mark is alone on its line.
 func (p Prompt) alone(m mark) bool {
 	before := m.start == 0 || p.Template[m.start-1] == '\n'
 	return before && m.end < len(p.Template) && p.Template[m.end] == '\n'
@@ -169,7 +169,7 @@ func (p Prompt) Uses(key string) bool {
 	return slices.ContainsFunc(p.marks(), func(m mark) bool { return slices.Contains(m.keys, key) })
 }
 
-// Mentions reports whether text stands in the prompt, or in a value that the template uses outside of commands.
+// Mentions reports whether the prompt, or a value that the template uses outside of commands, contains text.
 func (p Prompt) Mentions(text string) bool {
 	if strings.Contains(p.Inline, text) || strings.Contains(p.Template, text) {
 		return true
@@ -182,7 +182,7 @@ func (p Prompt) Mentions(text string) bool {
 	return false
 }
 
-// unknown names the first key of a mark that has no value, and the nearest one that has.
+// unknown returns an error for the first key of a mark that has no value, with the nearest known key.
 func (p Prompt) unknown(m mark, known []string) error {
 	for _, key := range m.keys {
 		if slices.Contains(known, key) {

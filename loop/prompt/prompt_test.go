@@ -130,7 +130,7 @@ func TestCheckReportsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// FuzzRender: a value never adds a command, is put in exactly as it is, and rendering never panics.
+// FuzzRender: a value never adds a command, is inserted unchanged, and rendering never panics.
 func FuzzRender(f *testing.F) {
 	f.Add("x {{a}} !`echo {{a}}` y", "!`reboot` {{a}}")
 	f.Add("{{a}}`reboot`", "!")

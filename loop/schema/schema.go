@@ -1,4 +1,4 @@
-// Package schema compiles the JSON Schemas that users give for structured output.
+// Package schema compiles the JSON Schemas that users supply for structured output.
 package schema
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Compile compiles a schema; nil when there is none. It reads neither files nor the network.
+// Compile compiles a schema; nil if there is none. It reads neither files nor the network.
 func Compile(text []byte) (*jsonschema.Resolved, error) {
 	if text == nil {
 		return nil, nil
@@ -31,11 +31,11 @@ func Compile(text []byte) (*jsonschema.Resolved, error) {
 	return s.Resolve(nil)
 }
 
-// check finds mistakes that the library finds only while it validates, or not at all: an unknown draft or type, a
-// reference to another document, and a reference that leads back to itself, which would recurse without end.
+// check finds errors that the library finds only during validation, or not at all: an unknown draft or type, a reference to
+// another document, and a reference to itself, which would recurse without end.
 type check struct{ root any }
 
-// all checks a schema and those in it. Open are the references that lead to it and apply to the same value.
+// all checks a schema and its subschemas. open has the references that lead to it and apply to the same value.
 func (c check) all(doc any, open []string) error {
 	schema, ok := doc.(map[string]any)
 	if _, truth := doc.(bool); truth {
@@ -65,7 +65,7 @@ func (c check) all(doc any, open []string) error {
 	for key, value := range schema {
 		list, here := subschemas(key, value)
 		if open != nil && !here {
-			continue // it is checked where it stands
+			continue // it is checked at its own place
 		}
 		for _, s := range list {
 			if err := c.all(s, open); err != nil {
@@ -76,7 +76,7 @@ func (c check) all(doc any, open []string) error {
 	return nil
 }
 
-// subschemas are the schemas of one keyword, and whether they apply to the same value or to a part of it.
+// subschemas returns the schemas of one keyword, and whether they apply to the same value or to a part of it.
 func subschemas(key string, value any) (list []any, here bool) {
 	switch key {
 	case "dependentSchemas":
@@ -101,7 +101,7 @@ func subschemas(key string, value any) (list []any, here bool) {
 	return nil, false
 }
 
-// reference follows "$ref", which must lead to a place in this document.
+// reference follows "$ref", which must refer to a place in this document.
 func (c check) reference(schema map[string]any, open []string) error {
 	if _, dynamic := schema["$dynamicRef"]; dynamic {
 		return errors.New("$dynamicRef is not supported; use $ref")
@@ -123,7 +123,7 @@ func (c check) reference(schema map[string]any, open []string) error {
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		parts, _ := target.(map[string]any)
 		if target, ok = parts[step]; !ok {
-			return nil // into a list, or nowhere: the library says so
+			return nil // into a list, or nowhere: the library reports that
 		}
 	}
 	return c.all(target, append(slices.Clip(open), ref))

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// LookBack is how old a comment may be that is still read as a command.
+	// LookBack is the maximum age of a comment that is read as a command.
 	LookBack = 14 * 24 * time.Hour
-	// MaxNewComments is how many new comments are read at a time, the newest first: outsiders cannot raise the price.
+	// MaxNewComments is the maximum number of new comments read at a time, newest first, so that outsiders cannot raise the cost.
 	MaxNewComments = 500
 )
 
-// Reaction is what ralph puts on a comment to mark it as answered, in the spelling of all forges.
+// Reaction marks a comment as answered. The spelling is the same on all forges.
 type Reaction string
 
 const (
@@ -31,30 +31,29 @@ const (
 
 // Comment is a comment, a review comment or a review.
 type Comment struct {
-	ID      string // unique in the project; markers and claims store it
-	Number  int    // of the issue or request
+	ID      string // unique in the project; stored in markers and claims
+	Number  int    // number of the issue or request
 	Request bool
 	By      Account
-	Body    string // for an Inbox what [CommandIn] gives
+	Body    string // in an Inbox the result of [CommandIn]
 	At      time.Time
 }
 
-// Inbox finds the commands in comments, and remembers which are answered. It is safe for concurrent
-// use.
+// Inbox finds commands in comments and remembers which of them are answered. It is safe for concurrent use.
 type Inbox struct {
 	people *People
-	// marked tells which comments have an answer, or are gone.
+	// marked reports which comments are answered or deleted.
 	marked func(ctx context.Context, ids []string) (map[string]bool, error)
-	// head is the head branch of a request of ralph's own account, and empty for any other request.
+	// head returns the head branch of a request of ralph's own account, and "" for any other request.
 	head func(ctx context.Context, request int) (string, error)
 
 	mu   sync.Mutex
-	open map[string]Comment // commands without an answer, as far as is known; guarded by mu
+	open map[string]Comment // known commands without an answer; guarded by mu
 	done map[string]bool    // guarded by mu
 }
 
-// Find adds what was said lately and returns the commands that have no answer yet, oldest first. What somebody says who may
-// not direct ralph costs no request.
+// Find adds recent comments and returns the unanswered commands, oldest first. Comments of people who may not direct ralph
+// cost no request.
 func (c *Inbox) Find(ctx context.Context, lately []Comment, prefix string) ([]tracker.Command, error) {
 	all := c.merge(lately)
 	trusted, err := c.people.Trusted(ctx, LatestFirst(all, func(s Comment) Account { return s.By }))
@@ -101,14 +100,14 @@ func (c *Inbox) Find(ctx context.Context, lately []Comment, prefix string) ([]tr
 	return out, nil
 }
 
-// merge adds the commands in what was said lately to those that are open, and returns all, oldest first.
+// merge adds the commands in recent comments to the open ones and returns all open ones, oldest first.
 func (c *Inbox) merge(lately []Comment) []Comment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range lately {
 		switch _, _, ok := tracker.ParseCommand(s.Body); {
 		case !ok:
-			delete(c.open, s.ID) // it may have been one before its author edited it
+			delete(c.open, s.ID) // its author may have edited a command away
 		case !c.done[s.ID]:
 			c.open[s.ID] = s
 		}
@@ -122,7 +121,7 @@ func (c *Inbox) forget(id string) {
 	delete(c.open, id)
 }
 
-// Done says that a command has its answer.
+// Done marks a command as answered.
 func (c *Inbox) Done(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,21 +129,21 @@ func (c *Inbox) Done(id string) {
 	c.done[id] = true
 }
 
-// replyMark is the first line of a reply.
+// replyMark returns the first line of a reply.
 func replyMark(to string) string { return replyPrefix + to + " -->" }
 
 const replyPrefix = "<!-- ralph:reply to="
 
-// ReplyBody is a reply to a comment, or to a thread that a commit takes up.
+// ReplyBody returns the text of a reply to a comment, or to a thread that a commit addresses.
 func ReplyBody(to, text string) string {
 	mark := replyMark(to) + "\n"
 	return mark + tracker.Fit(text, MaxText-len(mark))
 }
 
-// RepliesTo reports whether a text of ralph's account is its reply to something.
+// RepliesTo reports whether a text is a reply to something. The caller checks that ralph's account wrote it.
 func RepliesTo(text, to string) bool { return strings.HasPrefix(text, replyMark(to)) }
 
-// Reply writes one reply. Of two that were written at once, such as by two machines, the first stays.
+// Reply posts a reply unless there is one. If two machines post at once, the older reply remains.
 func Reply(ctx context.Context, to, text string, p Poster) error {
 	match := func(body string) bool { return RepliesTo(body, to) }
 	found, err := p.Find(ctx, match)
@@ -169,27 +168,27 @@ func Reply(ctx context.Context, to, text string, p Poster) error {
 	return nil
 }
 
-// Remark is a text in a thread of a review.
+// Remark is a comment in a review thread.
 type Remark struct {
 	By   Account
 	Body string
 	At   time.Time
 }
 
-// Thread is a thread of a review that nobody has resolved.
+// Thread is an unresolved review thread.
 type Thread struct {
 	ID      string
 	Where   string // such as "main.go:12"
 	Remarks []Remark
 }
 
-// AnsweredWith reports whether ralph's account has answered the thread with the commit.
+// AnsweredWith reports whether ralph's account has replied to the thread with the commit.
 func (t Thread) AnsweredWith(commit string, self int64) bool {
 	return slices.ContainsFunc(t.Remarks, func(r Remark) bool { return r.By.ID == self && RepliesTo(r.Body, commit) })
 }
 
-// Unanswered are the threads in which somebody who may direct ralph has said something since ralph's last reply, as feedback
-// of at most limit bytes; threads that do not fit are left for another time. Commands are no remarks.
+// Unanswered selects the threads in which a person who may direct ralph has commented since ralph's last reply. It returns
+// them as feedback of at most limit bytes; threads that do not fit wait for a later call. Commands do not count.
 func (p *People) Unanswered(ctx context.Context, threads []Thread, self int64, limit int) (text string, ids []string, last time.Time, err error) {
 	var said []Remark
 	for n, t := range threads {
@@ -229,15 +228,15 @@ func lastIndex[T any](list []T, match func(T) bool) int {
 	return -1
 }
 
-const maxCommand = 16 << 10 // bytes of a comment in which a command is looked for
+const maxCommand = 16 << 10 // bytes of a comment that are searched for a command
 
-// IsCommand reports a comment that begins with a command.
+// IsCommand reports whether a comment begins with a command.
 func IsCommand(text string) bool {
 	_, _, is := tracker.ParseCommand(tracker.Cut(text, maxCommand))
 	return is
 }
 
-// CommandIn is all that an [Inbox] needs of a comment: of one that is no command nothing.
+// CommandIn returns the part of a comment that an [Inbox] needs: "" for a comment without a command.
 func CommandIn(text string) string {
 	if !IsCommand(text) {
 		return ""
@@ -245,10 +244,10 @@ func CommandIn(text string) string {
 	return Start(text, maxCommand)
 }
 
-// Start is at most n bytes of a text, which do not keep the rest of it in memory.
+// Start returns a copy of at most n bytes of a text, so that the rest of it can be freed.
 func Start(text string, n int) string { return strings.Clone(tracker.Cut(text, n)) }
 
-// Answer replies, and then reacts to the comment: a crash in between repeats it, and the reply is found.
+// Answer replies first and reacts to the comment afterwards: after a crash in between, the repeated call finds the reply.
 func (p *Project) Answer(ctx context.Context, c tracker.Command, a tracker.Answer) error {
 	self, release, err := p.Begin(ctx)
 	if err != nil {
@@ -289,7 +288,7 @@ func (p *Project) Review(ctx context.Context, head string) (f tracker.FollowUp, 
 	return f, err
 }
 
-// Unanswered are the threads of a request that ralph has to answer, as feedback of at most limit bytes.
+// Unanswered returns the threads of a request that ralph has to answer, as feedback of at most limit bytes.
 func (p *Project) Unanswered(ctx context.Context, request, limit int) (text string, ids []string, last time.Time, err error) {
 	self, err := p.Identity(ctx)
 	if err != nil {

@@ -11,32 +11,32 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// Differences between the clocks: beyond the first a token's times go wrong, beyond the second logins are refused.
+// Clock differences: beyond clockWarn the expiry times of tokens are wrong, beyond clockFail servers reject logins.
 const (
 	clockWarn = 30 * time.Second
 	clockFail = 5 * time.Minute
-	tokenSoon = 7 * 24 * time.Hour // an expiry this near is a warning
+	tokenSoon = 7 * 24 * time.Hour // an expiry within this time is a warning
 )
 
-// Findings collects what an inspection finds.
+// Findings collects the results of an inspection.
 type Findings []tracker.Finding
 
-// OK adds what is as it should be.
+// OK adds a successful check.
 func (f *Findings) OK(what, detail string, args ...any) {
 	*f = append(*f, tracker.Finding{What: what, Severity: tracker.OK, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// Warn adds what works and could be better.
+// Warn adds a check of something that works but could be better.
 func (f *Findings) Warn(what, fix, detail string, args ...any) {
 	*f = append(*f, tracker.Finding{What: what, Severity: tracker.Warn, Detail: fmt.Sprintf(detail, args...), Fix: fix})
 }
 
-// Fail adds what prevents ralph from working.
+// Fail adds a defect that prevents ralph from working.
 func (f *Findings) Fail(what, fix, detail string, args ...any) {
 	*f = append(*f, tracker.Finding{What: what, Severity: tracker.Fail, Detail: fmt.Sprintf(detail, args...), Fix: fix})
 }
 
-// Error adds an error, and its hint as the fix.
+// Error adds an error as a failure, with its hint as the fix.
 func (f *Findings) Error(what string, err error) {
 	fix := "check the address, the network and the token"
 	var cause *transport.Failure
@@ -46,7 +46,7 @@ func (f *Findings) Error(what string, err error) {
 	f.Fail(what, fix, "%v", err)
 }
 
-// Labels adds whether the labels exist.
+// Labels adds whether all wanted labels exist.
 func (f *Findings) Labels(want, missing []string) {
 	if len(missing) > 0 {
 		f.Warn(tracker.FindingLabels, "", "do not exist: %s", strings.Join(missing, ", "))
@@ -55,7 +55,7 @@ func (f *Findings) Labels(want, missing []string) {
 	}
 }
 
-// Clock adds whether this machine's clock agrees with the forge's.
+// Clock adds a comparison of this machine's clock with the forge's.
 func (f *Findings) Clock(s *transport.Stack) {
 	const what, fix = "clock", "synchronise it by NTP: timedatectl set-ntp true"
 	switch by, known := s.Skew(); {
@@ -70,7 +70,7 @@ func (f *Findings) Clock(s *transport.Stack) {
 	}
 }
 
-// Expiry adds when the token expires; the zero time means unknown.
+// Expiry adds the expiry of the token; the zero time means unknown.
 func (f *Findings) Expiry(s *transport.Stack, at time.Time) {
 	const what = "token expiry"
 	switch {

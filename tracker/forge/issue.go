@@ -11,13 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// Home is the project as its forge has it now.
+// Home is the current state of the project on its forge.
 type Home struct {
-	Name     string // with that of its owner or groups
-	NoIssues bool   // they are switched off
+	Name     string // full name, including the owner or groups
+	NoIssues bool   // issues are disabled
 }
 
-// Here says why the issues of the project cannot be used, whichever they are; nil: they can.
+// Here returns the reason why no issue of the project can be used, or nil.
 func (p *Project) Here(ctx context.Context) error {
 	home, err := p.calls.Home(transport.Follow(transport.Fresh(ctx)))
 	switch {
@@ -33,7 +33,7 @@ func (p *Project) Here(ctx context.Context) error {
 	return nil
 }
 
-// Listed explains an error of listing issues: it is about all of them. Some forges forbid the list where issues are switched off.
+// Listed explains an error of listing issues by the state of the project: some forges forbid the list if issues are disabled.
 func (p *Project) Listed(ctx context.Context, err error) error {
 	if !transport.Missing(err) && !transport.Elsewhere(err) && transport.Status(err) != http.StatusForbidden {
 		return err
@@ -44,17 +44,16 @@ func (p *Project) Listed(ctx context.Context, err error) error {
 	return &tracker.RefusedError{Err: err}
 }
 
-// Number reads an issue's key; a number has only one spelling that is a key.
+// Number parses an issue's key. Only the canonical spelling of a number is a key.
 func Number(key string) (int, bool) {
 	n, err := strconv.ParseInt(key, 10, 32)
 	return int(n), err == nil && n > 0 && strconv.FormatInt(n, 10) == key
 }
 
-// NotFound is the error for a key that names no issue.
+// NotFound returns the error for a key without an issue.
 func NotFound(key string) error { return fmt.Errorf("%w: %q", tracker.ErrNotFound, key) }
 
-// Gone turns answers that say there is no such issue, or that it is elsewhere, into ErrNotFound. They tell of the issue only while
-// the others of the project are there.
+// Gone turns a "not found" or "moved" answer about an issue into ErrNotFound, unless the whole project is affected.
 func (p *Project) Gone(ctx context.Context, key string, err error) error {
 	if !transport.Missing(err) && !transport.Elsewhere(err) {
 		return err

@@ -14,34 +14,34 @@ import (
 )
 
 const (
-	// RosterPages is how many pages of a project's people are read.
+	// RosterPages is the maximum number of pages read of a project's member list.
 	RosterPages = 10
-	maxAsked    = 50              // accounts that are asked about one by one for one issue
-	trustFor    = 5 * time.Minute // how long an answer counts
+	maxAsked    = 50              // maximum number of accounts to look up one by one for one issue
+	trustFor    = 5 * time.Minute // lifetime of a cached answer
 )
 
-// Account is a user of a forge. The zero Account is a deleted one.
+// Account is a user of a forge. The zero Account stands for a deleted one.
 type Account struct {
 	ID   int64
 	Name string
-	Bot  bool // as far as is known without asking
+	Bot  bool // known without a request
 }
 
-// Roster is the project's own list of people.
+// Roster is the project's list of members.
 type Roster struct {
-	Members  map[int64]tracker.Distrust // why each may not direct ralph; TrustedAccount when it may
-	Complete bool                       // nobody is missing, so an account that is not listed may not
+	Members  map[int64]tracker.Distrust // why each member may not direct ralph, or TrustedAccount
+	Complete bool                       // the list has every member, so other accounts may not direct ralph
 }
 
-// People decides who may direct ralph. It caches answers for a few minutes, is safe for concurrent use, and its price
-// cannot be raised by outsiders. [NewProject] completes it.
+// People decides who may direct ralph. It caches answers for a few minutes, and outsiders cannot raise its cost. It is safe
+// for concurrent use. [NewProject] completes it.
 type People struct {
-	Bots []int64 // ids of bots that may
-	// List reads the project's list. A list that may not be read is an empty, incomplete roster.
+	Bots []int64 // IDs of bots that may direct ralph
+	// List reads the project's members. If the list is not readable, it returns an empty, incomplete roster.
 	List func(ctx context.Context) (Roster, error)
-	// Ask judges one account.
+	// Ask looks up one account.
 	Ask func(ctx context.Context, a Account) (tracker.Distrust, error)
-	// Confirm judges an account that the list allows; nil: the list is enough.
+	// Confirm checks an account that the roster trusts; nil: the roster is sufficient.
 	Confirm func(ctx context.Context, a Account) (tracker.Distrust, error)
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -58,7 +58,7 @@ type verdict struct {
 	at  time.Time
 }
 
-// Judge says why an account may not direct ralph, or TrustedAccount.
+// Judge returns why an account may not direct ralph, or TrustedAccount.
 func (p *People) Judge(ctx context.Context, a Account) (tracker.Distrust, error) {
 	switch {
 	case a.ID <= 0:
@@ -71,7 +71,7 @@ func (p *People) Judge(ctx context.Context, a Account) (tracker.Distrust, error)
 	return p.cached(ctx, a, p.Ask)
 }
 
-// Approve is nil when the account may direct ralph, else an error of that kind about the label.
+// Approve returns nil if the account may direct ralph, otherwise a [tracker.UnapprovedError] of this kind about the label.
 func (p *People) Approve(ctx context.Context, by Account, kind tracker.Approval, label string) error {
 	why, err := p.Judge(ctx, by)
 	if err != nil || why == tracker.TrustedAccount {
@@ -102,8 +102,8 @@ func (p *People) cached(ctx context.Context, a Account, ask func(context.Context
 	return why, nil
 }
 
-// Trusted judges many accounts, the first ones first. The project's people are listed; only where the list cannot be
-// read to its end some accounts are asked about one by one, and the others are not trusted. The answer is by id.
+// Trusted reports, by ID, which accounts may direct ralph. It uses the roster. Only if that is incomplete, it looks up a
+// limited number of missing accounts, in the given order; the rest are not trusted.
 func (p *People) Trusted(ctx context.Context, accounts []Account) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	var roster Roster
@@ -147,7 +147,7 @@ func (p *People) Trusted(ctx context.Context, accounts []Account) (map[int64]boo
 	return out, nil
 }
 
-// stranger reports an account of which the list alone says that it may not direct ralph.
+// stranger reports whether the roster alone shows that an account may not direct ralph.
 func (p *People) stranger(ctx context.Context, a Account) (bool, error) {
 	if a.ID <= 0 || a.Bot || slices.Contains(p.Bots, a.ID) {
 		return !slices.Contains(p.Bots, a.ID), nil
@@ -160,7 +160,7 @@ func (p *People) stranger(ctx context.Context, a Account) (bool, error) {
 	return !listed && roster.Complete || listed && why != tracker.TrustedAccount, nil
 }
 
-// list reads the roster, at most once in a few minutes. A published roster is not changed.
+// list returns the roster, which it reads at most once in trustFor. A published roster is never modified.
 func (p *People) list(ctx context.Context) (Roster, error) {
 	if err := p.listing.Acquire(ctx, 1); err != nil {
 		return Roster{}, context.Cause(ctx)
@@ -180,7 +180,7 @@ func (p *People) list(ctx context.Context) (Roster, error) {
 	if r.Members == nil {
 		r.Members = map[int64]tracker.Distrust{}
 	}
-	r.Complete = r.Complete && len(r.Members) > 0 // an empty list proves nothing
+	r.Complete = r.Complete && len(r.Members) > 0 // an empty list may mean missing permission
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.roster, p.listed = r, now

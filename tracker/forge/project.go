@@ -1,6 +1,6 @@
-// Package forge is what the trackers of forges share. A [Project] does what is the same on all of them: reports, commands,
-// reviews, follow-ups, and who may direct ralph ([People]). A tracker embeds it and gives it the [Calls] that differ. Package
-// transport is below it.
+// Package forge implements the parts of a tracker that are the same on all forges. A [Project] writes reports, reads commands
+// and reviews, lists follow-ups, and decides who may direct ralph ([People]). Each tracker of a forge embeds a Project and
+// supplies the API requests that differ as [Calls]. Package transport carries these requests.
 //
 // Everything here is safe for concurrent use.
 package forge
@@ -19,43 +19,42 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// Config says which project a tracker is of, as whom it logs in, and which issues count. Project, MarkerKey and one of Token and
-// App are needed.
+// Config selects the project, the login and the issues of a tracker. It requires Project, MarkerKey, and either Token or App.
 type Config struct {
 	tracker.Settings
-	HTTP transport.Config // clock, transport and timeouts; the rest comes from the settings
+	HTTP transport.Config // clock, transport and timeouts; New derives the other fields from the settings
 }
 
-// Calls are the requests to the API of one forge that a [Project] makes.
+// Calls are the API requests that a [Project] makes, implemented for one forge.
 type Calls struct {
-	// WhoAmI is the account that ralph uses.
+	// WhoAmI returns the account that ralph uses.
 	WhoAmI func(ctx context.Context) (Account, error)
-	// Read reads an issue; its error says why that is not possible.
+	// Read checks that an issue is readable; its error is the reason why it is not.
 	Read func(ctx context.Context, key string) error
 	// Home reads the project.
 	Home func(ctx context.Context) (Home, error)
-	// Comments gives the public comments on an issue to take, one by one, each once, until it fails.
+	// Comments passes each public comment on an issue to take once, until take fails.
 	Comments func(ctx context.Context, number int, take func(Comment) error) error
-	// Poster writes the comments of an account on an issue, or on a request.
+	// Poster returns access to an account's comments on an issue or request.
 	Poster func(number int, request bool, account int64) Poster
 	// React adds a reaction to a comment, unless the comment is gone. It is idempotent.
 	React func(ctx context.Context, comment string, r Reaction) error
-	// Marked tells which of some comments ralph's account has reacted to, or are gone.
+	// Marked reports which of these comments have a reaction of ralph's account or are deleted.
 	Marked func(ctx context.Context, ids []string) (map[string]bool, error)
-	// Requests lists requests, oldest first. It may list more than the query asks for.
+	// Requests lists requests, oldest first. It may return more than the query selects.
 	Requests func(ctx context.Context, q RequestQuery) ([]Request, error)
 	// Request reads one request.
 	Request func(ctx context.Context, number int) (Request, error)
-	// Threads are the review threads of a request that nobody has resolved.
+	// Threads returns the unresolved review threads of a request.
 	Threads func(ctx context.Context, request int) ([]Thread, error)
 	// ReplyToThread adds a comment to a review thread.
 	ReplyToThread func(ctx context.Context, request int, thread, body string) error
-	// MergeLater and KeepOpen are those of tracker.AutoMerger, for a request of ralph's own.
+	// MergeLater and KeepOpen implement the methods of tracker.AutoMerger for one of ralph's requests.
 	MergeLater func(ctx context.Context, request int, commit string) (refused string, err error)
 	KeepOpen   func(ctx context.Context, request int) error
 }
 
-// Project is one project on a forge: what trackers do in the same way on all forges. A tracker embeds it. It is safe for
+// Project is one project on a forge, with the behaviour that all forges have in common. Trackers embed it. It is safe for
 // concurrent use. Make one with [NewProject].
 type Project struct {
 	Settings tracker.Settings
@@ -68,22 +67,22 @@ type Project struct {
 	signer  Signer
 	writing *semaphore.Weighted // one report, change or request at a time
 	mu      sync.Mutex
-	self    Account // zero: not asked for yet; guarded by mu
+	self    Account // zero until it is known; guarded by mu
 }
 
-// Profile is what differs between forges beside their calls.
+// Profile describes the differences between forges, apart from Calls.
 type Profile struct {
-	Title   string              // of the forge
-	Name    string              // of the project, with that of its owner or groups
-	Scope   string              // names the project and its host in the marks of reports
-	Request string              // how the forge writes the number of a request, such as "pull request #"
-	GitUser string              // that git logs in as, with the token
-	Source  tracker.TokenSource // of the token
-	// Harmless makes a text that the forge takes for no command to itself; nil: it has no such commands.
+	Title   string              // display name of the forge
+	Name    string              // full name of the project, including the owner or groups
+	Scope   string              // project and host, as part of the marks of reports
+	Request string              // the forge's prefix of a request number, such as "pull request #"
+	GitUser string              // user name for git, with the token as the password
+	Source  tracker.TokenSource // source of the token
+	// Harmless disables commands to the forge in a text; nil: the forge has no such commands.
 	Harmless func(text string) string
 }
 
-// NewProject makes the project of settings that [tracker.Settings.CheckForge] has accepted.
+// NewProject makes a project from settings that passed [tracker.Settings.CheckForge].
 func NewProject(s tracker.Settings, stack *transport.Stack, f Profile, people *People, c Calls) *Project {
 	people.Bots, people.Now, people.Log = s.TrustedBots, stack.Clock().Now, s.Log
 	people.listing, people.known = semaphore.NewWeighted(1), map[int64]verdict{}
@@ -93,7 +92,7 @@ func NewProject(s tracker.Settings, stack *transport.Stack, f Profile, people *P
 	return p
 }
 
-// Identity is the account that ralph uses. It is asked for once.
+// Identity returns the account that ralph uses. It asks the forge once.
 func (p *Project) Identity(ctx context.Context) (Account, error) {
 	p.mu.Lock()
 	self := p.self
@@ -111,7 +110,7 @@ func (p *Project) Identity(ctx context.Context) (Account, error) {
 	return self, nil
 }
 
-// Begin waits until nobody else writes, and returns ralph's account. The caller calls release.
+// Begin waits for the exclusive right to write and returns ralph's account. The caller must call release.
 func (p *Project) Begin(ctx context.Context) (self Account, release func(), err error) {
 	if err := p.writing.Acquire(ctx, 1); err != nil {
 		return self, nil, context.Cause(ctx)
@@ -126,10 +125,10 @@ func (p *Project) Begin(ctx context.Context) (self Account, release func(), err 
 // CallsLeft implements [tracker.Limited].
 func (p *Project) CallsLeft() map[string]int { return p.Stack.CallsLeft() }
 
-// Close ends connections. No call may be under way.
+// Close closes the connections. No call may be in progress.
 func (p *Project) Close() error { return p.Stack.Close() }
 
-// GitCredentials implements tracker.Credentials with the token of the API.
+// GitCredentials implements tracker.Credentials with the API token.
 func (p *Project) GitCredentials(ctx context.Context) (user, secret string, err error) {
 	token, err := p.Profile.Source.Token(ctx)
 	if err != nil {
@@ -140,11 +139,11 @@ func (p *Project) GitCredentials(ctx context.Context) (user, secret string, err 
 
 // Mark implements tracker.Marker.
 func (p *Project) Mark(key string) string {
-	number, _ := Number(key) // nobody reports on any other
+	number, _ := Number(key) // ralph reports only on valid keys
 	return p.signer.Mark(number)
 }
 
-// Report writes the issue's report as one comment, or edits that comment.
+// Report writes the issue's report as one comment, or edits the existing one.
 func (p *Project) Report(ctx context.Context, key string, r tracker.Report) error {
 	number, ok := Number(key)
 	if !ok {
@@ -166,8 +165,8 @@ func (p *Project) harmless(text string) string {
 	return p.Profile.Harmless(text)
 }
 
-// Below explains an error about a part of an issue. A part that is missing means a missing issue only when the issue
-// itself cannot be read either, and so does one that is elsewhere.
+// Below explains an error about a part of an issue. If the part is missing or has moved, and the issue itself cannot be read
+// either, the error is that of the issue.
 func (p *Project) Below(ctx context.Context, key string, err error) error {
 	if !transport.Missing(err) && !transport.Elsewhere(err) {
 		return err
@@ -178,15 +177,15 @@ func (p *Project) Below(ctx context.Context, key string, err error) error {
 	return err
 }
 
-// Comments are what people wrote on an issue, oldest first, without commands and ralph's own texts. Of people who may not direct
-// ralph only the names are kept: what they write may be long.
+// Comments returns people's comments on an issue, oldest first, without commands and ralph's own texts. Comments of people who
+// may not direct ralph have no Body, since their texts may be long.
 func (p *Project) Comments(ctx context.Context, number int) ([]tracker.Comment, error) {
 	var list []Comment
 	err := p.calls.Comments(ctx, number, func(c Comment) error {
 		if IsCommand(c.Body) {
 			return nil
 		}
-		if IsOwn(c.Body) { // whichever installation wrote it
+		if IsOwn(c.Body) { // of any installation
 			if self, err := p.Identity(ctx); err != nil || c.By.ID == self.ID {
 				return err
 			}
@@ -216,7 +215,7 @@ func (p *Project) Comments(ctx context.Context, number int) ([]tracker.Comment, 
 	return out, nil
 }
 
-// Wants applies the filters for author and milestone.
+// Wants reports whether an issue passes the filters for author and milestone.
 func (p *Project) Wants(author, milestone string) bool {
 	if m := p.Settings.Milestone; m != "" && !strings.EqualFold(milestone, m) {
 		return false
@@ -225,7 +224,7 @@ func (p *Project) Wants(author, milestone string) bool {
 	return len(p.Settings.Authors) == 0 || slices.ContainsFunc(p.Settings.Authors, same)
 }
 
-// LatestFirst are the accounts behind a list that has the oldest first: the latest words count most.
+// LatestFirst returns the accounts of a list in reverse order. The list has the oldest first, and the latest items count most.
 func LatestFirst[T any](list []T, by func(T) Account) []Account {
 	accounts := make([]Account, 0, len(list))
 	for _, v := range slices.Backward(list) {
@@ -234,7 +233,7 @@ func LatestFirst[T any](list []T, by func(T) Account) []Account {
 	return accounts
 }
 
-// Later is the later of two times.
+// Later returns the later of two times.
 func Later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

@@ -14,32 +14,32 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// MaxText is the longest text that ralph posts, in bytes. GitHub takes no more.
+// MaxText is the maximum length of a text that ralph posts, in bytes: GitHub's limit.
 const MaxText = 65536
 
-// A report's first line names the run, and its mark proves that ralph wrote it about this issue.
+// markLine is a report's first line: the run, and a mark that proves that ralph wrote the report about this issue.
 var markLine = pattern.Lazy(`^<!-- ralph:report run=[A-Za-z0-9_-]* mac=([0-9a-f]{64}) -->\r?\n`)
 
-// Signer marks reports of one project.
+// Signer computes the marks of one project's reports.
 type Signer struct {
 	Key   []byte // secret
-	Scope string // names the project and its host
+	Scope string // project and host
 }
 
-// Mark is the mark of an issue's report.
+// Mark returns the mark of an issue's report.
 func (s Signer) Mark(number int) string {
 	h := hmac.New(sha256.New, s.Key)
-	_, _ = fmt.Fprintf(h, "ralph report 2\x00%s\x00%d", s.Scope, number) // a hash takes everything
+	_, _ = fmt.Fprintf(h, "ralph report 2\x00%s\x00%d", s.Scope, number) // a hash never fails
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// IsOwn reports whether a text has the first line of a report or a reply. Only a text of ralph's own account is one.
+// IsOwn reports whether a text has the first line of a report or reply. The caller checks that ralph's account wrote it.
 func IsOwn(text string) bool {
 	return markLine().MatchString(text) || strings.HasPrefix(text, replyPrefix)
 }
 
-// isMark reports that a text has the form of a mark. One of another installation comes from a claim, and whoever may push can have
-// written that.
+// isMark reports whether a text has the form of a mark. The mark of another installation comes from a claim, which everybody
+// with push permission can forge.
 func isMark(text string) bool {
 	sum, err := hex.DecodeString(text)
 	return err == nil && len(sum) == sha256.Size
@@ -51,7 +51,7 @@ type Post struct {
 	Body string
 }
 
-// Poster writes the comments of one issue. Find returns the posts of ralph's own account that match, oldest first.
+// Poster writes the comments on one issue. Find returns the matching posts of ralph's own account, oldest first.
 type Poster struct {
 	Find   func(ctx context.Context, match func(body string) bool) ([]Post, error)
 	Create func(ctx context.Context, body string) error
@@ -59,9 +59,8 @@ type Poster struct {
 	Delete func(ctx context.Context, id int64) error
 }
 
-// Report writes the issue's report as one post, or edits the one that is there, whichever run it was about. It is never
-// posted a second time: after a write that may have happened it looks first. A second post, left by a lost answer, is
-// deleted.
+// Report writes the issue's report as one post, or edits the existing one, whichever run that was about. To avoid a second
+// post, it looks for the first after a write with an uncertain effect. It deletes a second post that a lost answer left.
 func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Poster) error {
 	own := s.Mark(number)
 	mark := own
@@ -94,7 +93,7 @@ func (s Signer) Report(ctx context.Context, number int, r tracker.Report, p Post
 		}
 	}
 	for _, second := range found[1:] {
-		if err := p.Delete(ctx, second.ID); err != nil && !transport.Missing(err) { // the next report sees whether it is gone
+		if err := p.Delete(ctx, second.ID); err != nil && !transport.Missing(err) { // the next report retries an uncertain deletion
 			return fmt.Errorf("delete the second report on #%d: %w", number, err)
 		}
 	}

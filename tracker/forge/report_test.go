@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// board is an issue's posts. Create may fail after it has happened.
+// board holds an issue's posts. Create can fail after it has taken effect.
 type board struct {
 	posts     []Post
 	uncertain bool
@@ -66,7 +66,7 @@ func TestSignerReports(t *testing.T) {
 	if len(b.posts) != 1 || !strings.HasSuffix(b.posts[0].Body, " -->\nfour") {
 		t.Errorf("posts after the next run: %+v", b.posts)
 	}
-	// Another installation's post is found by its mark only.
+	// Another installation's post is found only by its mark.
 	other := Signer{Key: []byte("fedcba9876543210"), Scope: s.Scope}
 	for _, r := range []tracker.Report{{Run: "next", Body: "five", Mark: s.Mark(1)}, {Run: "own", Body: "six"}} {
 		if err := other.Report(t.Context(), 1, r, b.poster()); err != nil {
@@ -111,8 +111,8 @@ func FuzzSigner(f *testing.F) {
 	})
 }
 
-// The mark of another installation comes from a claim, which whoever may push can write. One of another form ends the line that
-// it is in.
+// The mark of another installation comes from a claim, which everybody with push permission can write. A mark of another form
+// could end the HTML comment around it.
 func TestSignerForgedMark(t *testing.T) {
 	t.Parallel()
 	s := Signer{Key: []byte("0123456789abcdef"), Scope: "h a/b"}

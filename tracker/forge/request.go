@@ -11,37 +11,37 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Feedback goes into a prompt; the forge keeps the rest.
+// Limits of feedback, which becomes part of a prompt. The forge keeps the rest.
 const (
-	MaxFeedback = 32 << 10 // bytes in all
+	MaxFeedback = 32 << 10 // total bytes
 	MaxPart     = 8 << 10  // bytes of one log, review or comment
 )
 
 // Request is a pull or merge request.
 type Request struct {
 	tracker.RequestRef
-	Head    string // branch
-	Base    string // branch that it is for
-	Commit  string // of the head
+	Head    string // source branch
+	Base    string // target branch
+	Commit  string // head commit
 	Author  Account
 	Updated time.Time
-	Fork    bool // the branch is in another project
+	Fork    bool // the source branch is in another project
 	Open    bool
-	Refused bool // closed, and not merged
-	rank    int  // in ranked
+	Refused bool // closed without a merge
+	rank    int  // see ranked
 }
 
 func (r Request) by(a Account) bool { return r.Author.ID == a.ID && !r.Fork }
 
-// ranked are the requests of a branch that are ralph's own, or into the base. Those of people who may not
-// direct ralph have rank 0: on some forges whoever may read can open one.
+// ranked returns the requests of a branch that are ralph's own, or into the base, with their rank: 3 ralph's into the base,
+// 2 trusted people's, 1 ralph's into another base, 0 other people's. On some forges everybody who can read can open a request.
 func (p *Project) ranked(ctx context.Context, list []Request, head, base string) (out []Request, err error) {
 	self, err := p.Identity(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var others []Account
-	for _, r := range slices.Backward(list) { // as for LatestFirst
+	for _, r := range slices.Backward(list) { // latest first, see LatestFirst
 		own, into := r.by(self), r.Base == base
 		switch {
 		case r.Head != head || r.Fork || !own && !into:
@@ -65,8 +65,8 @@ func (p *Project) ranked(ctx context.Context, list []Request, head, base string)
 	return out, err
 }
 
-// Standing is the number of the open request that stands for a branch, the first of the highest rank; 0: ralph opens its own. A
-// forge has one request from a branch into a base: where that is a stranger's, ralph can neither open nor move one there.
+// Standing returns the number of the first open request of the highest rank for a branch; 0: there is none, and ralph opens one.
+// A forge allows one request per source and target branch. If that is a stranger's, ralph cannot open its own: ErrOccupied.
 func (p *Project) Standing(ctx context.Context, list []Request, q tracker.Request) (int, error) {
 	list, err := p.ranked(ctx, list, q.Head, q.Base)
 	var best, stranger Request
@@ -84,21 +84,21 @@ func (p *Project) Standing(ctx context.Context, list []Request, q tracker.Reques
 	return best.Number, err
 }
 
-// RequestQuery says which requests are listed.
+// RequestQuery selects requests.
 type RequestQuery struct {
 	Head   string // branch; empty: any
 	Author int64  // 0: any
-	All    bool   // those that are closed or merged, too
+	All    bool   // include closed and merged requests
 }
 
-// OwnRequests are the open requests of ralph's account whose branch has the prefix, oldest first.
+// OwnRequests returns the open requests of ralph's account whose branch has the prefix, oldest first.
 func (p *Project) OwnRequests(ctx context.Context, prefix string) ([]Request, error) {
 	self, err := p.Identity(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list, err := p.calls.Requests(ctx, RequestQuery{Author: self.ID})
-	seen := map[int]bool{} // a request may move to another page meanwhile and be read twice
+	seen := map[int]bool{} // a request that moves to another page between two reads is listed twice
 	return slices.DeleteFunc(list, func(r Request) bool {
 		key, own := strings.CutPrefix(r.Head, prefix)
 		again := seen[r.Number]
@@ -107,7 +107,7 @@ func (p *Project) OwnRequests(ctx context.Context, prefix string) ([]Request, er
 	}), err
 }
 
-// OwnRequest is ralph's open request of a branch; zero without one.
+// OwnRequest returns ralph's open request of a branch, or the zero Request.
 func (p *Project) OwnRequest(ctx context.Context, head string) (Request, error) {
 	self, err := p.Identity(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *Project) KeepOpen(ctx context.Context, head string) error {
 	return p.calls.KeepOpen(ctx, own.Number)
 }
 
-// ownHead is the branch of a request of ralph's account; empty for another's.
+// ownHead returns the branch of a request of ralph's account, or "" for another account's.
 func (p *Project) ownHead(ctx context.Context, number int) (string, error) {
 	self, err := p.Identity(ctx)
 	if err != nil {
@@ -184,16 +184,16 @@ func (p *Project) Refused(ctx context.Context, head, base string) (commit, url s
 	return commit, url, nil
 }
 
-// Cause is why a request needs another run; without a text there is none.
+// Cause is a reason why a request needs another run. A Cause without Text does not count.
 type Cause struct {
 	Why     tracker.FollowUpReason
 	Text    string
 	At      time.Time
-	Threads []string // of reviews, that the text has
+	Threads []string // IDs of the review threads in Text
 }
 
-// FollowUp joins the reasons of which each counts before those after it. What a person asks for is answered up to its own time:
-// a later one would answer what did not fit into the text.
+// FollowUp joins the causes, the most important first. With a request for changes, At is the time of that alone: a later time
+// would also mark comments as answered that did not fit into the text.
 func (r Request) FollowUp(causes ...Cause) tracker.FollowUp {
 	f := tracker.FollowUp{Request: r.RequestRef, Head: r.Head, Commit: r.Commit}
 	var parts []string
@@ -218,8 +218,8 @@ func (r Request) FollowUp(causes ...Cause) tracker.FollowUp {
 	return f
 }
 
-// FollowUpsOf checks ralph's own open requests, each with the time up to which ralph has answered people; zero: not known.
-// Those without a reason are left out.
+// FollowUpsOf calls check for each of ralph's own open requests, with the time up to which ralph has answered people (zero:
+// unknown), and returns the results that have a reason.
 func (p *Project) FollowUpsOf(
 	ctx context.Context, q tracker.FollowUpQuery, check func(ctx context.Context, number int, answered time.Time) (tracker.FollowUp, error),
 ) ([]tracker.FollowUp, error) {
@@ -253,15 +253,15 @@ type Closing struct {
 	Assigned bool // its author is assigned to the issue
 }
 
-// Takes reports whether a request may take an issue at all. Those of bots and ralph's own do not. The account alone does
-// not tell ralph's own: a person may have lent it.
+// Takes reports whether a request can count as somebody else's work on an issue. Requests of bots and ralph's own cannot. The
+// account does not suffice to recognise ralph's own, since it may belong to a person.
 func (p *Project) Takes(r Request, self Account) bool {
 	ralphs := r.by(self) && strings.HasPrefix(r.Head, p.Settings.BranchPrefix)
 	return r.Open && r.Author.ID > 0 && !r.Author.Bot && !slices.Contains(p.Settings.TrustedBots, r.Author.ID) && !ralphs
 }
 
-// Taken says which request takes each issue, by number. Only requests of accounts that may direct ralph, or that are assigned
-// to the issue, count: otherwise anybody could keep ralph from everything.
+// Taken describes, by issue number, the request that counts as somebody else's work on the issue. It considers only authors
+// who may direct ralph or are assigned to the issue: otherwise anybody could keep ralph from any issue.
 func (p *Project) Taken(ctx context.Context, list []Closing) (map[int]string, error) {
 	if len(list) == 0 {
 		return nil, nil

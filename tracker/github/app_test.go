@@ -58,7 +58,7 @@ func TestAppOutlivesItsTokens(t *testing.T) {
 	}
 }
 
-// TestCommitter: the commits of an app are its bot's, in the way that GitHub links them to it.
+// TestCommitter: the committer of an app is its bot, in the form that GitHub links to it.
 func TestCommitter(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
@@ -97,7 +97,7 @@ func TestAppWithSkewedClock(t *testing.T) {
 	cfg.HTTP.Clock = behind
 	g := open(t, cfg)
 	s.AddIssue(githubtest.Issue{Title: "One"})
-	_, first := g.Get(t.Context(), "1") // a refusal tells the time
+	_, first := g.Get(t.Context(), "1") // the refusal states the time
 	if _, err := g.Get(t.Context(), "1"); err != nil {
 		t.Errorf("Get = %v, then %v", first, err)
 	}

@@ -20,17 +20,17 @@ const (
 	labelRemoved = "unlabeled" //nolint:misspell // GitHub's
 )
 
-// completeEvent needs the label of an event about a label.
+// completeEvent also requires the label in an event about a label.
 func completeEvent(e *gh.IssueEvent) bool {
 	about := e.GetEvent() == labelSet || e.GetEvent() == labelRemoved
 	return e.GetEvent() != "" && !e.GetCreatedAt().IsZero() && (!about || e.GetLabel().GetName() != "") && named(e.Actor)
 }
 
-// Approved says who set the label. The reason is an UnapprovedError when the person lacks write permission, or somebody
-// who lacks it has edited title or body since.
+// Approved returns the account that set the label. The reason is an UnapprovedError if that account, or somebody who has edited
+// title or body since, lacks write permission.
 //
-// The REST API lists label and rename events, but not edits of a body. Those come from GraphQL. An edit within the label's second
-// counts as after it.
+// The REST API lists label and rename events, but not edits of a body. Those come from GraphQL. An edit within the same second as
+// the label counts as later.
 func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (string, error) {
 	number, ok := forge.Number(i.Key)
 	if !ok {
@@ -72,7 +72,7 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, name string) (s
 	return by.Name, t.bodyApproved(ctx, number, since, name)
 }
 
-// own says of an untrusted account that it is ralph's own.
+// own replaces the reason of an UnapprovedError if the account is ralph's own.
 func (t *Tracker) own(ctx context.Context, by forge.Account, err error) error {
 	if why, is := errors.AsType[*tracker.UnapprovedError](err); is {
 		self, failed := t.Identity(ctx)
@@ -86,7 +86,7 @@ func (t *Tracker) own(ctx context.Context, by forge.Account, err error) error {
 	return err
 }
 
-// lastSet finds the event by which the issue has the label now; nil when there is none.
+// lastSet returns the event that gave the issue its present label; nil if there is none.
 func lastSet(events []*gh.IssueEvent, name string) *gh.IssueEvent {
 	var last *gh.IssueEvent
 	for _, e := range events {
@@ -101,7 +101,7 @@ func lastSet(events []*gh.IssueEvent, name string) *gh.IssueEvent {
 	return last
 }
 
-// bodyApproved judges the edits of the body since the label.
+// bodyApproved checks who edited the body since the label.
 func (t *Tracker) bodyApproved(ctx context.Context, number int, since time.Time, name string) error {
 	history, err := t.bodyEdits(ctx, number)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/token"
 )
 
-// TestApproved has what only GitHub knows: deleted accounts, and edits by bots.
+// TestApproved tests the cases that only GitHub has: deleted accounts, and edits by bots.
 func TestApproved(t *testing.T) {
 	t.Parallel()
 	label := func(who string) func(*githubtest.Server) {
@@ -76,7 +76,7 @@ func TestUnknownEditsAreNotApproved(t *testing.T) {
 	}
 }
 
-// TestCommentsTrusted: the API's permission decides, not a name.
+// TestCommentsTrusted: the permission in the API decides, not a name.
 func TestCommentsTrusted(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
@@ -114,7 +114,7 @@ func TestCommentsTrusted(t *testing.T) {
 	}
 }
 
-// TestNameThatChangedHands: a name that another account took over does not give trust to the previous one.
+// TestNameThatChangedHands: an account gets no trust from a name that another account has taken over.
 func TestNameThatChangedHands(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// GitHub merges a request by itself, in the way that the repository allows; where it does not, one line says what to turn on.
+// GitHub merges a request with a method that the repository allows; if it cannot, one line says what to turn on.
 func TestMergeLater(t *testing.T) {
 	t.Parallel()
 	on := githubtest.MergeRules{Allowed: true, Required: true}
@@ -18,8 +18,8 @@ func TestMergeLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules  githubtest.MergeRules
 		change func(*githubtest.Server)
-		auto   string // the method that is set; "queued": in the queue
-		says   string // why not
+		auto   string // the method that was set; "queued": in the queue
+		says   string // reason of a refusal
 	}{
 		"allowed":      {rules: on, auto: "MERGE"},
 		"squash only":  {rules: githubtest.MergeRules{Allowed: true, Required: true, Method: "SQUASH"}, auto: "SQUASH"},
@@ -69,7 +69,7 @@ func TestMergeLater(t *testing.T) {
 	}
 }
 
-// What was to be merged is not any more once somebody requests changes.
+// Auto-merge is cancelled once somebody requests changes.
 func TestMergeLaterIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)

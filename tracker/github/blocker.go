@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	maxLookups = 200             // issues named by texts that one listing reads
-	maxOfText  = 20              // of them for one text
-	knownFor   = 5 * time.Minute // how long the state of another project's issue counts
+	maxLookups = 200             // maximum number of issues named in texts that one listing reads
+	maxOfText  = 20              // maximum number of those per text
+	knownFor   = 5 * time.Minute // lifetime of the state of another project's issue
 )
 
-// seen is what was read of another project's issue.
+// seen is the cached state of another project's issue.
 type seen struct {
 	open bool
 	at   time.Time
 }
 
-// named are the issues that the text of an issue says block it.
+// named returns the issues that an issue's text names as its blockers.
 func (t *Tracker) named(i *issue) []reference {
 	all := blockersIn(i.GetBody(), t.project.Host, t.project.String())
 	return slices.DeleteFunc(all, func(r reference) bool { return r.project == "" && r.number == i.GetNumber() })
 }
 
-// states says whether the issues that the texts of some issues name are open, by key. Those that are listed are. The others are
-// read, each once, those of other projects once in a while, for a sweep lists the backlog again and again; those beyond a limit
-// are left out.
+// states reports, by key, whether the issues named in the texts of some issues are open. Listed issues are. It reads the others,
+// each once, up to a limit; beyond that they are missing in the result. It caches those of other projects, since a sweep lists the
+// backlog again and again.
 func (t *Tracker) states(ctx context.Context, listed map[int]bool, of ...*issue) (map[string]bool, error) {
 	states := map[string]bool{}
 	for n := range listed {
@@ -81,9 +81,9 @@ func (t *Tracker) states(ctx context.Context, listed map[int]bool, of ...*issue)
 	return states, nil
 }
 
-// blockers are the issues that have to be closed first: dependencies, sub-issues, and those that the text names, with their
-// states. The first two are requested only where the issue says that it has some. An issue whose state is not known counts as open:
-// a person meant it to block.
+// blockers returns the issues that have to be closed first: dependencies, sub-issues, and those that the text names. It requests
+// the first two only if the issue's summary counts some. An issue with an unknown state counts as open, since a person meant it to
+// block.
 func (t *Tracker) blockers(ctx context.Context, i *issue, states map[string]bool) ([]tracker.Blocker, error) {
 	var list []tracker.Blocker
 	put := func(b tracker.Blocker) {
@@ -116,7 +116,7 @@ func (t *Tracker) blockers(ctx context.Context, i *issue, states map[string]bool
 	return list, nil
 }
 
-// linked reads one list of related issues. go-github v62 has neither. Where the feature is off there are none.
+// linked reads one list of related issues, which go-github v62 does not support. Without the feature the list is empty.
 func (t *Tracker) linked(ctx context.Context, number int, kind string) (list []*issue, err error) {
 	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
 		list, err = api.All(ctx, completeIssue, func(ctx context.Context, p gh.ListOptions) (some []*issue, resp *gh.Response, err error) {
@@ -132,7 +132,7 @@ func (t *Tracker) linked(ctx context.Context, number int, kind string) (list []*
 	return list, err
 }
 
-// keyOf is the key of an issue of this project or another.
+// keyOf returns the key of an issue of this project or another.
 func (t *Tracker) keyOf(r reference) string {
 	if r.project == "" || strings.EqualFold(r.project, t.project.String()) {
 		return strconv.Itoa(r.number)
@@ -140,7 +140,7 @@ func (t *Tracker) keyOf(r reference) string {
 	return tracker.Key(fmt.Sprintf("%s#%d", r.project, r.number))
 }
 
-// isOpen reads the state of an issue that a text names. One that cannot be seen counts as open.
+// isOpen reads the state of an issue that a text names. If it is not visible, it counts as open.
 func (t *Tracker) isOpen(ctx context.Context, r reference) (bool, error) {
 	owner, name := t.project.Owner, t.project.Name
 	if r.project != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// do makes a request that go-github has no method for, and decodes its answer into out, a pointer or an io.Writer.
+// do makes a request for which go-github has no method, and decodes its answer into out, a pointer or an io.Writer.
 func (t *Tracker) do(ctx context.Context, method, path string, body, out any) (*gh.Response, error) {
 	req, err := t.api.NewRequest(method, path, body)
 	if err != nil {
@@ -20,12 +20,12 @@ func (t *Tracker) do(ctx context.Context, method, path string, body, out any) (*
 	return t.api.Do(ctx, req, out)
 }
 
-// path is an address below the project.
+// path returns an API path below the project.
 func (t *Tracker) path(format string, args ...any) string {
 	return "repos/" + t.project.String() + fmt.Sprintf(format, args...)
 }
 
-// issue is go-github's with what v62 lacks.
+// issue adds fields that go-github v62 lacks.
 type issue struct {
 	gh.Issue
 	Dependencies struct {
@@ -38,14 +38,14 @@ type issue struct {
 
 func (i *issue) labels() []string { return namesOf(i.Labels) }
 
-// project is the OWNER/NAME that the issue belongs to.
+// project returns OWNER/NAME of the issue's project.
 func (i *issue) project() string {
 	_, p, _ := strings.Cut(i.GetRepositoryURL(), "/repos/")
 	return p
 }
 
-// The following say which answers are complete: they have the fields that ralph decides by. An account inside something
-// else is absent, as of deleted ones, or complete.
+// The following functions report whether an answer is complete: it has the fields on which ralph bases decisions. An account in
+// another object is either complete or absent, as for deleted accounts.
 
 func completeUser(u *gh.User) bool { return u.GetID() > 0 && u.GetLogin() != "" && u.GetType() != "" }
 
@@ -53,7 +53,7 @@ func named(u *gh.User) bool { return u == nil || u.GetID() != 0 && u.GetLogin() 
 
 func completeLabel(l *gh.Label) bool { return l.GetName() != "" }
 
-// completeIssue needs the labels too: an issue without them would seem to be ralph's no more.
+// completeIssue also requires labels: without them an issue would no longer seem to be ralph's.
 func completeIssue(i *issue) bool {
 	return i.GetNumber() > 0 && (i.GetState() == "open" || i.GetState() == "closed") && transport.Complete(i.Labels, completeLabel) && named(i.User)
 }
@@ -67,7 +67,7 @@ func completePull(p *gh.PullRequest) bool {
 		p.GetHead().GetSHA() != "" && p.GetBase().GetRef() != "" && transport.Complete(p.Labels, completeLabel) && named(p.User)
 }
 
-// account is a user as the judges of trust know it. Any other type than User is a bot.
+// account converts a user. Any type except User is a bot.
 func account(u *gh.User) forge.Account {
 	if u == nil {
 		return forge.Account{Name: "ghost"} // GitHub's name for a deleted account

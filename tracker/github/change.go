@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// Change edits labels and state, and writes only what differs.
+// Change edits labels and state, and writes only the differences.
 func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) error {
 	_, release, err := t.Begin(ctx)
 	if err != nil {
@@ -55,24 +55,24 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 	return nil
 }
 
-// lists reports a complete list of labels that has all names.
+// lists reports whether a list of labels is complete and has all names.
 func lists(labels []*gh.Label, names []string) bool {
 	return transport.Complete(labels, completeLabel) && len(tracker.Lacking(namesOf(labels), names)) == 0
 }
 
-// addLabels succeeds only when the answer lists the labels.
+// addLabels succeeds only if the answer lists the labels.
 func (t *Tracker) addLabels(ctx context.Context, number int, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
 	ctx = transport.Expect(transport.Repeatable(ctx), func(now *[]*gh.Label) bool { return lists(*now, names) })
-	body := map[string][]string{"labels": names} // go-github sends a bare list, which GitHub's description does not have
+	body := map[string][]string{"labels": names} // go-github sends a bare list, which GitHub does not document
 	resp, err := t.do(ctx, http.MethodPost, t.path("/issues/%d/labels", number), body, nil)
 	return api.Explain(ctx, resp, err)
 }
 
-// removeLabel succeeds only when a list of the labels lacks it: that of the answer, or that of the issue. "There is no
-// such label" may as well be about the issue.
+// removeLabel succeeds only if the label is missing in the answer's list, or in the issue's: the answer "not found" may also refer
+// to the issue.
 func (t *Tracker) removeLabel(ctx context.Context, number int, name string) error {
 	answer := transport.Expect(ctx, func(now *[]*gh.Label) bool {
 		return transport.Complete(*now, completeLabel) && !lists(*now, []string{name})

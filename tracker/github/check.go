@@ -17,14 +17,14 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// required is a check that the base branch requires; app 0 is any.
+// required is a check that the base branch requires; app 0 means any app.
 type required struct {
 	name string
 	app  int64
 }
 
-// checks finds required checks that have failed. Where the base requires none, every check counts. While one that
-// counts is running there is no reason yet: the others may fail too, and one run should fix them all.
+// checks finds required checks that have failed. If the base requires none, every check counts. As long as one of them is
+// running, there is no reason yet: others may also fail, and one run should fix them all.
 func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases) (forge.Cause, error) {
 	want, err := required(ctx, p.GetBase().GetRef())
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *Tracker) checks(ctx context.Context, p *gh.PullRequest, required bases)
 	return out, nil
 }
 
-// checkRuns are the latest runs on a commit.
+// checkRuns returns the latest runs on a commit.
 func (t *Tracker) checkRuns(ctx context.Context, sha string) ([]*gh.CheckRun, error) {
 	complete := func(c *gh.CheckRun) bool { return c.GetID() > 0 && c.GetName() != "" && c.GetStatus() != "" }
 	return api.All(ctx, complete, func(ctx context.Context, p gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
@@ -94,7 +94,7 @@ func (t *Tracker) checkRuns(ctx context.Context, sha string) ([]*gh.CheckRun, er
 	})
 }
 
-// statuses are the latest statuses on a commit, one a context. They are the older form of check runs.
+// statuses returns the latest statuses on a commit, one per context. They are the predecessors of check runs.
 func (t *Tracker) statuses(ctx context.Context, sha string) ([]*gh.RepoStatus, error) {
 	complete := func(s *gh.RepoStatus) bool { return s.GetContext() != "" && s.GetState() != "" }
 	return api.All(ctx, complete, func(ctx context.Context, p gh.ListOptions) ([]*gh.RepoStatus, *gh.Response, error) {
@@ -107,7 +107,7 @@ func (t *Tracker) statuses(ctx context.Context, sha string) ([]*gh.RepoStatus, e
 	})
 }
 
-// rule is one of a ruleset for a branch. go-github v62 reads one page of them and fails on kinds it does not know.
+// rule is a rule of a branch's rulesets. go-github v62 reads only one page of them and fails on unknown kinds.
 type rule struct {
 	Type       string `json:"type"`
 	Parameters struct {
@@ -118,10 +118,10 @@ type rule struct {
 	} `json:"parameters"`
 }
 
-// bases gives the checks that a base branch requires.
+// bases returns the checks that a base branch requires.
 type bases func(ctx context.Context, base string) ([]required, error)
 
-// bases asks once for each branch: most requests have the same one.
+// bases returns a function that reads the rules of each branch only once: most requests have the same base.
 func (t *Tracker) bases() bases {
 	var mu sync.Mutex
 	asked := map[string]func() ([]required, error){}
@@ -137,7 +137,7 @@ func (t *Tracker) bases() bases {
 	}
 }
 
-// requiredChecks are those of rulesets and of branch protection. Both can be read without being an administrator.
+// requiredChecks reads them from rulesets and branch protection. Neither needs administrator permission.
 func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []required, err error) {
 	var rules []*rule
 	err = t.Stack.Twice(ctx, func(ctx context.Context) (err error) {
@@ -176,7 +176,7 @@ func (t *Tracker) requiredChecks(ctx context.Context, base string) (want []requi
 	return want, nil
 }
 
-// runText is a failed run's own summary, and for GitHub Actions the end of its log.
+// runText returns a failed run's own summary, and for GitHub Actions the end of its log.
 func (t *Tracker) runText(ctx context.Context, c *gh.CheckRun) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The check %q has failed (%s).\n%s\n", c.GetName(), c.GetConclusion(), tracker.Line(c.GetDetailsURL(), 500))
@@ -196,7 +196,7 @@ func (t *Tracker) runText(ctx context.Context, c *gh.CheckRun) (string, error) {
 	return b.String(), err
 }
 
-// jobLog reads the end of a job's log. The API redirects to another host, which gets no token. A log that is gone or
+// jobLog returns the end of a job's log. The API redirects to another host, which gets no token. A log that is deleted or
 // unreadable does not prevent the rest of the feedback; a token that the API refuses does.
 func (t *Tracker) jobLog(ctx context.Context, job int64) (string, error) {
 	var b strings.Builder

@@ -16,18 +16,18 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// progress is how far comments have been read for commands.
+// progress records how far comments have been searched for commands.
 type progress struct {
-	comments time.Time         // up to which comments on issues and requests were
-	pulls    map[int]time.Time // of ralph's own requests, when each had changed last
+	comments time.Time         // time of the newest comment on issues and requests that was read
+	pulls    map[int]time.Time // time of the last change, by number of ralph's own requests
 }
 
-// Commands reads new comments, and what is new on ralph's own open requests, for commands.
+// Commands searches new comments, and changes on ralph's own open requests, for commands.
 func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Command, error) {
-	if _, err := t.Identity(ctx); err != nil { // with its answer the forge's time is known
+	if _, err := t.Identity(ctx); err != nil { // the answer also tells the forge's time
 		return nil, err
 	}
-	since := t.Stack.Now().Add(-forge.LookBack).Truncate(24 * time.Hour) // the same all day: unchanged answers are free
+	since := t.Stack.Now().Add(-forge.LookBack).Truncate(24 * time.Hour) // constant for a day, since unchanged answers are free
 	t.mu.Lock()
 	before := t.read
 	t.mu.Unlock()
@@ -59,8 +59,7 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 	return found, err
 }
 
-// newComments are the comments on issues and pull requests that were written or edited since a time, and not before another
-// up to which they have been read.
+// newComments returns the comments on issues and pull requests that were written or edited after since and not before read.
 func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said []forge.Comment, last time.Time, err error) {
 	opts := gh.IssueListCommentsOptions{Sort: gh.String("updated"), Direction: gh.String("desc"), Since: &since}
 	last = read
@@ -91,7 +90,7 @@ func (t *Tracker) newComments(ctx context.Context, since, read time.Time) (said 
 	return said, last, err
 }
 
-// reviewed are the reviews of a pull request and their newest comments on lines.
+// reviewed returns the reviews of a pull request and their newest comments on lines.
 func (t *Tracker) reviewed(ctx context.Context, number int) ([]forge.Comment, error) {
 	list, err := t.reviews(ctx, number)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// TestCommandOfReview: what a review itself says is a command too, and a comment may become one by an edit.
+// TestCommandOfReview: the text of a review may also be a command, and an edit may turn a comment into one.
 func TestCommandOfReview(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -49,7 +49,7 @@ func TestCommandOfReview(t *testing.T) {
 	}
 }
 
-// renamed changes the names in comments' addresses.
+// renamed replaces a name in the URLs of comments.
 type renamed struct {
 	http.RoundTripper
 	from, to string
@@ -68,7 +68,7 @@ func (r renamed) RoundTrip(q *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A comment on an issue is one wherever the repository is, also where that is called like a part of GitHub's addresses.
+// A comment on an issue is recognised as such even in a repository with the name of a part of GitHub's URLs.
 func TestCommandOfARepositoryCalledPull(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)
@@ -82,7 +82,7 @@ func TestCommandOfARepositoryCalledPull(t *testing.T) {
 	}
 }
 
-// What has been answered costs a start of ralph two requests however many there are, and a comment that is gone meanwhile is no
+// Answered commands cost two requests at a start of ralph, however many there are, and a comment deleted meanwhile is not a
 // command.
 func TestManyAnsweredCommands(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func withToken(t *testing.T, source tracker.TokenSource) tracker.Tracker {
 func turns(s *githubtest.Server) map[trackertest.Turn]func(string) {
 	issue := func(change func(*githubtest.Issue)) func(string) {
 		return func(key string) {
-			n, _ := strconv.Atoi(key) // of this test's own
+			n, _ := strconv.Atoi(key) // this test's own number
 			s.Do(n, func(i *githubtest.Issue, _ time.Time) { change(i) })
 		}
 	}

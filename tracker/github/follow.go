@@ -13,12 +13,12 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// FollowUps checks ralph's own open pull requests. A request has one follow-up: a conflict counts first, then a
-// person's review, then checks; its feedback has all of them. A conflict that GitHub has not computed yet is none.
+// FollowUps checks ralph's own open pull requests. A request has one follow-up. Its reason is a conflict before a person's review
+// before failed checks; its feedback has all of them. A conflict that GitHub has not computed yet does not count.
 func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
 	required := t.bases()
 	return t.FollowUpsOf(ctx, q, func(ctx context.Context, number int, answered time.Time) (f tracker.FollowUp, err error) {
-		p, err := t.pull(ctx, number) // a listing does not tell of conflicts
+		p, err := t.pull(ctx, number) // a listing does not have conflicts
 		if err != nil || p.GetState() != "open" {
 			return f, err
 		}
@@ -36,8 +36,8 @@ func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tra
 	})
 }
 
-// review finds people with write permission who request changes and have not withdrawn that. A review of an earlier commit
-// than the head counts until ralph has answered it: the head may be another's.
+// review finds people with write permission who request changes and have not withdrawn that. A review of an earlier commit than
+// the head counts until ralph has answered it: somebody else may have pushed the head.
 func (t *Tracker) review(ctx context.Context, p *gh.PullRequest, answered time.Time) (forge.Cause, error) {
 	list, err := t.reviews(ctx, p.GetNumber())
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *Tracker) review(ctx context.Context, p *gh.PullRequest, answered time.T
 	return out, err
 }
 
-// reviews lists the reviews of a pull request, oldest first. Of the texts there is as much as ralph takes up.
+// reviews lists the reviews of a pull request, oldest first. It keeps at most forge.MaxPart bytes of each text.
 func (t *Tracker) reviews(ctx context.Context, number int) (list []*gh.PullRequestReview, err error) {
 	complete := func(r *gh.PullRequestReview) bool { return r.GetID() > 0 && r.GetState() != "" && named(r.User) }
 	err = api.Each(ctx, complete, func(ctx context.Context, page gh.ListOptions) ([]*gh.PullRequestReview, *gh.Response, error) {

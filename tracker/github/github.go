@@ -1,10 +1,9 @@
-// Package github is the tracker for GitHub and GitHub Enterprise Server. A [Tracker] lists and reads issues, asks the
-// API who may direct ralph, writes one report a run, edits labels, opens pull requests and follows up on them.
-// Programs find it by its [Descriptor]; everything about HTTP is in tracker/forge/transport, and go-github is imported nowhere
-// else.
+// Package github implements the tracker for GitHub and GitHub Enterprise Server. A [Tracker] lists and reads issues, checks who
+// may direct ralph, writes reports, edits labels, opens pull requests and follows up on them. Programs find it by its
+// [Descriptor]. Package tracker/forge/transport handles HTTP. Only this package and its subpackages import go-github.
 //
-// Trust is decided by the permission that the API states for a person, never by association text or a name's ending.
-// A bot is trusted only when its numeric id is configured. A Tracker is safe for concurrent use.
+// Trust depends on a person's permission in the API, never on the author association or the ending of a name. A bot is trusted
+// only if its numeric ID is configured. A Tracker is safe for concurrent use.
 package github
 
 import (
@@ -54,14 +53,14 @@ func Descriptor() tracker.Descriptor {
 type Tracker struct {
 	*forge.Project
 	project Project
-	app     *api.App // nil without an app
+	app     *api.App // nil with a token
 	api     *gh.Client
 	graph   api.Graph
 
 	mu        sync.Mutex
 	read      progress        // guarded by mu
-	elsewhere map[string]seen // of the issues of other projects, by key; guarded by mu
-	on        time.Time       // when the project was last seen to have its issues switched on; guarded by mu
+	elsewhere map[string]seen // issues of other projects, by key; guarded by mu
+	on        time.Time       // when the project's issues were last seen enabled; guarded by mu
 }
 
 var (
@@ -77,7 +76,7 @@ var (
 	_ tracker.Credentials   = (*Tracker)(nil)
 )
 
-// New checks cfg and makes the tracker. It asks nothing of GitHub yet.
+// New checks cfg and makes the tracker. It sends no request.
 func New(cfg forge.Config) (*Tracker, error) {
 	project, err := ParseRemote(cfg.Project)
 	if err != nil {
@@ -105,7 +104,7 @@ func New(cfg forge.Config) (*Tracker, error) {
 	t.graph = api.Graph{API: t.api, Address: graph, Owner: project.Owner, Name: project.Name}
 	t.Project = forge.NewProject(cfg.Settings, stack, forge.Profile{
 		Title: "GitHub", Name: project.String(), Scope: strings.ToLower(project.Host + " " + project.String()), Request: "pull request #",
-		GitUser: "x-access-token", Source: http.Source, // GitHub takes any user name with a token
+		GitUser: "x-access-token", Source: http.Source, // GitHub accepts any user name with a token
 	}, &forge.People{List: t.collaborators, Ask: t.permission}, forge.Calls{
 		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.issue(ctx, key); return err },
 		Home: t.home, Comments: t.comments, Poster: t.poster, React: t.graph.React, Marked: t.graph.Marked,
@@ -115,7 +114,7 @@ func New(cfg forge.Config) (*Tracker, error) {
 	return t, nil
 }
 
-// addresses are those of the REST and the GraphQL API.
+// addresses returns the addresses of the REST and the GraphQL API.
 func addresses(host, base string) (*url.URL, string, error) {
 	usual := "https://" + host + "/api/v3/"
 	if host == hosted {
@@ -130,10 +129,10 @@ func addresses(host, base string) (*url.URL, string, error) {
 	return u, graph.String(), nil
 }
 
-// Name is "github".
+// Name returns "github".
 func (t *Tracker) Name() string { return Name }
 
-// Close ends connections. No call may be under way.
+// Close closes the connections. No call may be in progress.
 func (t *Tracker) Close() error {
 	if t.app != nil {
 		return errors.Join(t.app.Close(), t.Project.Close())
@@ -141,7 +140,7 @@ func (t *Tracker) Close() error {
 	return t.Project.Close()
 }
 
-// whoAmI asks who ralph is. An app's token is nobody's, so the app names its bot.
+// whoAmI returns ralph's account. An app's token belongs to no user, so whoAmI looks up the app's bot.
 func (t *Tracker) whoAmI(ctx context.Context) (forge.Account, error) {
 	name := ""
 	if t.app != nil {
@@ -155,7 +154,7 @@ func (t *Tracker) whoAmI(ctx context.Context) (forge.Account, error) {
 	return account(u), err
 }
 
-// Committer is the app's bot; empty with a person's token.
+// Committer returns the app's bot; empty with a person's token.
 func (t *Tracker) Committer(ctx context.Context) (name, email string, err error) {
 	if t.app == nil {
 		return "", "", nil

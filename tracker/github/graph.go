@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// The parts of the GraphQL API that REST lacks.
+// Requests that the REST API does not support.
 const (
 	editsQuery = `query($owner:String!,$name:String!,$number:Int!){repository(owner:$owner,name:$name){issue(number:$number){` +
 		`lastEditedAt userContentEdits(first:100){totalCount nodes{editedAt editor{__typename login ` +
@@ -25,7 +25,7 @@ type drafted map[string]struct {
 	} `json:"pullRequest"`
 }
 
-// completeDraft needs the state of the request.
+// completeDraft requires the draft state of the request.
 func completeDraft(d *drafted) bool {
 	for _, v := range *d {
 		if v.Pull.Draft == nil {
@@ -35,7 +35,7 @@ func completeDraft(d *drafted) bool {
 	return len(*d) == 1
 }
 
-// edited is what GitHub knows of the edits of an issue's body.
+// edited is the edit history of an issue's body.
 type edited struct {
 	LastEditedAt     json.RawMessage `json:"lastEditedAt"` // null: never
 	UserContentEdits struct {
@@ -56,7 +56,7 @@ type bodyHistory struct {
 	} `json:"repository"`
 }
 
-// completeHistory needs the time of the last edit: an answer without it does not say that there was none.
+// completeHistory requires the time of the last edit: without it, an answer does not prove that there was none.
 func completeHistory(h *bodyHistory) bool {
 	if h.Repository == nil || h.Repository.Issue == nil {
 		return false

@@ -18,7 +18,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// Inspect looks at the project as ralph would use it, and changes nothing.
+// Inspect checks the project, the login, permissions, labels and the clock. It changes nothing.
 func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.Finding {
 	var f forge.Findings
 	project := "project " + t.project.String()
@@ -65,7 +65,7 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 	return f
 }
 
-// inspectToken compares what is needed with what the token may do, too little and too much.
+// inspectToken checks whether the token has too few or too many permissions.
 func inspectToken(f *forge.Findings, r *gh.Repository, head http.Header, e tracker.Expectation) {
 	const what, better = "token", "make a fine-grained token for this project with issues, pull requests and contents: write"
 	may := r.GetPermissions()
@@ -97,7 +97,7 @@ func inspectToken(f *forge.Findings, r *gh.Repository, head http.Header, e track
 	}
 }
 
-// inspectApp judges the permissions of an app's installation.
+// inspectApp checks the permissions of an app's installation.
 func inspectApp(f *forge.Findings, granted map[string]string, e tracker.Expectation) {
 	const what = "permissions"
 	need := map[string]string{"issues": "write", "metadata": "read"}
@@ -136,7 +136,7 @@ func (t *Tracker) absentLabels(ctx context.Context, want []string) ([]string, er
 	return tracker.Lacking(namesOf(have), want), err
 }
 
-// CreateLabels makes the labels that do not exist. One that somebody makes meanwhile is no error.
+// CreateLabels creates the labels that do not exist. It ignores that somebody else creates one meanwhile.
 func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
 	owner, project := t.project.Owner, t.project.Name
 	absent, err := t.absentLabels(ctx, names)

@@ -20,7 +20,7 @@ func TestInspect(t *testing.T) {
 		access githubtest.Access
 		set    func(*githubtest.Server, *forge.Config)
 		want   tracker.Severity
-		says   string // of the worst finding
+		says   string // detail of the worst finding
 	}{
 		"all well":        {access: githubtest.Access{Login: githubtest.Bot}, want: tracker.OK},
 		"classic token":   {access: scopes("repo"), want: tracker.OK},

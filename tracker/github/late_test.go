@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
-// TestArchived: a refusal of an archived project names that, and not the token.
+// TestArchived: the error of an archived project names that cause, and not the token.
 func TestArchived(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)

@@ -21,10 +21,9 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// List returns the open issues that carry the labels, oldest first, without comments. GitHub filters by label. It costs
-// one request a page of issues and of open pull requests, one for each issue with dependencies or sub-issues that may be worked,
-// and a limited number for blockers that texts name; unchanged answers come from the cache. An issue that cannot be decoded is
-// a Problem.
+// List returns the open issues with the labels, oldest first, without comments. GitHub filters by label. It costs one request for
+// each page of issues and of open pull requests, one for each workable issue with dependencies or sub-issues, and a limited number
+// for blockers named in texts; unchanged answers come from the cache. An issue that cannot be decoded is a Problem.
 func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	raw, err := t.listRaw(ctx, q.Labels)
 	if err != nil {
@@ -32,7 +31,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	}
 	var l tracker.Listing
 	var found []*issue
-	open := map[int]bool{} // an issue may move to another page meanwhile and be read twice
+	open := map[int]bool{} // an issue that moves to another page between two reads is read twice
 	for n, text := range raw {
 		i, err := transport.Decode(*text, completeIssue)
 		if err != nil {
@@ -54,7 +53,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	if err != nil {
 		return tracker.Listing{}, err
 	}
-	unworked := func(i *issue) bool { return taken[i.GetNumber()] != "" || !q.NeedsBlockers(i.labels()) } // whatever blocks it
+	unworked := func(i *issue) bool { return taken[i.GetNumber()] != "" || !q.NeedsBlockers(i.labels()) } // blockers do not matter
 	states, err := t.states(ctx, open, slices.DeleteFunc(slices.Clone(found), unworked)...)
 	if err != nil {
 		return tracker.Listing{}, err
@@ -73,10 +72,10 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	return l, nil
 }
 
-// listRaw reads the pages of the listing. Each issue is decoded by itself, so that a bad one does not hide the others.
+// listRaw reads the pages of the listing. It does not decode the issues yet, so that an invalid one does not hide the others.
 func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
 	query := url.Values{"state": {"open"}, "sort": {"created"}, "direction": {"asc"}}
-	labels = slices.DeleteFunc(tracker.Lacking(nil, labels), func(l string) bool { return strings.Contains(l, ",") }) // a comma separates
+	labels = slices.DeleteFunc(tracker.Lacking(nil, labels), func(l string) bool { return strings.Contains(l, ",") }) // the API separates labels by commas
 	if len(labels) > 0 {
 		query.Set("labels", strings.Join(labels, ","))
 	}
@@ -92,7 +91,7 @@ func (t *Tracker) listRaw(ctx context.Context, labels []string) ([]*json.RawMess
 	})
 }
 
-// where names an issue that cannot be decoded.
+// where describes the place of an issue that cannot be decoded.
 func (t *Tracker) where(raw []byte, n int) string {
 	var i struct {
 		Number json.Number `json:"number"`
@@ -103,7 +102,7 @@ func (t *Tracker) where(raw []byte, n int) string {
 	return fmt.Sprintf("%s, issue %d of the listing", t.project, n+1)
 }
 
-// Get reads one issue with its comments, blockers and the request that takes it.
+// Get reads one issue with its comments, its blockers and the request that takes it.
 func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	i, err := t.issue(ctx, key)
 	if err != nil {
@@ -126,8 +125,8 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return out, t.Below(ctx, key, err)
 }
 
-// switchedOn fails where nothing is listed because the project has no issues any more: GitHub lists none then. It asks every five
-// minutes at most.
+// switchedOn returns an error if the project's issues are disabled, for which GitHub returns an empty list. It asks GitHub at most
+// every five minutes.
 func (t *Tracker) switchedOn(ctx context.Context) error {
 	now := t.Stack.Clock().Now()
 	t.mu.Lock()
@@ -145,7 +144,7 @@ func (t *Tracker) switchedOn(ctx context.Context) error {
 	return nil
 }
 
-// issue reads the issue itself, or ErrNotFound.
+// issue reads the issue itself, or returns ErrNotFound.
 func (t *Tracker) issue(ctx context.Context, key string) (*issue, error) {
 	number, ok := forge.Number(key)
 	if !ok {

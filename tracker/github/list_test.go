@@ -32,7 +32,7 @@ func keysOf(t *testing.T, g *github.Tracker, labels ...string) []string {
 	return keys
 }
 
-// hiding leaves the first entry out of every page but the last, as GitHub does for an account that it hides.
+// hiding omits the first entry of every page but the last, like GitHub for an account that it hides.
 type hiding struct{ http.RoundTripper }
 
 func (h hiding) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -94,8 +94,8 @@ func TestBlockers(t *testing.T) {
 	}
 }
 
-// TestOutsidersCostNothing: issues without the label are not listed, whatever their text names; nor are the blockers of
-// an issue that somebody has taken.
+// TestOutsidersCostNothing: issues without the label are not listed, whatever their text names, and blockers of an issue that
+// somebody has taken are not read.
 func TestOutsidersCostNothing(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -121,8 +121,8 @@ func TestOutsidersCostNothing(t *testing.T) {
 	}
 }
 
-// TestNamedBlockersAreLimited: one listing reads a limited number of the issues that texts name, each once. What it does
-// not read counts as open.
+// TestNamedBlockersAreLimited: one listing reads a limited number of the issues named in texts, each once. The others count as
+// open.
 func TestNamedBlockersAreLimited(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -154,8 +154,8 @@ func TestNamedBlockersAreLimited(t *testing.T) {
 	}
 }
 
-// TestForeignBlockers: of the issues of other projects that one text names 20 are read, once for a while however often the
-// backlog is listed or the issue is read, and none for an issue that is not worked anyway.
+// TestForeignBlockers: at most 20 of the other projects' issues named in one text are read. They are cached across listings and
+// reads, and not read at all for an issue that is not worked anyway.
 func TestForeignBlockers(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -220,7 +220,7 @@ func TestUnreadableIssue(t *testing.T) {
 	}
 }
 
-// TestFailures is the table of what each failure means to a sweep.
+// TestFailures tests the consequence of each failure for a sweep.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	type kind string
@@ -262,7 +262,7 @@ func TestFailures(t *testing.T) {
 			g := open(t, cfg)
 			s.Inject(func(_ int, r *http.Request) *githubtest.Fault {
 				if !strings.Contains(r.URL.Path, "/issues/") {
-					return nil // the project is there
+					return nil // the project exists
 				}
 				return &c.fault
 			})

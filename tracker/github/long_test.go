@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// TestStrangersLongTexts: where a stranger's texts make a page too long, ralph reads smaller ones.
+// TestStrangersLongTexts: if a stranger's texts make a page too long, ralph reads smaller pages.
 func TestStrangersLongTexts(t *testing.T) {
 	t.Parallel()
 	s := githubtest.New(t)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// configOf is a tracker's configuration for a fake GitHub.
+// configOf returns a tracker's configuration for a fake GitHub.
 func configOf(s *githubtest.Server) forge.Config {
 	return forge.Config{
 		Settings: tracker.Settings{
@@ -29,7 +29,7 @@ func configOf(s *githubtest.Server) forge.Config {
 	}
 }
 
-// open makes a tracker, closed with the test.
+// open makes a tracker that is closed at the end of the test.
 func open(t *testing.T, c forge.Config) *github.Tracker {
 	t.Helper()
 	if c.HTTP.Base == nil {
@@ -54,13 +54,13 @@ func start(t *testing.T) (*githubtest.Server, *github.Tracker) {
 	return s, open(t, configOf(s))
 }
 
-// unmarked is a report without its first line.
+// unmarked returns a report without its first line.
 func unmarked(body string) (string, bool) {
 	head, rest, ok := strings.Cut(body, "\n")
 	return rest, ok && strings.HasPrefix(head, "<!-- ralph:report ")
 }
 
-// only makes the requests of one path fail.
+// only injects a fault into the requests of one path.
 func only(path string, f githubtest.Fault) func(int, *http.Request) *githubtest.Fault {
 	return func(_ int, r *http.Request) *githubtest.Fault {
 		if strings.HasSuffix(r.URL.Path, path) {

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// TestNoPermissionSaid: an answer without a permission gives none.
+// TestNoPermissionSaid: an answer without a permission grants none.
 func TestNoPermissionSaid(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"{}", `{"permission":""}`, `{"permission":"admin"}`, `{"permission":"admin","user":{}}`, `{"permission":"admin","user":null}`} {
@@ -36,7 +36,7 @@ func TestNoPermissionSaid(t *testing.T) {
 	}
 }
 
-// TestRequestWithoutNumber: after an incomplete answer ralph looks whether the request exists.
+// TestRequestWithoutNumber: after an incomplete answer ralph checks whether the request exists.
 func TestRequestWithoutNumber(t *testing.T) {
 	t.Parallel()
 	request := tracker.Request{Key: "1", Head: "ralph/1", Base: "main", Title: "Fix", Body: "Closes #1"}

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// collaborators lists who may write to the project. Only accounts with write permission may see the list.
+// collaborators lists the accounts that may write to the project. Only accounts with write permission may see the list.
 func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 	r := forge.Roster{Members: map[int64]tracker.Distrust{}}
 	for n := 1; n <= forge.RosterPages; n++ {
@@ -33,7 +33,7 @@ func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 			return r, err
 		}
 		for _, u := range some {
-			if u.Permissions["push"] && u.GetID() > 0 && u.GetType() == "User" { // old servers do not know the filter
+			if u.Permissions["push"] && u.GetID() > 0 && u.GetType() == "User" { // old servers ignore the filter
 				r.Members[u.GetID()] = tracker.TrustedAccount
 			}
 		}
@@ -45,7 +45,7 @@ func (t *Tracker) collaborators(ctx context.Context) (forge.Roster, error) {
 	return r, nil
 }
 
-// permission asks what one person may do. Names are freed and taken again; the id says whether it is the same person.
+// permission reads one person's permission. Names can be freed and taken by others; the ID shows whether it is the same person.
 func (t *Tracker) permission(ctx context.Context, a forge.Account) (tracker.Distrust, error) {
 	answer, err := api.One(ctx, func(*gh.RepositoryPermissionLevel) bool { return true },
 		func(ctx context.Context) (*gh.RepositoryPermissionLevel, *gh.Response, error) {
@@ -63,14 +63,14 @@ func (t *Tracker) permission(ctx context.Context, a forge.Account) (tracker.Dist
 	return tracker.NoWriteAccess, nil
 }
 
-// comments gives the comments on an issue to take until it fails.
+// comments passes the comments on an issue to take until it fails.
 func (t *Tracker) comments(ctx context.Context, number int, take func(forge.Comment) error) error {
 	return t.allComments(ctx, number, func(c *gh.IssueComment) error {
 		return take(forge.Comment{By: account(c.User), Body: c.GetBody(), At: c.GetCreatedAt().Time})
 	})
 }
 
-// allComments gives the comments, oldest first, to take until it fails.
+// allComments passes the comments, oldest first, to take until it fails.
 func (t *Tracker) allComments(ctx context.Context, number int, take func(*gh.IssueComment) error) error {
 	var failed error
 	err := api.Each(ctx, completeComment, func(ctx context.Context, p gh.ListOptions) ([]*gh.IssueComment, *gh.Response, error) {

@@ -25,7 +25,7 @@ var (
 )
 
 // ParseRemote finds the project in the address of a git remote. The address does not tell whether its host is a GitHub.
-// Errors show no password.
+// Errors contain no password.
 func ParseRemote(remote string) (Project, error) {
 	r, err := tracker.ParseRemote(remote)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// reference names an issue in a text. An empty project means the text's own.
+// reference is an issue that a text names. An empty project means the project of the text.
 type reference struct {
 	project string // OWNER/NAME
 	number  int
 }
 
-const maxReferences = 50 // of one text; the others are ignored
+const maxReferences = 50 // per text; the rest are ignored
 
-// One reference as people write it: #12, OWNER/NAME#12, GH-12, or an address.
+// oneReference matches a reference as people write it: #12, OWNER/NAME#12, GH-12, or a URL.
 const oneReference = `(?:(?:[\w.-]+/[\w.-]+)?#\d+|GH-\d+|https?://[\w.:-]+/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+)`
 
 var (
@@ -31,8 +31,7 @@ var (
 	codeSpanText = pattern.Lazy("`+[^`\n]*`+")
 )
 
-// blockersIn finds the issues that a text says block the issue, each once, in order. Code, quotations and hidden text do
-// not count.
+// blockersIn returns the issues that a text names as blockers, each once, in order. Code, quotations and hidden text do not count.
 func blockersIn(text, host, project string) []reference {
 	var all []reference
 	for _, m := range blockingText().FindAllStringSubmatch(spoken(text), maxReferences) {
@@ -43,7 +42,7 @@ func blockersIn(text, host, project string) []reference {
 	return all
 }
 
-// closedBy finds the issues that a pull request closes when it is merged.
+// closedBy returns the issues that a pull request closes when it is merged.
 func closedBy(text, host, project string) []reference {
 	var all []reference
 	for _, m := range closingText().FindAllStringSubmatch(spoken(text), maxReferences) {
@@ -52,7 +51,7 @@ func closedBy(text, host, project string) []reference {
 	return all
 }
 
-// add parses one reference and appends it, unless it is known or beyond the limit.
+// add parses one reference and appends it, unless the list has it or is full.
 func add(all []reference, one, host, project string) []reference {
 	r, ok := parseReference(one, host, project)
 	if !ok || len(all) >= maxReferences {
@@ -88,7 +87,7 @@ func parseReference(s, host, project string) (reference, bool) {
 	return reference{project: name, number: int(n)}, true
 }
 
-// spoken is a text without comments, code and quotations.
+// spoken returns a text without HTML comments, code and quotations.
 func spoken(text string) string {
 	text = hiddenText().ReplaceAllString(text, " ")
 	var b strings.Builder

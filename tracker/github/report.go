@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/api"
 )
 
-// poster writes the comments of ralph's account on an issue or a pull request.
+// poster returns access to the comments of ralph's account on an issue or a pull request.
 func (t *Tracker) poster(number int, _ bool, self int64) forge.Poster {
 	owner, name := t.project.Owner, t.project.Name
 	return forge.Poster{

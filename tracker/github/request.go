@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	draftTitle = "Draft: " // marks a draft where the project's plan has none
-	maxTitle   = 240       // bytes; GitHub takes 256 characters, and a mark may come before
+	draftTitle = "Draft: " // marks a draft if the project's plan does not support drafts
+	maxTitle   = 240       // bytes; GitHub allows 256 characters, of which draftTitle may need some
 )
 
-// OpenRequest opens a pull request for the head branch, or updates the open one. One that a person who may direct ralph opened
-// from ralph's branch stays as it is. Reviewers that GitHub does not accept are logged: the work is published without them.
+// OpenRequest opens a pull request for the head branch, or updates the open one. It does not change one that a person who may
+// direct ralph opened from ralph's branch. It logs reviewers that GitHub does not accept: the work is published without them.
 func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.RequestRef, error) {
 	me, release, err := t.Begin(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func refOf(p *gh.PullRequest) tracker.RequestRef {
 	return tracker.RequestRef{Number: p.GetNumber(), URL: p.GetHTMLURL(), Draft: draft}
 }
 
-// requestOf is a pull request as all forges have it.
+// requestOf converts a pull request.
 func (t *Tracker) requestOf(p *gh.PullRequest) forge.Request {
 	return forge.Request{
 		RequestRef: refOf(p), Head: p.GetHead().GetRef(), Base: p.GetBase().GetRef(), Commit: p.GetHead().GetSHA(),
@@ -76,7 +76,7 @@ func (t *Tracker) request(ctx context.Context, number int) (forge.Request, error
 	return t.requestOf(p), nil
 }
 
-// pulls gives pull requests to take, oldest first.
+// pulls passes pull requests to take, oldest first.
 func (t *Tracker) pulls(ctx context.Context, q forge.RequestQuery, take func(*gh.PullRequest)) error {
 	opts := gh.PullRequestListOptions{State: "open", Sort: "created", Direction: "asc"}
 	if q.All {
@@ -103,7 +103,7 @@ func (t *Tracker) pull(ctx context.Context, number int) (*gh.PullRequest, error)
 	})
 }
 
-// pullOf finds the open pull request that stands for a branch of this project; nil when ralph has to open its own.
+// pullOf returns the open pull request that stands for a branch of this project; nil if ralph has to open its own.
 func (t *Tracker) pullOf(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
 	pulls, list := map[int]*gh.PullRequest{}, []forge.Request(nil)
 	err := t.pulls(ctx, forge.RequestQuery{Head: r.Head}, func(p *gh.PullRequest) {
@@ -121,8 +121,7 @@ func (t *Tracker) ownRepo(p *gh.PullRequest) bool {
 	return strings.EqualFold(p.GetHead().GetRepo().GetFullName(), t.project.String())
 }
 
-// createPull makes it. GitHub has at most one open pull request for two branches, so repeating is safe: it finds the
-// first.
+// createPull creates the request. GitHub allows one open pull request per head and base, so repeating is safe: it finds the first.
 func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRequest, error) {
 	same := func(p *gh.PullRequest) bool { return completePull(p) && p.GetHead().GetRef() == r.Head }
 	post := func(title string, draft bool) (*gh.PullRequest, error) {
@@ -132,7 +131,7 @@ func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRe
 		})
 	}
 	p, err := post(r.Title, r.Draft)
-	for n := 1; headInvalid(err) && n < retry.Attempts; n++ { // not every replica knows yet what was just pushed
+	for n := 1; headInvalid(err) && n < retry.Attempts; n++ { // not every replica knows a new branch at once
 		if err := t.Stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
 			return nil, err
 		}
@@ -149,12 +148,12 @@ func (t *Tracker) createPull(ctx context.Context, r tracker.Request) (*gh.PullRe
 	return p, err
 }
 
-// headInvalid reports GitHub's answer for a branch that it does not have.
+// headInvalid reports whether the error is GitHub's answer for an unknown branch.
 func headInvalid(err error) bool {
 	return transport.Status(err) == http.StatusUnprocessableEntity && strings.Contains(err.Error(), "head invalid")
 }
 
-// updatePull changes what differs.
+// updatePull updates the fields that differ.
 func (t *Tracker) updatePull(ctx context.Context, p *gh.PullRequest, r tracker.Request) (*gh.PullRequest, error) {
 	if p.GetDraft() != r.Draft && !(r.Draft && strings.HasPrefix(p.GetTitle(), draftTitle)) {
 		if err := t.setDraft(ctx, p, r.Draft); err != nil {
@@ -190,7 +189,7 @@ func (t *Tracker) updatePull(ctx context.Context, p *gh.PullRequest, r tracker.R
 	return p, t.involve(ctx, p, r)
 }
 
-// setDraft turns a draft into a request and back; where drafts do not exist, the title will say it.
+// setDraft converts a draft to a request ready for review, or back. Without support for drafts, the title will have draftTitle.
 func (t *Tracker) setDraft(ctx context.Context, p *gh.PullRequest, draft bool) error {
 	mutation := readyMutation
 	if draft {
@@ -206,7 +205,7 @@ func (t *Tracker) setDraft(ctx context.Context, p *gh.PullRequest, draft bool) e
 	return err
 }
 
-// involve requests reviews and assigns, where that has not been done.
+// involve requests reviews and assigns people, where that has not been done yet.
 func (t *Tracker) involve(ctx context.Context, p *gh.PullRequest, r tracker.Request) error {
 	owner, name := t.project.Owner, t.project.Name
 	if names := tracker.Lacking(logins(p.Assignees), r.Assignees); len(names) > 0 {
@@ -222,7 +221,7 @@ func (t *Tracker) involve(ctx context.Context, p *gh.PullRequest, r tracker.Requ
 	for _, g := range p.RequestedTeams {
 		have = append(have, owner+"/"+g.GetSlug())
 	}
-	// One by one: GitHub takes all or none of a list, and asking somebody again who has reviewed is harmless.
+	// One by one, since GitHub takes all or none of a list. A second request to a person who has reviewed is harmless.
 	for _, reviewer := range tracker.Lacking(have, r.Reviewers) {
 		request := gh.ReviewersRequest{Reviewers: []string{reviewer}}
 		if _, slug, isTeam := strings.Cut(reviewer, "/"); isTeam {

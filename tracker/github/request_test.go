@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/github/githubtest"
 )
 
-// TestForksAndTeams: a fork's branch of the name is not ralph's, and a reviewer with a slash is a team.
+// TestForksAndTeams: a fork's branch with the same name is not ralph's, and a reviewer with a slash is a team.
 func TestForksAndTeams(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -31,7 +31,7 @@ func TestForksAndTeams(t *testing.T) {
 	}
 }
 
-// TestHeadInvalid: GitHub may not know a branch yet that was just pushed. It is asked again after pauses, not for ever.
+// TestHeadInvalid: GitHub may not know a new branch yet. ralph tries again after pauses, a limited number of times.
 func TestHeadInvalid(t *testing.T) {
 	t.Parallel()
 	for blind, want := range map[int]bool{1: true, 3: true, 4: false} {
@@ -57,7 +57,7 @@ func TestHeadInvalid(t *testing.T) {
 	}
 }
 
-// TestDraftsNotSupported: where drafts do not exist, the title says draft.
+// TestDraftsNotSupported: without support for drafts, the title marks a draft.
 func TestDraftsNotSupported(t *testing.T) {
 	t.Parallel()
 	s, g := start(t)
@@ -109,7 +109,7 @@ func TestFollowUps(t *testing.T) {
 	for name, c := range map[string]struct {
 		pull  githubtest.Pull
 		steps steps
-		since time.Duration // before now, when ralph answered last; 0: it is not known
+		since time.Duration // before now, ralph's last answer; 0: unknown
 		want  tracker.FollowUpReason
 		says  []string
 		not   string

@@ -32,7 +32,7 @@ func judged(t *testing.T, s *githubtest.Server, g *github.Tracker) (trusted stri
 	return strings.Join(names, " "), len(i.Comments), asked
 }
 
-// TestListOfPeople: accounts with write permission are trusted by id, and only a complete list excludes the others.
+// TestListOfPeople: accounts with write permission are trusted by ID, and only a complete list excludes other accounts.
 func TestListOfPeople(t *testing.T) {
 	t.Parallel()
 	entry := func(id int64, kind string, push bool) string {
@@ -43,7 +43,7 @@ func TestListOfPeople(t *testing.T) {
 		entries []string
 		body    string
 		trusted string
-		asked   int // about one; an answer of another form is asked for three times more
+		asked   int // requests about one account; a malformed list costs three more
 	}{
 		"both":                    {entries: []string{entry(4001, "User", true), entry(4002, "User", true)}, trusted: "grace heidi"},
 		"one":                     {entries: []string{entry(4002, "User", true)}, trusted: "heidi"},

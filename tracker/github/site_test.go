@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
-// people makes the accounts that a test names.
+// people creates the accounts that a test names.
 type people struct {
 	s     *githubtest.Server
 	known sync.Map
@@ -34,7 +34,7 @@ func (p *people) admit(a trackertest.Person) {
 	p.s.AddUser(githubtest.User{Login: a.Name, ID: a.ID, Bot: a.Bot, Permission: may})
 }
 
-// site is what people do on a fake GitHub.
+// site implements people's actions on a fake GitHub.
 func site(s *githubtest.Server) *trackertest.Site {
 	p := &people{s: s}
 	for _, name := range []string{"ada", "mallory", githubtest.Bot} {
@@ -116,11 +116,11 @@ func site(s *githubtest.Server) *trackertest.Site {
 	return site
 }
 
-// requests fills in what they do with requests.
+// requests adds people's actions on requests.
 func (p *people) requests(site *trackertest.Site) {
 	s := p.s
 	remark := func(thread string) int64 {
-		n, _ := strconv.ParseInt(strings.TrimPrefix(thread, "PRRT_"), 10, 64) // of this test's own
+		n, _ := strconv.ParseInt(strings.TrimPrefix(thread, "PRRT_"), 10, 64) // this test's own ID
 		return n
 	}
 	site.Request = func(r trackertest.Request) int {

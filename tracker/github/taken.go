@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-// takenBy says which open pull request closes each of the issues.
+// takenBy returns, for each of the issues, the open pull request that closes it.
 func (t *Tracker) takenBy(ctx context.Context, issues []*issue) (map[int]string, error) {
 	wanted := map[int]*issue{}
 	for _, i := range issues {

@@ -13,8 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// readDelivery checks the HMAC-SHA256 that GitHub makes of the body. The signature covers neither a time nor the id of the
-// delivery.
+// readDelivery verifies GitHub's HMAC-SHA256 of the body. The signature covers neither a time nor the ID of the delivery.
 func readDelivery(d tracker.Delivery) (tracker.Notice, error) {
 	event, signature := d.Header.Get(gh.EventTypeHeader), d.Header.Get(gh.SHA256SignatureHeader)
 	if event == "" {
@@ -22,7 +21,7 @@ func readDelivery(d tracker.Delivery) (tracker.Notice, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(d.Header.Get("Content-Type"))
 	payload, err := gh.ValidatePayloadFromBody(cmp.Or(kind, "application/json"), bytes.NewReader(d.Body), signature, d.Secret)
-	if err != nil || len(d.Secret) == 0 || !strings.HasPrefix(signature, "sha256=") { // go-github also takes SHA-1
+	if err != nil || len(d.Secret) == 0 || !strings.HasPrefix(signature, "sha256=") { // go-github also accepts SHA-1
 		return tracker.Notice{}, tracker.ErrForged
 	}
 	var of struct {
@@ -40,7 +39,7 @@ func readDelivery(d tracker.Delivery) (tracker.Notice, error) {
 	return tracker.Notice{ID: d.Header.Get(gh.DeliveryIDHeader), Wake: slices.Contains(wakingEvents(), event)}, nil
 }
 
-// wakingEvents are the events of changes that may make an issue workable, or a request need a follow-up.
+// wakingEvents returns the events after which an issue may be workable or a request may need a follow-up.
 func wakingEvents() []string {
 	return []string{
 		"issues", "issue_comment", "issue_dependencies", "sub_issues", "label", "milestone", "member",

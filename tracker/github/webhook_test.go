@@ -67,14 +67,14 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// The example of GitHub's documentation.
+// The example in GitHub's documentation.
 func TestDocumentedSignature(t *testing.T) {
 	t.Parallel()
 	h := http.Header{}
 	h.Set("X-GitHub-Event", "issues")
 	h.Set("X-Hub-Signature-256", "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17")
 	_, err := readDelivery(tracker.Delivery{Header: h, Body: []byte("Hello, World!"), Secret: []byte("It's a Secret to Everybody"), Project: "https://github.com/acme/shop"})
-	if !errors.Is(err, tracker.ErrNoDelivery) { // the signature is right, and the text is no payload
+	if !errors.Is(err, tracker.ErrNoDelivery) { // the signature is valid, but the text is not a payload
 		t.Error(err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// FuzzAnswers: an answer that is accepted has the fields that ralph decides by.
+// FuzzAnswers: an accepted answer has the fields on which ralph bases decisions.
 func FuzzAnswers(f *testing.F) {
 	for _, s := range []string{
 		`{"id":1,"login":"ada","type":"User"}`, `null`, `{}`, `[null]`, `[{}]`, `{"id":"twelve","number":{},"user":[]}`,

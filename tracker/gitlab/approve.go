@@ -11,12 +11,12 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// Approved says who set the label. The reason is an UnapprovedError when the issue may not be worked.
+// Approved returns the account that set the label. The reason is an UnapprovedError if the issue may not be worked.
 //
-// GitLab keeps who set a label and when, and writes a system note for each edit of title or description, by whom.
-// Everybody who edited the text at or after the label's time must be able to write to the repository. The time of an
-// issue's last update is no help, because comments move it too. When an edit ticks a task as well, GitLab notes the tick
-// only; so every note of an untrusted person counts as an edit unless it is known to be none.
+// GitLab records who set a label and when, and writes a system note for each edit of title or description, with its author.
+// Everybody who edited the text at or after the time of the label must be able to write to the repository. The time of an
+// issue's last update does not help, because comments change it too. If an edit also ticks a task, GitLab notes only the
+// tick; so every system note of an untrusted person counts as an edit unless it is known to be harmless.
 func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (string, error) {
 	iid, ok := forge.Number(i.Key)
 	if !ok {
@@ -64,12 +64,12 @@ func (t *Tracker) Approved(ctx context.Context, i tracker.Issue, label string) (
 	})
 }
 
-// lastSet finds the event by which the issue has the label now; nil when there is none.
+// lastSet returns the event that gave the issue its present label; nil if there is none.
 func (t *Tracker) lastSet(ctx context.Context, iid int, label string) (found *gl.LabelEvent, err error) {
 	events, err := all(ctx, completeEvent, func(o ...gl.RequestOptionFunc) ([]*gl.LabelEvent, *gl.Response, error) {
 		return t.api.ResourceLabelEvents.ListIssueLabelEvents(t.project.Path, iid, nil, o...)
 	})
-	last := map[string]*gl.LabelEvent{} // by the label's spelling: two labels may differ in case only
+	last := map[string]*gl.LabelEvent{} // by the label's spelling: two labels may differ only in case
 	for _, e := range events {
 		name := e.Label.Name
 		if tracker.SameLabel(name, label) && (last[name] == nil || e.ID >= last[name].ID) {
@@ -84,8 +84,8 @@ func (t *Tracker) lastSet(ctx context.Context, iid int, label string) (found *gl
 	return found, err
 }
 
-// harmless reports system notes about no change of the text, which anybody can cause, such as by naming the issue
-// elsewhere.
+// harmless reports whether a system note leaves the text unchanged. Anybody can cause such notes, for example by mentioning the
+// issue elsewhere.
 func harmless(body string) bool {
 	for _, start := range []string{
 		"mentioned in ", "closed", "reopened", "assigned to ", "unassigned ",

@@ -53,7 +53,7 @@ func TestApproved(t *testing.T) {
 	}
 }
 
-// TestApprovedByItself has ralph label an issue, as an agent might trick it into doing.
+// TestApprovedByItself: a label set by ralph does not count, since an agent might trick ralph into setting it.
 func TestApprovedByItself(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -65,7 +65,7 @@ func TestApprovedByItself(t *testing.T) {
 	}
 }
 
-// TestApprovedUnknown has the API fail: the result is neither an approval nor a final refusal.
+// TestApprovedUnknown: a failure of the API is neither an approval nor a final refusal.
 func TestApprovedUnknown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -13,11 +13,11 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// mergeLater does it by auto-merge or the project's merge train. GitLab merges a request at once that has no pipeline: such a
-// one is refused.
+// mergeLater enables auto-merge or adds the request to the project's merge train. It refuses a request without a pipeline, which
+// GitLab would merge at once.
 func (t *Tracker) mergeLater(ctx context.Context, iid int, commit string) (refused string, err error) {
 	m, p, err := t.withPipeline(ctx, iid)
-	// GitLab makes the pipeline some time after the push.
+	// GitLab creates the pipeline some time after the push.
 	for n := 1; err == nil && m.SHA == commit && p == nil && n < retry.Attempts; n++ {
 		if err := t.Stack.Clock().Sleep(ctx, retry.Pause(n+1)); err != nil {
 			return "", err
@@ -68,8 +68,8 @@ func (t *Tracker) withPipeline(ctx context.Context, iid int) (*gl.MergeRequest, 
 	return m, p, err
 }
 
-// pipelineOf is the pipeline of the request's head commit; nil where there is none yet. Those of merged results and of merge
-// trains run on a merge commit that GitLab has made: one is the head's if it is younger than the last push.
+// pipelineOf returns the pipeline of the request's head commit, or nil if there is none yet. Pipelines of merged results and of
+// merge trains run on a merge commit made by GitLab: they belong to the head if they are newer than the last push.
 func (t *Tracker) pipelineOf(ctx context.Context, m *gl.MergeRequest) (*gl.Pipeline, error) {
 	if m.HeadPipeline == nil {
 		return nil, nil
@@ -107,7 +107,7 @@ func (t *Tracker) accept(ctx context.Context, m *gl.MergeRequest, commit string)
 	return err
 }
 
-// keepOpen takes back what mergeLater has done.
+// keepOpen undoes mergeLater.
 func (t *Tracker) keepOpen(ctx context.Context, iid int) error {
 	m, err := t.merge(ctx, iid)
 	if err != nil {
@@ -116,7 +116,7 @@ func (t *Tracker) keepOpen(ctx context.Context, iid int) error {
 	return t.keep(ctx, m)
 }
 
-// keep takes back what accept has done. It also takes the request from a merge train.
+// keep undoes accept. GitLab also removes the request from a merge train.
 func (t *Tracker) keep(ctx context.Context, m *gl.MergeRequest) error {
 	if !m.MergeWhenPipelineSucceeds {
 		return nil

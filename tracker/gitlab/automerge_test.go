@@ -7,8 +7,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// GitLab merges a request once its pipeline has passed, by a merge train where there is one. A request without a pipeline,
-// which it would merge at once, is left to people.
+// GitLab merges a request once its pipeline has passed, through a merge train if the project has one. A request without a
+// pipeline, which GitLab would merge at once, is refused.
 func TestMergeLater(t *testing.T) {
 	t.Parallel()
 	run := func(status string) func(*rig, int) { return func(r *rig, iid int) { r.project.Run(iid, status) } }
@@ -21,7 +21,7 @@ func TestMergeLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		setup  func(r *rig, iid int)
 		says   string
-		merged bool // by the pipeline's having passed already
+		merged bool // at once, because the pipeline has passed already
 		train  bool
 	}{
 		"pipeline runs": {setup: run("running")},
@@ -85,7 +85,7 @@ func TestMergeLater(t *testing.T) {
 	}
 }
 
-// What was to be merged is not any more once somebody requests changes.
+// A scheduled merge is cancelled once somebody requests changes.
 func TestMergeLaterIsTakenBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -101,7 +101,7 @@ func TestMergeLaterIsTakenBack(t *testing.T) {
 	}
 }
 
-// A pipeline of merged results that ran before the last push says nothing of what was pushed.
+// A pipeline of merged results from before the last push proves nothing about the pushed commits.
 func TestMergeLaterAfterAPush(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"merge", "train"} {

@@ -21,15 +21,15 @@ var (
 	reference   = pattern.Lazy(`#(\d{1,9})\b`)
 )
 
-// Blockers that texts name cost requests: a hundred of them one.
+// Limits for blockers that texts name, since each 100 of them cost a request.
 const (
-	maxNamed   = 50  // of one text; the others are ignored
-	maxOfText  = 20  // of them are looked up, unless they are listed; the others count as open
-	maxLookups = 200 // that one listing looks up
+	maxNamed   = 50  // per text; the rest are ignored
+	maxOfText  = 20  // lookups per text of issues that are not listed; the rest count as open
+	maxLookups = 200 // lookups per listing
 )
 
-// namedIn are the numbers of the issues that a text says must be closed first, such as in "blocked by #12 and #13". Only
-// issues of the same project can be named: text by strangers must not make ralph look elsewhere.
+// namedIn returns the numbers of the issues that a text names as blockers, as in "blocked by #12 and #13". It accepts only issues
+// of the same project: a stranger's text must not make ralph read elsewhere.
 func namedIn(body string, self int) []int {
 	var out []int
 	for _, line := range blockedLine().FindAllStringSubmatch(body, -1) {
@@ -43,7 +43,7 @@ func namedIn(body string, self int) []int {
 	return out
 }
 
-// add appends a blocker unless it is there.
+// add appends a blocker unless the list has it.
 func add(list []tracker.Blocker, b tracker.Blocker) []tracker.Blocker {
 	if slices.ContainsFunc(list, func(have tracker.Blocker) bool { return have.Key == b.Key }) {
 		return list
@@ -51,7 +51,7 @@ func add(list []tracker.Blocker, b tracker.Blocker) []tracker.Blocker {
 	return append(list, b)
 }
 
-// blockers are what has to be closed before the issue: what its text names, and what it is linked to in any project.
+// blockers returns the issue's blockers: those that its text names, and those linked in any project.
 func (t *Tracker) blockers(ctx context.Context, i *issue) ([]tracker.Blocker, error) {
 	numbers := namedIn(i.Body, i.IID)
 	states, err := t.states(ctx, numbers[:min(len(numbers), maxOfText)])
@@ -76,7 +76,7 @@ func (t *Tracker) blockers(ctx context.Context, i *issue) ([]tracker.Blocker, er
 	return out, nil
 }
 
-// links are the issues that an issue is linked to. Where an instance or a role has no links, there are none.
+// links returns the links of an issue; none if the instance or the account's role does not have links.
 func (t *Tracker) links(ctx context.Context, iid int) (links []*gl.IssueRelation, err error) {
 	complete := func(l *gl.IssueRelation) bool {
 		return l.IID > 0 && l.ProjectID > 0 && l.State != "" && (l.LinkType != "is_blocked_by" || l.References != nil)
@@ -94,7 +94,7 @@ func (t *Tracker) links(ctx context.Context, iid int) (links []*gl.IssueRelation
 	return links, err
 }
 
-// blockersOf finds the blockers of many issues with few requests: each open issue says how many it blocks.
+// blockersOf returns the blockers of many issues with few requests: each open issue states the number of issues it blocks.
 func (t *Tracker) blockersOf(ctx context.Context, open map[int]*issue, chosen []*issue) (map[int][]tracker.Blocker, error) {
 	states := map[int]bool{}
 	for iid := range open {
@@ -124,7 +124,7 @@ func (t *Tracker) blockersOf(ctx context.Context, open map[int]*issue, chosen []
 	return out, t.addLinked(ctx, open, out)
 }
 
-// addLinked asks the issues that block others which ones.
+// addLinked reads the links of the issues that block others, and adds them to out.
 func (t *Tracker) addLinked(ctx context.Context, open map[int]*issue, out map[int][]tracker.Blocker) error {
 	blocking := slices.DeleteFunc(slices.Collect(maps.Values(open)), func(i *issue) bool { return i.Blocking == 0 })
 	lists, err := fanout.Map(ctx, blocking, func(ctx context.Context, i *issue) ([]*gl.IssueRelation, error) { return t.links(ctx, i.IID) })
@@ -148,7 +148,7 @@ func (t *Tracker) addLinked(ctx context.Context, open map[int]*issue, out map[in
 	return nil
 }
 
-// known are the blockers of those numbers; one whose state is unknown counts as open.
+// known returns the blockers with these numbers; one with an unknown state counts as open.
 func known(numbers []int, states map[int]bool) (out []tracker.Blocker) {
 	for _, n := range numbers {
 		isOpen, seen := states[n]
@@ -157,7 +157,7 @@ func known(numbers []int, states map[int]bool) (out []tracker.Blocker) {
 	return out
 }
 
-// states says which issues are open, by number. It has only issues that exist.
+// states reports, by number, which issues are open. It omits issues that do not exist.
 func (t *Tracker) states(ctx context.Context, numbers []int) (map[int]bool, error) {
 	out := map[int]bool{}
 	for some := range slices.Chunk(slices.Sorted(slices.Values(numbers)), transport.PageSize) {

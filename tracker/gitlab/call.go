@@ -14,16 +14,16 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// one makes a call whose answer is one complete thing.
+// one makes a call that returns one complete object.
 func one[T any](ctx context.Context, complete func(*T) bool, call func(...gl.RequestOptionFunc) (*T, *gl.Response, error)) (*T, error) {
 	v, resp, err := call(gl.WithContext(transport.Expect(ctx, complete)))
 	return v, explain(ctx, resp, err)
 }
 
-// pages is the call for one page of a list; the options choose the page.
+// pages requests one page of a list, which the options select.
 type pages[T any] func(...gl.RequestOptionFunc) ([]*T, *gl.Response, error)
 
-// all reads a list to its end.
+// all reads all pages of a list.
 func all[T any](ctx context.Context, complete func(*T) bool, call pages[T]) ([]*T, error) {
 	var list []*T
 	err := each(ctx, complete, call, func(some []*T) bool {
@@ -33,9 +33,9 @@ func all[T any](ctx context.Context, complete func(*T) bool, call pages[T]) ([]*
 	return list, err
 }
 
-// each gives each page to take, until it returns false. It goes by the links that GitLab gives: positions where it has
-// them for this list, so that nothing is missed or read twice when the list changes meanwhile, else numbers. Only the position of
-// a link is used: behind a proxy its host may be unreachable. Without complete, entries may be anything.
+// each passes each page to take, until take returns false. It follows GitLab's cursors where the list has them, so that nothing
+// is missed or read twice while the list changes, and otherwise counts pages. It takes only the cursor from a link: behind a proxy
+// the link's host may be unreachable. With a nil complete, entries may be anything.
 func each[T any](ctx context.Context, complete func(*T) bool, call pages[T], take func([]*T) bool) error {
 	cursor := ""
 	return transport.Pages(transport.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
@@ -60,7 +60,7 @@ func each[T any](ctx context.Context, complete func(*T) bool, call pages[T], tak
 	})
 }
 
-// do makes a request below the project for which go-gitlab has no fitting method.
+// do makes a request below the project for which go-gitlab has no suitable method.
 func (t *Tracker) do(method, path string, opts, out any, options []gl.RequestOptionFunc) (*gl.Response, error) {
 	req, err := t.api.NewRequest(method, "projects/"+gl.PathEscape(t.project.Path)+path, opts, options)
 	if err != nil {
@@ -69,7 +69,7 @@ func (t *Tracker) do(method, path string, opts, out any, options []gl.RequestOpt
 	return t.api.Do(req, out)
 }
 
-// explain turns go-gitlab's error into the seam's.
+// explain converts go-gitlab's error to one of package tracker.
 func explain(ctx context.Context, resp *gl.Response, err error) error {
 	var raw *http.Response
 	if resp != nil {
@@ -77,14 +77,14 @@ func explain(ctx context.Context, resp *gl.Response, err error) error {
 	}
 	message := ""
 	var refused *gl.ErrorResponse
-	if errors.As(err, &refused) && json.Valid(refused.Body) { // else a page for browsers
+	if errors.As(err, &refused) && json.Valid(refused.Body) { // otherwise an HTML page
 		message = refused.Message
 	}
 	return transport.Explain(ctx, raw, message, err)
 }
 
-// issue has what ralph reads of an issue. go-gitlab's type lacks the count of blocked issues, and panics on an issue
-// without an id.
+// issue has the fields of an issue that ralph reads. go-gitlab's type lacks the count of blocked issues, and panics on an issue
+// without an ID.
 type issue struct {
 	IID       int             `json:"iid"`
 	ProjectID int             `json:"project_id"`
@@ -98,22 +98,22 @@ type issue struct {
 	Labels    []string        `json:"labels"`
 	Created   time.Time       `json:"created_at"`
 	Updated   time.Time       `json:"updated_at"`
-	Merges    int             `json:"merge_requests_count"`  // of requests that close it, in any state
-	Blocking  int             `json:"blocking_issues_count"` // how many open issues wait for it; absent where links cannot block
+	Merges    int             `json:"merge_requests_count"`  // number of requests that close it, in any state
+	Blocking  int             `json:"blocking_issues_count"` // number of open issues that it blocks; absent where links cannot block
 	Milestone struct {
 		Title string `json:"title"`
 	} `json:"milestone"`
-	Confidential bool `json:"confidential"` // for its author, its assignees and members from Planner on
+	Confidential bool `json:"confidential"` // visible to its author, its assignees and members with the role Planner or higher
 }
 
-// The following say which answers are complete: they have the fields that ralph decides by. An account inside something
-// else is absent, as of deleted ones, or complete.
+// The following functions report whether an answer is complete: it has the fields on which ralph bases decisions. An account in
+// another object is either complete or absent, as for deleted accounts.
 
 func named(u *gl.BasicUser) bool { return u == nil || u.ID > 0 && u.Username != "" }
 
 func completeUser(u *gl.User) bool { return u.ID > 0 && u.Username != "" }
 
-// completeIssue needs the labels too: an issue without them would seem to be ralph's no more.
+// completeIssue also requires labels: without them an issue would no longer seem to be ralph's.
 func completeIssue(i *issue) bool {
 	return i.IID > 0 && i.ProjectID > 0 && (i.State == "opened" || i.State == "closed") && i.Labels != nil && named(i.Author)
 }
@@ -122,7 +122,7 @@ func completeNote(n *gl.Note) bool {
 	return n.ID > 0 && n.CreatedAt != nil && (n.Author.ID == 0) == (n.Author.Username == "")
 }
 
-// completeMerge does not need the head, which a new request does not have at once.
+// completeMerge does not require the head, which a new request lacks at first.
 func completeMerge(m *gl.MergeRequest) bool {
 	return m.IID > 0 && m.WebURL != "" && m.State != "" && m.SourceBranch != "" && m.TargetBranch != "" && m.TargetProjectID > 0 &&
 		m.Labels != nil && named(m.Author) && (m.HeadPipeline == nil || m.HeadPipeline.ID > 0 && m.HeadPipeline.Status != "")

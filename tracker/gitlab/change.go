@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// Change edits labels and state in one write, by difference, so that other changes made meanwhile stay.
+// Change edits labels and state in one write, as a difference, so that concurrent changes by others remain.
 func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) error {
 	_, release, err := t.Begin(ctx)
 	if err != nil {
@@ -65,14 +65,14 @@ func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) erro
 			*body.StateEvent, key, is.State)}
 	}
 	kept := slices.ContainsFunc(remove, func(l string) bool { return slices.Contains(is.Labels, l) })
-	if kept || len(tracker.Lacking(is.Labels, add)) > 0 { // GitLab ignores labels that a role may not set
+	if kept || len(tracker.Lacking(is.Labels, add)) > 0 { // GitLab ignores label changes that a role may not make
 		return &tracker.RefusedError{Err: fmt.Errorf("change the labels of #%s: GitLab ignored it; "+
 			"give the token's account the role Reporter or higher in %s", key, t.project)}
 	}
 	return nil
 }
 
-// checkLabel refuses names that GitLab cannot have.
+// checkLabel rejects label names that GitLab does not support.
 func checkLabel(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -83,8 +83,8 @@ func checkLabel(name string) error {
 	return nil
 }
 
-// spelling is how the project, or a group above it, spells a label; the name itself when there is none yet. GitLab tells
-// labels apart by case, and would make a second one.
+// spelling returns the spelling of a label in the project or a group above it; name itself if there is no such label. GitLab's
+// labels are case-sensitive, so another spelling would create a second label.
 func (t *Tracker) spelling(ctx context.Context, name string) (string, error) {
 	t.mu.Lock()
 	known, ok := t.labels[strings.ToLower(name)]
@@ -106,7 +106,7 @@ func (t *Tracker) spelling(ctx context.Context, name string) (string, error) {
 	return spelt, nil
 }
 
-// spellingsOf finds the labels of that name, whatever their case.
+// spellingsOf returns the labels that equal name except for case.
 func (t *Tracker) spellingsOf(ctx context.Context, name string) ([]string, error) {
 	name = strings.TrimSpace(name)
 	list, err := all(ctx, completeLabel, func(o ...gl.RequestOptionFunc) ([]*gl.Label, *gl.Response, error) {
@@ -114,14 +114,14 @@ func (t *Tracker) spellingsOf(ctx context.Context, name string) ([]string, error
 	})
 	var found []string
 	for _, l := range list {
-		if tracker.SameLabel(l.Name, name) && !slices.Contains(found, l.Name) { // a group may have it too
+		if tracker.SameLabel(l.Name, name) && !slices.Contains(found, l.Name) { // a group may have the same label
 			found = append(found, l.Name)
 		}
 	}
 	return found, err
 }
 
-// CreateLabels makes the labels that do not exist.
+// CreateLabels creates the labels that do not exist.
 func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
 	for _, name := range names {
 		if err := checkLabel(name); err != nil {
@@ -139,7 +139,7 @@ func (t *Tracker) CreateLabels(ctx context.Context, names []string) error {
 			opts := &gl.CreateLabelOptions{Name: &name, Color: gl.Ptr("#6699cc"), Description: gl.Ptr("used by ralph")}
 			return t.api.Labels.CreateLabel(t.project.Path, opts, o...)
 		})
-		if err != nil && transport.Status(err) != http.StatusConflict { // somebody made it meanwhile
+		if err != nil && transport.Status(err) != http.StatusConflict { // created by somebody else meanwhile
 			return fmt.Errorf("create label %q: %w", name, err)
 		}
 	}

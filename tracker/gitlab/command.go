@@ -23,9 +23,9 @@ type event struct {
 
 func completeEventNote(e *event) bool { return e.ID > 0 && (e.Note == nil || completeNote(e.Note)) }
 
-// Commands reads the project's new comments for commands.
+// Commands searches the project's new comments for commands.
 func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Command, error) {
-	if _, err := t.Identity(ctx); err != nil { // with its answer the forge's time is known
+	if _, err := t.Identity(ctx); err != nil { // the answer also tells the forge's time
 		return nil, err
 	}
 	t.mu.Lock()
@@ -69,7 +69,7 @@ func (t *Tracker) Commands(ctx context.Context, prefix string) ([]tracker.Comman
 	return found, err
 }
 
-// commentOf reads a public note on an issue or a merge request.
+// commentOf converts a public note on an issue or a merge request.
 func commentOf(n *gl.Note) (forge.Comment, bool) {
 	if n == nil || !public(n) || n.NoteableIID <= 0 || n.NoteableType != "Issue" && n.NoteableType != "MergeRequest" {
 		return forge.Comment{}, false
@@ -85,7 +85,7 @@ func commentOf(n *gl.Note) (forge.Comment, bool) {
 	return s, true
 }
 
-// place is the address of an issue or a merge request below the project.
+// place returns the path of an issue or merge request below the project.
 func place(number int, request bool) string {
 	if request {
 		return fmt.Sprintf("/merge_requests/%d", number)
@@ -97,7 +97,7 @@ func completeAward(a *gl.AwardEmoji) bool {
 	return a.ID > 0 && a.Name != "" && (a.User.ID == 0) == (a.User.Username == "")
 }
 
-// marked asks GitLab about one note at a time.
+// marked needs one request per note.
 func (t *Tracker) marked(ctx context.Context, ids []string) (map[string]bool, error) {
 	marked := map[string]bool{}
 	for _, id := range ids {
@@ -125,7 +125,7 @@ func (t *Tracker) reacted(ctx context.Context, id string) (bool, error) {
 	}), err
 }
 
-// react adds an emoji to a note. GitLab answers "not found" when it is there already, and when the note is gone.
+// react adds an emoji to a note. GitLab answers "not found" if the emoji exists already, and if the note was deleted.
 func (t *Tracker) react(ctx context.Context, id string, r forge.Reaction) error {
 	_, err := one(ctx, completeAward, func(o ...gl.RequestOptionFunc) (*gl.AwardEmoji, *gl.Response, error) {
 		out := new(gl.AwardEmoji)
@@ -140,7 +140,7 @@ func (t *Tracker) react(ctx context.Context, id string, r forge.Reaction) error 
 	return err
 }
 
-// discussions are the threads of a merge request. Of the texts there is as much as ralph takes up.
+// discussions returns the threads of a merge request. It keeps at most forge.MaxPart bytes of each note.
 func (t *Tracker) discussions(ctx context.Context, iid int) (list []*gl.Discussion, err error) {
 	complete := func(d *gl.Discussion) bool {
 		return d.ID != "" && len(d.Notes) > 0 && transport.Complete(d.Notes, completeNote)
@@ -159,7 +159,7 @@ func (t *Tracker) discussions(ctx context.Context, iid int) (list []*gl.Discussi
 	return list, err
 }
 
-// threads are the discussions of a merge request that can be resolved and are not.
+// threads returns the resolvable, unresolved discussions of a merge request.
 func (t *Tracker) threads(ctx context.Context, iid int) ([]forge.Thread, error) {
 	list, err := t.discussions(ctx, iid)
 	var out []forge.Thread

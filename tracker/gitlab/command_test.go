@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// GitLab answers "not found" also where ralph may not award emoji. A command without its mark is found again by the next process,
-// so that is an error.
+// GitLab also answers "not found" if ralph has no permission to award emoji. Then the command stays unmarked and the next process
+// would carry it out again, so that is an error.
 func TestAnswerThatCannotBeMarked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

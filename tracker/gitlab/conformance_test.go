@@ -70,7 +70,7 @@ func seeded(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	return newRig(t, func(c *forge.Config) { c.StateDir = t.TempDir() }).seed(t, seeds)
 }
 
-// seed names the blockers of an issue in its text, as people do where links cannot block.
+// seed names the blockers of an issue in its text, as people do on instances whose links cannot block.
 func (r *rig) seed(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	t.Helper()
 	b := trackertest.Backlog{Tracker: withoutCommas{r.Tracker}, Site: r.site(), Turns: r.turns()}
@@ -123,7 +123,7 @@ func (r *rig) turns() map[trackertest.Turn]func(string) {
 	}
 }
 
-// withoutCommas spells the suite's label "type: x, y" as GitLab's labels can be spelt, and hides the label that carries
+// withoutCommas replaces the suite's label "type: x, y", which is not valid on GitLab, and hides the label that carries
 // the suite's priority.
 type withoutCommas struct{ tracker.Tracker }
 
@@ -164,6 +164,6 @@ func suiteLabels(labels []string) []string {
 }
 
 func number(key string) int {
-	n, _ := forge.Number(key) // a key of this test's
+	n, _ := forge.Number(key) // the key is this test's own
 	return n
 }

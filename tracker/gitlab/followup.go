@@ -16,11 +16,11 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-const maxLogs = 5 // failed jobs whose logs are read
+const maxLogs = 5 // maximum number of failed jobs whose logs are read
 
-// FollowUps lists ralph's own open requests that need another run, oldest first. A request has one follow-up: a conflict
-// counts first, then a person's request, then checks; its feedback has all of them. A conflict that GitLab has not
-// computed yet is none.
+// FollowUps lists ralph's own open requests that need another run, oldest first. A request has one follow-up. Its reason is a
+// conflict before a person's request before failed checks; its feedback has all of them. A conflict that GitLab has not
+// computed yet does not count.
 func (t *Tracker) FollowUps(ctx context.Context, q tracker.FollowUpQuery) ([]tracker.FollowUp, error) {
 	return t.FollowUpsOf(ctx, q, func(ctx context.Context, iid int, answered time.Time) (f tracker.FollowUp, err error) {
 		m, p, err := t.withPipeline(ctx, iid)
@@ -50,9 +50,9 @@ func timeOf(at *time.Time) time.Time {
 	return *at
 }
 
-// requested collects what trusted people wrote since the head commit was pushed, or before that and after what ralph has
-// answered, for the push may have been another's: open discussions that can be resolved, and their other notes when a
-// reviewer formally requests changes. The time of the push is GitLab's, not the commit's, which the agent could choose.
+// requested collects the comments of trusted people since the head commit was pushed, or since ralph's last answer if that is
+// earlier, because somebody else may have pushed. It takes notes in unresolved discussions, and other notes only if a reviewer
+// formally requests changes. The time of the push is GitLab's, since the agent could choose the commit's.
 func (t *Tracker) requested(ctx context.Context, m *gl.MergeRequest, answered time.Time) (forge.Cause, error) {
 	out := forge.Cause{Why: tracker.ChangesRequested}
 	pushed, err := t.pushed(ctx, m)
@@ -68,7 +68,7 @@ func (t *Tracker) requested(ctx context.Context, m *gl.MergeRequest, answered ti
 	}
 	formal := m.DetailedMergeStatus == "requested_changes"
 	var open []*gl.Note
-	in := map[int]string{} // threads by note
+	in := map[int]string{} // IDs of threads, by note
 	for _, d := range threads {
 		for _, n := range d.Notes {
 			wanted := n.Resolvable && !n.Resolved || !n.Resolvable && formal
@@ -95,7 +95,7 @@ func (t *Tracker) requested(ctx context.Context, m *gl.MergeRequest, answered ti
 		}
 		part := fmt.Sprintf("%s%s says:\n%s", n.Author.Username, where, tracker.Cut(n.Body, forge.MaxPart))
 		if out.Text != "" && len(out.Text)+len(part) > forge.MaxFeedback/2 && n.CreatedAt.After(out.At) {
-			break // the next run gets what was said after that
+			break // the next run gets the later notes
 		}
 		out.Text += "\n\n" + part
 		if id := in[n.ID]; id != "" && !slices.Contains(out.Threads, id) {
@@ -106,7 +106,7 @@ func (t *Tracker) requested(ctx context.Context, m *gl.MergeRequest, answered ti
 	return out, nil
 }
 
-// pushed is when the head commit of the request arrived.
+// pushed returns when the head commit of the request was pushed.
 func (t *Tracker) pushed(ctx context.Context, m *gl.MergeRequest) (at time.Time, err error) {
 	complete := func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA != "" && v.CreatedAt != nil }
 	versions, err := all(ctx, complete, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequestDiffVersion, *gl.Response, error) {
@@ -120,7 +120,7 @@ func (t *Tracker) pushed(ctx context.Context, m *gl.MergeRequest) (at time.Time,
 	return at, err
 }
 
-// failures describes the required jobs of a pipeline that failed, with the end of their logs.
+// failures describes the failed required jobs of a pipeline, with the end of their logs.
 func (t *Tracker) failures(ctx context.Context, p *gl.Pipeline) (string, error) {
 	scope := &gl.ListJobsOptions{Scope: &[]gl.BuildStateValue{gl.Failed}}
 	complete := func(j *gl.Job) bool { return j.ID > 0 && j.Status != "" }
@@ -153,7 +153,7 @@ func (t *Tracker) failures(ctx context.Context, p *gl.Pipeline) (string, error) 
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// log is the end of a job's log; empty where it was erased or may not be read.
+// log returns the end of a job's log; empty if it was erased or is not readable.
 func (t *Tracker) log(ctx context.Context, id int) (string, error) {
 	r, resp, err := t.api.Jobs.GetTraceFile(t.project.Path, id, gl.WithContext(transport.LastBytes(ctx, forge.MaxPart)))
 	err = explain(ctx, resp, err)

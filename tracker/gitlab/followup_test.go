@@ -19,12 +19,12 @@ func TestFollowUps(t *testing.T) {
 	type want struct {
 		reason   tracker.FollowUpReason // empty: none
 		feedback string                 // part of it
-		without  string                 // no part of it
+		without  string                 // not part of it
 	}
 	for name, tt := range map[string]struct {
 		setup func(r *rig, iid int)
 		want  want
-		since time.Duration // before now, when ralph answered last; 0: it is not known
+		since time.Duration // before now, ralph's last answer; 0: unknown
 	}{
 		"running": {func(r *rig, iid int) { r.project.Run(iid, "running", failed) }, want{}, 0},
 		"passed":  {func(r *rig, iid int) { r.project.Run(iid, "success") }, want{}, 0},
@@ -107,7 +107,7 @@ func TestFollowUps(t *testing.T) {
 	}
 }
 
-// TestFollowUpsOfALongReview: what does not fit into one run's feedback is in that of the next ones, and is answered there.
+// TestFollowUpsOfALongReview: comments that do not fit into one run's feedback are in a later run's, and are answered there.
 func TestFollowUpsOfALongReview(t *testing.T) {
 	t.Parallel()
 	for name, also := range map[string]func(r *rig, iid int){

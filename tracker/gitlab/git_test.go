@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// git runs the git program without the user's configuration, with a user name and a secret for HTTP.
+// git runs git without the user's configuration, with a user name and a secret for HTTP.
 func git(t *testing.T, dir, user, secret string, args ...string) (string, bool) {
 	t.Helper()
 	var out bytes.Buffer
@@ -29,7 +29,7 @@ func git(t *testing.T, dir, user, secret string, args ...string) (string, bool) 
 	return out.String(), exit.Code == 0
 }
 
-// TestGitOverHTTP clones, pushes a branch and opens a request for it, with what GitCredentials gives.
+// TestGitOverHTTP clones, pushes a branch and opens a request for it, with the login from GitCredentials.
 func TestGitOverHTTP(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -1,11 +1,11 @@
-// Package gitlab is the tracker for GitLab, hosted and self-managed. A [Tracker] lists and reads issues, asks the API
-// who may direct ralph, writes one report a run, edits labels, opens merge requests and follows up on them. Programs
-// find it by its [Descriptor]; everything about HTTP is in tracker/forge/transport, and go-gitlab is imported nowhere else.
+// Package gitlab implements the tracker for GitLab, hosted and self-managed. A [Tracker] lists and reads issues, checks who may
+// direct ralph, writes reports, edits labels, opens merge requests and follows up on them. Programs find it by its [Descriptor].
+// Package tracker/forge/transport handles HTTP. No other package imports go-gitlab.
 //
-// Trust is decided by the access level that the API states for a person, Developer or higher, never by a name. A bot,
-// such as a service account, is trusted only when its numeric id is configured. A Tracker is safe for concurrent use.
+// Trust depends on a person's access level in the API, Developer or higher, never on a name. A bot, such as a service account,
+// is trusted only if its numeric ID is configured. A Tracker is safe for concurrent use.
 //
-// go-gitlab is archived. Its retries and its rate limiter are off, because they do not tell a read from a comment.
+// go-gitlab is archived. Its retries and its rate limiter are off, because they do not distinguish reads from writes.
 package gitlab
 
 import (
@@ -54,8 +54,8 @@ type Tracker struct {
 	api     *gl.Client //nolint:staticcheck // archived, as the package comment says
 
 	mu     sync.Mutex
-	read   int               // id of the newest event that was read for commands; guarded by mu
-	labels map[string]string // the project's spelling of a label, by its lower case; guarded by mu
+	read   int               // ID of the newest event that was read for commands; guarded by mu
+	labels map[string]string // the project's spelling of labels, by lower case; guarded by mu
 }
 
 var (
@@ -76,7 +76,7 @@ type unlimited struct{}
 
 func (unlimited) Wait(context.Context) error { return nil }
 
-// New checks cfg and makes the tracker. It asks nothing of GitLab yet.
+// New checks cfg and makes the tracker. It sends no request.
 func New(cfg forge.Config) (*Tracker, error) {
 	project, err := ParseRemote(cfg.Project)
 	if err != nil {
@@ -93,7 +93,7 @@ func New(cfg forge.Config) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The stack replaces the empty token by the source's.
+	// The stack replaces the empty token by the source's token.
 	//nolint:staticcheck // archived, as the package comment says
 	api, err := gl.NewOAuthClient("", gl.WithBaseURL(cfg.BaseURL), gl.WithHTTPClient(stack.Client()), gl.WithCustomRetryMax(0),
 		gl.WithoutRetries(), gl.WithCustomLimiter(unlimited{}))
@@ -103,7 +103,7 @@ func New(cfg forge.Config) (*Tracker, error) {
 	t := &Tracker{project: project, api: api, labels: map[string]string{}}
 	t.Project = forge.NewProject(cfg.Settings, stack, forge.Profile{
 		Title: "GitLab", Name: project.Path, Scope: strings.ToLower(project.Host) + " " + project.Path, Request: "merge request !",
-		GitUser: "oauth2", Source: cfg.Token, Harmless: noActions, // GitLab takes that name with every kind of token
+		GitUser: "oauth2", Source: cfg.Token, Harmless: noActions, // GitLab accepts this user name with every kind of token
 	}, &forge.People{List: t.members, Ask: t.member, Confirm: t.notBot}, forge.Calls{
 		WhoAmI: t.whoAmI, Read: func(ctx context.Context, key string) error { _, err := t.get(ctx, key); return err },
 		Home: t.home, Comments: t.comments, Poster: t.poster, React: t.react, Marked: t.marked,
@@ -113,5 +113,5 @@ func New(cfg forge.Config) (*Tracker, error) {
 	return t, nil
 }
 
-// Name is "gitlab".
+// Name returns "gitlab".
 func (t *Tracker) Name() string { return Name }

@@ -39,7 +39,7 @@ func (t *Tracker) Inspect(ctx context.Context, e tracker.Expectation) []tracker.
 	return f
 }
 
-// inspectToken judges whether the token may do too little or too much.
+// inspectToken checks whether the token has too few or too many scopes.
 func (t *Tracker) inspectToken(ctx context.Context, f *forge.Findings) {
 	const what = "token"
 	a, err := one(ctx, func(a *gl.PersonalAccessToken) bool { return a.Scopes != nil }, t.api.PersonalAccessTokens.GetSinglePersonalAccessToken)
@@ -75,7 +75,7 @@ func (t *Tracker) readProject(ctx context.Context) (*gl.Project, error) {
 	})
 }
 
-// home is what all of the project's issues depend on.
+// home returns the settings on which all of the project's issues depend.
 func (t *Tracker) home(ctx context.Context) (forge.Home, error) {
 	p, err := t.readProject(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (t *Tracker) home(ctx context.Context) (forge.Home, error) {
 	return forge.Home{Name: p.PathWithNamespace, NoIssues: p.IssuesAccessLevel == gl.DisabledAccessControl}, nil
 }
 
-// inspectProject judges the project and the account's role in it.
+// inspectProject checks the project and the account's role in it.
 func (t *Tracker) inspectProject(ctx context.Context, f *forge.Findings, e tracker.Expectation) {
 	const what = "project"
 	p, err := t.readProject(transport.Follow(ctx))

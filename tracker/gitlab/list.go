@@ -17,12 +17,12 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// List returns the open issues that carry the labels, oldest first, without comments. GitLab filters by label. It costs
-// one request a page of 100 issues, one for the label's spelling, and one for each listed issue that blocks others or
-// has a merge request of a person; unchanged pages come from the cache. An issue that cannot be decoded is a Problem.
+// List returns the open issues with the labels, oldest first, without comments. GitLab filters by label. It costs one request
+// for each page of 100 issues, one for the label's spelling, and one for each listed issue that blocks others or has a
+// person's merge request; unchanged pages come from the cache. An issue that cannot be decoded is a Problem.
 //
-// GitLab tells of blocking links from the side of the blocker. So List sees linked blockers that are listed themselves;
-// those that are not listed, are closed, or are in another project are seen by Get alone.
+// GitLab shows blocking links only on the blocker. So List finds linked blockers only if they are in the listing; Get also
+// finds those that are not listed, are closed, or are in another project.
 func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	raw, err := t.listed(ctx, q.Labels)
 	if err != nil {
@@ -37,7 +37,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 			l.Problems = append(l.Problems, tracker.Problem{Where: where, Err: fmt.Errorf("read the issue: %w", err)})
 			continue
 		}
-		open[i.IID] = i // an issue may move to another page meanwhile and be read twice
+		open[i.IID] = i // an issue that moves to another page between two reads is read twice
 	}
 	chosen := t.choose(open, q)
 	taken, err := t.takenAmong(ctx, chosen)
@@ -61,8 +61,8 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	return l, nil
 }
 
-// listed reads the open issues that carry the first of the labels. GitLab tells labels apart by case, so each spelling
-// of it is a listing of its own. Each issue is decoded by itself, so that a bad one does not hide the others.
+// listed reads the open issues that carry the first of the labels. GitLab's labels are case-sensitive, so each spelling needs
+// a listing of its own. The issues are not decoded yet, so that an invalid one does not hide the others.
 func (t *Tracker) listed(ctx context.Context, labels []string) ([]*json.RawMessage, error) {
 	opts := gl.ListProjectIssuesOptions{State: gl.Ptr("opened"), OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
 	opts.Pagination = "keyset"
@@ -85,7 +85,7 @@ func (t *Tracker) listed(ctx context.Context, labels []string) ([]*json.RawMessa
 	return list, nil
 }
 
-// rawIssues reads a list of issues to its end without decoding them.
+// rawIssues reads a whole list of issues without decoding them.
 func (t *Tracker) rawIssues(ctx context.Context, opts gl.ListProjectIssuesOptions) ([]*json.RawMessage, error) {
 	return all(ctx, nil, func(o ...gl.RequestOptionFunc) ([]*json.RawMessage, *gl.Response, error) {
 		var list transport.RawList
@@ -94,11 +94,11 @@ func (t *Tracker) rawIssues(ctx context.Context, opts gl.ListProjectIssuesOption
 	})
 }
 
-// choose returns the issues that the query and the settings want, in a stable order.
+// choose returns the issues that match the query and the settings, in a stable order.
 func (t *Tracker) choose(open map[int]*issue, q tracker.Query) []*issue {
 	var chosen []*issue
 	for _, i := range open {
-		// Incidents, tasks and the like are work for ralph only when somebody has labelled them.
+		// Incidents, tasks and the like are work for ralph only if somebody has labelled them.
 		workable := i.Type == "" || i.Type == "issue" || len(i.Labels) > 0
 		if i.State == "opened" && workable && t.selected(i) && len(tracker.Lacking(i.Labels, q.Labels)) == 0 {
 			chosen = append(chosen, i)
@@ -115,7 +115,7 @@ func (t *Tracker) selected(i *issue) bool {
 	return (a == "" || mine) && t.Wants(account(i.Author).Name, i.Milestone.Title)
 }
 
-// Get reads one issue with its comments, blockers and the request that takes it.
+// Get reads one issue with its comments, its blockers and the request that takes it.
 func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	i, err := t.get(ctx, key)
 	if err != nil {
@@ -139,8 +139,8 @@ func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return out, t.Below(ctx, key, err)
 }
 
-// seenByOthers reports whether any of the issues is confidential, and others than its readers can see what is made of it. Who may read
-// the code of a private project may read all of its issues.
+// seenByOthers reports whether one of the issues is confidential and people who may not read it can see the resulting code. In a
+// private project everybody who may read the code may also read all issues.
 func (t *Tracker) seenByOthers(ctx context.Context, issues ...*issue) (bool, error) {
 	if !slices.ContainsFunc(issues, func(i *issue) bool { return i.Confidential }) {
 		return false, nil
@@ -149,7 +149,7 @@ func (t *Tracker) seenByOthers(ctx context.Context, issues ...*issue) (bool, err
 	return err == nil && p.Visibility != gl.PrivateVisibility, err
 }
 
-// get reads the issue itself, or ErrNotFound.
+// get reads the issue itself, or returns ErrNotFound.
 func (t *Tracker) get(ctx context.Context, key string) (*issue, error) {
 	iid, ok := forge.Number(key)
 	if !ok {
@@ -166,7 +166,7 @@ func (t *Tracker) get(ctx context.Context, key string) (*issue, error) {
 	return i, nil
 }
 
-// issue makes a request about one issue, whose answer is the issue.
+// issue makes a request whose answer is the issue.
 func (t *Tracker) issue(ctx context.Context, method string, iid int, opts any) (*issue, error) {
 	about := func(i *issue) bool { return completeIssue(i) && i.IID == iid }
 	return one(ctx, about, func(o ...gl.RequestOptionFunc) (*issue, *gl.Response, error) {

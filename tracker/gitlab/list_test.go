@@ -76,7 +76,7 @@ func TestNamed(t *testing.T) {
 		"Blocked by #12":                       "[12]",
 		"x\n- blocked by: #1, #2 and #3\n#4":   "[1 2 3]",
 		"blocked by #1\nBLOCKED BY #2, and #1": "[1 2]",
-		"blocked by #7":                        "[]", // itself
+		"blocked by #7":                        "[]", // the issue itself
 		"blocked by other/project#1":           "[]",
 		"unblocked by #1":                      "[]",
 		"blocked by #99999999999999":           "[]",
@@ -89,7 +89,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestTakenByLender: a request from another branch is that of the person who has lent ralph the account.
+// TestTakenByLender: if ralph uses a person's account, a request from another branch is that person's.
 func TestTakenByLender(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -123,7 +123,7 @@ func TestListWhileItChanges(t *testing.T) {
 	}
 }
 
-// TestOutsidersCostNothing: issues without the label are not listed, whatever they say. Each spelling of the label counts.
+// TestOutsidersCostNothing: issues without the label are not listed, whatever their text. Each spelling of the label counts.
 func TestOutsidersCostNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -162,7 +162,7 @@ func TestListProblems(t *testing.T) {
 	}
 }
 
-// TestBehindProxy has GitLab in a folder, and links with an unreachable host.
+// TestBehindProxy: GitLab is served below a path, and its links have an unreachable host.
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -217,8 +217,8 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// TestNamedBlockersAreLimited: what a text names costs few requests, and none for an issue that is not worked anyway. What
-// is not looked up counts as open.
+// TestNamedBlockersAreLimited: blockers named in a text cost few requests, and none for an issue that is not worked anyway. A
+// blocker that is not looked up counts as open.
 func TestNamedBlockersAreLimited(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -246,7 +246,7 @@ func TestNamedBlockersAreLimited(t *testing.T) {
 	}
 }
 
-// TestConfidential: what an agent makes of an issue is for all who may read the project's code.
+// TestConfidential: an agent's work on an issue is visible to everybody who may read the project's code.
 func TestConfidential(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ confidential, public, want bool }{

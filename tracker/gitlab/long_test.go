@@ -12,12 +12,12 @@ import (
 
 const many = 34
 
-// longest is a text of which many are too long for one answer. GitLab takes a million characters, ralph 32 MiB.
+// longest is a text of which several exceed the limit of one answer. It and the limit are a sixteenth of the real ones.
 var longest = strings.Repeat("a", 1_000_000/16)
 
 func shortAnswers(c *forge.Config) { c.HTTP.MaxBody = 32 << 20 / 16 }
 
-// TestLongNotes: a stranger's long notes on an issue hide nothing there, and no command elsewhere.
+// TestLongNotes: a stranger's long notes on an issue hide neither other notes nor commands on other issues.
 func TestLongNotes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, shortAnswers)
@@ -56,7 +56,7 @@ func TestLongNotes(t *testing.T) {
 	}
 }
 
-// TestLongMerges: the long descriptions of a stranger's merge requests do not hide that a person has taken an issue.
+// TestLongMerges: long descriptions of a stranger's merge requests do not hide that a person has taken an issue.
 func TestLongMerges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, shortAnswers)
@@ -76,7 +76,7 @@ func TestLongMerges(t *testing.T) {
 	}
 }
 
-// TestLongThread: a thread that is too long by itself is left out, the others count.
+// TestLongThread: a thread that is too long by itself is left out; the others count.
 func TestLongThread(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, shortAnswers)

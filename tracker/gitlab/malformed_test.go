@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// on makes the calls of one method and path suffix fail.
+// on injects a fault into the calls with this method and path suffix.
 func on(method, path string, f gitlabtest.Fault) func(gitlabtest.Call) *gitlabtest.Fault {
 	return func(c gitlabtest.Call) *gitlabtest.Fault {
 		if c.Method == method && strings.HasSuffix(c.Path, path) {
@@ -20,7 +20,7 @@ func on(method, path string, f gitlabtest.Fault) func(gitlabtest.Call) *gitlabte
 	}
 }
 
-// TestUnbelievedWrite: an answer that does not show the change is a failure.
+// TestUnbelievedWrite: a write whose answer does not show the change is a failure.
 func TestUnbelievedWrite(t *testing.T) {
 	t.Parallel()
 	open := `{"iid":1,"project_id":7,"state":"opened","labels":[]}`

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// whoAmI is the account of the token.
+// whoAmI returns the account of the token.
 func (t *Tracker) whoAmI(ctx context.Context) (forge.Account, error) {
 	u, err := one(ctx, completeUser, t.api.Users.CurrentUser)
 	if err != nil {
@@ -23,7 +23,7 @@ func (t *Tracker) whoAmI(ctx context.Context) (forge.Account, error) {
 	return forge.Account{ID: int64(u.ID), Name: u.Username, Bot: isBot(u)}, nil
 }
 
-// account is a user as the judges of trust know it. Whether it is a bot is not known without asking.
+// account converts a user. Whether it is a bot is not known without another request.
 func account(u *gl.BasicUser) forge.Account {
 	if u == nil {
 		return accountOf(0, "")
@@ -38,7 +38,7 @@ func accountOf(id int, name string) forge.Account {
 	return forge.Account{ID: int64(id), Name: name}
 }
 
-// members lists the project's members, with those of groups above and of invited groups.
+// members lists the project's members, including those of groups above and of invited groups.
 func (t *Tracker) members(ctx context.Context) (forge.Roster, error) {
 	r := forge.Roster{Members: map[int64]tracker.Distrust{}, Complete: true}
 	read := 0
@@ -56,12 +56,12 @@ func (t *Tracker) members(ctx context.Context) (forge.Roster, error) {
 			return r.Complete
 		})
 	if transport.Status(err) == http.StatusForbidden || transport.Skippable(err) || transport.Misshapen(err) {
-		return forge.Roster{}, nil // it may not be read
+		return forge.Roster{}, nil // the list is not readable
 	}
 	return r, err
 }
 
-// judge goes by a membership. Developers can write to the repository.
+// judge decides by a membership. Developers can write to the repository.
 func judge(m *gl.ProjectMember) tracker.Distrust {
 	switch {
 	case m.State != "active":
@@ -72,7 +72,7 @@ func judge(m *gl.ProjectMember) tracker.Distrust {
 	return tracker.TrustedAccount
 }
 
-// member asks what one account may do.
+// member reads the membership of one account.
 func (t *Tracker) member(ctx context.Context, a forge.Account) (tracker.Distrust, error) {
 	m, err := one(ctx, func(m *gl.ProjectMember) bool { return m.State != "" },
 		func(o ...gl.RequestOptionFunc) (*gl.ProjectMember, *gl.Response, error) {
@@ -90,7 +90,7 @@ func (t *Tracker) member(ctx context.Context, a forge.Account) (tracker.Distrust
 	return t.notBot(ctx, a)
 }
 
-// notBot asks whether an account is a bot.
+// notBot reads whether an account is a bot.
 func (t *Tracker) notBot(ctx context.Context, a forge.Account) (tracker.Distrust, error) {
 	u, err := one(ctx, completeUser, func(o ...gl.RequestOptionFunc) (*gl.User, *gl.Response, error) {
 		return t.api.Users.GetUser(int(a.ID), gl.GetUsersOptions{}, o...)
@@ -106,17 +106,17 @@ func (t *Tracker) notBot(ctx context.Context, a forge.Account) (tracker.Distrust
 	return tracker.TrustedAccount, nil
 }
 
-// isBot reports an account that is no person's. Old versions do not tell; there the names tell that GitLab gives to the
-// bots of tokens. A name only ever takes trust away.
+// isBot reports whether an account belongs to no person. Old versions of GitLab do not say so; for those the names decide that
+// GitLab gives to token bots. A name can only remove trust.
 func isBot(u *gl.User) bool {
 	byName := strings.HasPrefix(u.Username, "project_") || strings.HasPrefix(u.Username, "group_")
 	return u.Bot || byName && strings.Contains(u.Username, "_bot")
 }
 
-// notes gives all of an issue's notes, with GitLab's own about events, to take until it fails.
+// notes passes all of an issue's notes, including system notes, to take until it fails.
 func (t *Tracker) notes(ctx context.Context, iid int, take func(*gl.Note) error) error {
 	opts := &gl.ListIssueNotesOptions{OrderBy: gl.Ptr("created_at"), Sort: gl.Ptr("asc")}
-	seen := map[int]bool{} // a note may move to another page meanwhile and be read twice
+	seen := map[int]bool{} // a note that moves to another page between two reads is read twice
 	var failed error
 	err := each(ctx, completeNote, func(o ...gl.RequestOptionFunc) ([]*gl.Note, *gl.Response, error) {
 		return t.api.Notes.ListIssueNotes(t.project.Path, iid, opts, o...)
@@ -136,8 +136,7 @@ func authorOf(n *gl.Note) forge.Account { return accountOf(n.Author.ID, n.Author
 
 func public(n *gl.Note) bool { return !n.System && !n.Internal && !n.Confidential }
 
-// comments gives the notes of people on an issue, without internal ones, which the public must not read in what an agent makes
-// of them.
+// comments passes people's notes on an issue to take. It omits internal notes, which an agent's work could make public.
 func (t *Tracker) comments(ctx context.Context, iid int, take func(forge.Comment) error) error {
 	return t.notes(ctx, iid, func(n *gl.Note) error {
 		if !public(n) {

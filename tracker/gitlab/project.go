@@ -11,8 +11,8 @@ import (
 
 // Project is a repository on GitLab.
 type Project struct {
-	Host string // with the port of HTTPS when it is another than 443
-	Path string // with its groups, such as "group/sub-group/project"
+	Host string // includes the port if it is neither 80 nor 443
+	Path string // including its groups, such as "group/sub-group/project"
 }
 
 func (p Project) String() string { return p.Path }
@@ -21,8 +21,8 @@ var segment = pattern.Lazy(`^[A-Za-z0-9_](?:[A-Za-z0-9_.+-]{0,253}[A-Za-z0-9_+-]
 
 const maxPath = 1024 // bytes
 
-// ParseRemote finds the project in the address of a git remote. The address tells neither whether its host is a GitLab
-// nor the folder below which an instance lives. Errors show no password.
+// ParseRemote finds the project in the address of a git remote. The address does not tell whether its host is a GitLab, nor
+// the path below which the instance is served. Errors contain no password.
 func ParseRemote(remote string) (Project, error) {
 	r, err := tracker.ParseRemote(remote)
 	if err != nil {

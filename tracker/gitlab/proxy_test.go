@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// behindProxy serves an instance below /git/lab, and makes its links name another host.
+// behindProxy serves an instance below /git/lab and rewrites its links to another host.
 func behindProxy(t *testing.T, instance string) string {
 	t.Helper()
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,13 +12,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// quickAction is what GitLab executes in a note or a description: a line that begins with a slash and a word.
+// quickAction matches lines that GitLab executes in a note or description: they begin with a slash and a word.
 var quickAction = pattern.Lazy(`(?m)^([ \t]*)/([A-Za-z])`)
 
-// noActions makes a text in which no line is a command to GitLab.
+// noActions escapes lines that GitLab would execute.
 func noActions(text string) string { return quickAction().ReplaceAllString(text, `$1\/$2`) }
 
-// poster writes the notes of ralph's account on an issue or a merge request.
+// poster returns access to the notes of ralph's account on an issue or a merge request.
 func (t *Tracker) poster(number int, request bool, self int64) forge.Poster {
 	place := place(number, request)
 	type text struct {

@@ -22,11 +22,11 @@ const (
 	maxTitle = 255 // characters
 )
 
-// draftMark is how a title says that its request is a draft.
+// draftMark is the title prefix of a draft request.
 var draftMark = pattern.Lazy(`(?i)^(?:\s*(?:draft:|\[draft\]|\(draft\)|wip:|\[wip\])\s*)+`)
 
-// OpenRequest makes the merge request, or updates the open one of the same source branch. A request that somebody who may direct
-// ralph opened for the branch stays as it is, and so does what people changed of labels, reviewers and assignees.
+// OpenRequest creates the merge request, or updates the open one of the same source branch. It does not change a request that a
+// person who may direct ralph opened for the branch, nor people's changes of labels, reviewers and assignees.
 func (t *Tracker) OpenRequest(ctx context.Context, r tracker.Request) (tracker.RequestRef, error) {
 	self, release, err := t.Begin(ctx)
 	if err != nil {
@@ -60,10 +60,10 @@ func ref(m *gl.MergeRequest) tracker.RequestRef {
 	return tracker.RequestRef{Number: m.IID, URL: m.WebURL, Draft: m.Draft}
 }
 
-// own reports that a request comes from the project itself, not from a fork.
+// own reports whether a request comes from the project itself, not from a fork.
 func own(m *gl.MergeRequest) bool { return m.SourceProjectID == m.TargetProjectID }
 
-// requestOf is a merge request as all forges have it.
+// requestOf converts a merge request.
 func requestOf(m *gl.MergeRequest) forge.Request {
 	return forge.Request{
 		RequestRef: ref(m), Head: m.SourceBranch, Base: m.TargetBranch, Commit: m.SHA, Author: account(m.Author),
@@ -82,7 +82,7 @@ func (t *Tracker) requests(ctx context.Context, q forge.RequestQuery) ([]forge.R
 	return allRequests(ctx, t.merges(q))
 }
 
-// allRequests reads a list of merge requests, of which descriptions are not kept.
+// allRequests reads a list of merge requests without keeping the descriptions.
 func allRequests(ctx context.Context, call pages[gl.MergeRequest]) (out []forge.Request, err error) {
 	err = each(ctx, completeMerge, call, func(some []*gl.MergeRequest) bool {
 		out = append(out, requestsOf(some)...)
@@ -128,7 +128,7 @@ func (t *Tracker) merge(ctx context.Context, iid int) (*gl.MergeRequest, error) 
 	})
 }
 
-// findRequest finds the open request that stands for the branch; nil when ralph has to open its own.
+// findRequest returns the open request that stands for the branch; nil if ralph has to open its own.
 func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (*gl.MergeRequest, error) {
 	list, err := all(ctx, completeMerge, t.merges(forge.RequestQuery{Head: r.Head}))
 	if err != nil {
@@ -143,8 +143,7 @@ func (t *Tracker) findRequest(ctx context.Context, r tracker.Request) (*gl.Merge
 	return nil, err
 }
 
-// createRequest makes the request. When that may have happened without an answer, or somebody was faster, it looks for
-// it.
+// createRequest creates the request. After a conflict, or a write with an uncertain effect, it looks for an existing one.
 func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*gl.MergeRequest, error) {
 	body := &gl.CreateMergeRequestOptions{
 		Title: &r.Title, Description: &r.Body, SourceBranch: &r.Head, TargetBranch: &r.Base, RemoveSourceBranch: gl.Ptr(false),
@@ -179,7 +178,7 @@ func (t *Tracker) createRequest(ctx context.Context, r tracker.Request) (*gl.Mer
 	return m, nil
 }
 
-// updateRequest changes what differs, if the request is ralph's.
+// updateRequest updates the fields that differ, if the request is ralph's.
 func (t *Tracker) updateRequest(ctx context.Context, m *gl.MergeRequest, r tracker.Request, self forge.Account) (*gl.MergeRequest, error) {
 	if account(m.Author).ID != self.ID {
 		return m, nil
@@ -209,7 +208,7 @@ func (t *Tracker) updateRequest(ctx context.Context, m *gl.MergeRequest, r track
 	return is, nil
 }
 
-// titleOf is one line within GitLab's limit. It says draft exactly when the request is one.
+// titleOf returns a title of one line within GitLab's limit, with the prefix of a draft if r is one.
 func titleOf(r tracker.Request) string {
 	text, _ := tracker.Clean(r.Title)
 	text = draftMark().ReplaceAllString(strings.Join(strings.Fields(text), " "), "")
@@ -223,7 +222,7 @@ func titleOf(r tracker.Request) string {
 	return text
 }
 
-// userIDs finds the ids of user names. Those that GitLab does not know are logged: the work is published without them.
+// userIDs returns the IDs of user names. It logs unknown names and skips them: the work is published without them.
 func (t *Tracker) userIDs(ctx context.Context, names []string) ([]int, error) {
 	var ids []int
 	for _, name := range names {

@@ -54,7 +54,7 @@ func TestOpenRequest(t *testing.T) {
 	}
 }
 
-// Somebody whom GitLab does not know keeps nothing from being published.
+// Reviewers and assignees that GitLab does not know do not prevent publishing.
 func TestOpenRequestOfUnknownPeople(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder

@@ -23,7 +23,7 @@ const (
 	secret = "glpat-test-token-of-ralph"
 )
 
-// rig is a project on a GitLab, with people, and ralph's tracker of it.
+// rig is a project on a fake GitLab, with accounts and ralph's tracker.
 type rig struct {
 	*Tracker
 	server  *gitlabtest.Server
@@ -55,7 +55,7 @@ func newRig(t *testing.T, edits ...func(*forge.Config)) *rig {
 	return r
 }
 
-// tracker makes another tracker of the same project, like another process.
+// tracker makes another tracker for the same project, like another process.
 func (r *rig) tracker(t *testing.T, edits ...func(*forge.Config)) *Tracker {
 	t.Helper()
 	cfg := forge.Config{
@@ -125,7 +125,7 @@ func (r *rig) get(t *testing.T, key string) tracker.Issue {
 	return i
 }
 
-// keys are the keys of a listing, in its order.
+// keys returns the keys of a listing, in its order.
 func keys(l tracker.Listing) string {
 	var out []string
 	for _, i := range l.Issues {
@@ -134,7 +134,7 @@ func keys(l tracker.Listing) string {
 	return strings.Join(out, " ")
 }
 
-// calls counts the calls since the last Forget, and how many of them were answered in full.
+// calls returns the number of calls since the last Forget, and how many of them got a full answer.
 func (r *rig) calls() (all, full int) {
 	for _, c := range r.server.Calls() {
 		all++

@@ -31,7 +31,7 @@ func (r *rig) judged(t *testing.T, tr *Tracker) (trusted string, all int, asked 
 	return strings.Join(names, " "), len(i.Comments), asked
 }
 
-// TestListOfMembers: roles are read by id, and only a complete list excludes the others.
+// TestListOfMembers: roles are looked up by ID, and only a complete list excludes other accounts.
 func TestListOfMembers(t *testing.T) {
 	t.Parallel()
 	entry := func(id, level int, state string) string {
@@ -42,7 +42,7 @@ func TestListOfMembers(t *testing.T) {
 		entries []string
 		body    string
 		trusted string
-		asked   int // after the list; for one of another form it is asked three times more
+		asked   int // requests after the list; a malformed list costs three more
 	}{
 		"both":       {entries: []string{entry(4001, 30, "active"), entry(4002, 50, "active")}, trusted: "heidi ivan", asked: 2},
 		"one":        {entries: []string{entry(4002, 30, "active")}, trusted: "ivan", asked: 1},

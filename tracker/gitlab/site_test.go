@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/trackertest"
 )
 
-// named is the account of a name, made when a test first names it.
+// named returns the account with this name, which it creates on first use.
 func (r *rig) named(name string) *gitlabtest.User {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +42,7 @@ func (r *rig) namedAll(names []string) (all []*gitlabtest.User) {
 	return all
 }
 
-// site is what people do on a fake GitLab.
+// site implements people's actions on a fake GitLab.
 func (r *rig) site() *trackertest.Site {
 	p := r.project
 	note := func(id string) int { return number(id[strings.LastIndexByte(id, '/')+1:]) }
@@ -129,7 +129,7 @@ func (r *rig) site() *trackertest.Site {
 	}
 }
 
-// requestShown has the draft apart from the title, in which GitLab keeps it.
+// requestShown converts a request. GitLab stores the draft state in the title.
 func requestShown(m gitlabtest.Merge) trackertest.Request {
 	title, draft := strings.CutPrefix(m.Title, "Draft: ")
 	q := trackertest.Request{

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge"
 )
 
-// takenOf says which open merge request closes each of the issues.
+// takenOf returns, for each of the issues, the open merge request that closes it.
 func (t *Tracker) takenOf(ctx context.Context, issues []*issue) (map[int]string, error) {
 	lists, err := fanout.Map(ctx, issues, func(ctx context.Context, i *issue) ([]forge.Closing, error) {
 		closing, err := allRequests(ctx, func(o ...gl.RequestOptionFunc) ([]*gl.MergeRequest, *gl.Response, error) {
@@ -29,7 +29,7 @@ func (t *Tracker) takenOf(ctx context.Context, issues []*issue) (map[int]string,
 	return t.Taken(ctx, slices.Concat(lists...))
 }
 
-// takenAmong says which of the issues are taken. It asks about each only when somebody else has an open request at all.
+// takenAmong reports which of the issues are taken. It looks at each issue only if some person has an open request.
 func (t *Tracker) takenAmong(ctx context.Context, issues []*issue) (map[int]string, error) {
 	candidates := slices.DeleteFunc(slices.Clone(issues), func(i *issue) bool { return i.Merges == 0 })
 	if len(candidates) == 0 {

@@ -16,13 +16,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// signingPrefix is how a signing token begins; any other secret is one that GitLab sends as it is.
+// signingPrefix is the prefix of a signing token. GitLab sends any other secret verbatim.
 const signingPrefix = "whsec_"
 
-// tolerance is how far the time of a signed delivery may be from ours.
+// tolerance is the maximum difference between the time of a signed delivery and ours.
 const tolerance = 5 * time.Minute
 
-// readDelivery checks a delivery by its signature where the secret is a signing token, else by the token in its header.
+// readDelivery authenticates a delivery: by its signature if the secret is a signing token, otherwise by the token in its header.
 func readDelivery(d tracker.Delivery) (tracker.Notice, error) {
 	event := d.Header.Get("X-Gitlab-Event")
 	if event == "" {
@@ -52,7 +52,7 @@ func readDelivery(d tracker.Delivery) (tracker.Notice, error) {
 	return tracker.Notice{ID: id, Wake: slices.Contains(wakingEvents(), gl.EventType(event))}, nil
 }
 
-// checkSignature checks a signature as Standard Webhooks describes it: over id, time and body, one or several in a header.
+// checkSignature verifies a Standard Webhooks signature over ID, time and body. The header may have several signatures.
 func checkSignature(d tracker.Delivery, id, signing string) error {
 	key, err := base64.StdEncoding.DecodeString(signing)
 	at := d.Header.Get("webhook-timestamp")
@@ -78,13 +78,13 @@ func checkSignature(d tracker.Delivery, id, signing string) error {
 	return nil
 }
 
-// same compares in constant time, also when the lengths differ.
+// same compares in constant time, also if the lengths differ.
 func same(a, b []byte) bool {
 	x, y := sha256.Sum256(a), sha256.Sum256(b)
 	return len(b) > 0 && subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// wakingEvents are the events of changes that may make an issue workable, or a request need a follow-up.
+// wakingEvents returns the events after which an issue may be workable or a request may need a follow-up.
 func wakingEvents() []gl.EventType {
 	return []gl.EventType{
 		gl.EventTypeIssue, gl.EventConfidentialIssue, gl.EventTypeNote, gl.EventConfidentialNote, gl.EventTypeMergeRequest,

@@ -10,7 +10,7 @@ import (
 func Descriptor() tracker.Descriptor {
 	return tracker.Descriptor{
 		Name: Name, Title: "local", Summary: "files in " + DefaultDir,
-		// No OptionAuthors: whoever writes a file writes the author's name, which would prove nothing.
+		// No OptionAuthors: everybody who can write a file can write any author's name, so the filter would prove nothing.
 		Options: []tracker.Option{tracker.OptionFolder, tracker.OptionAssignee, tracker.OptionMilestone},
 		Open: func(s tracker.Settings) (tracker.Tracker, error) {
 			c := Config{Dir: s.Folder, Assignee: s.Assignee, Milestone: s.Milestone, Log: s.Log}

@@ -19,7 +19,7 @@ const (
 
 const byteOrderMark = "\ufeff"
 
-// document is one issue file cut into its parts. All positions are byte offsets into raw.
+// document is one issue file split into its parts. All positions are byte offsets into raw.
 type document struct {
 	raw      []byte
 	hasFront bool
@@ -31,7 +31,7 @@ type document struct {
 	newline  string
 }
 
-// lineError is something wrong at a line of the file.
+// lineError is an error at a line of the file.
 type lineError struct {
 	line int // from 1
 	err  error
@@ -44,7 +44,7 @@ func errorAt(line int, format string, args ...any) error {
 	return &lineError{line: line, err: fmt.Errorf(format, args...)}
 }
 
-// split cuts a file into its parts.
+// split splits a file into its parts.
 func split(raw []byte) (document, error) {
 	d := document{raw: raw, newline: "\n"}
 	if i := bytes.IndexByte(raw, '\n'); i > 0 && raw[i-1] == '\r' {
@@ -85,7 +85,7 @@ func split(raw []byte) (document, error) {
 	return d, nil
 }
 
-// line is the line that starts at an offset, with its end.
+// line returns the line that starts at an offset, including its line end.
 func (d document) line(at int) []byte {
 	if i := bytes.IndexByte(d.raw[at:], '\n'); i >= 0 {
 		return d.raw[at : at+i+1]
@@ -93,8 +93,8 @@ func (d document) line(at int) []byte {
 	return d.raw[at:]
 }
 
-// text is the issue's body without the empty lines around it, so that it is the same before and after a report. What a person has
-// written below the last report, such as an answer, belongs to it.
+// text returns the issue's body without surrounding empty lines, so that a report does not change it. It includes text that a
+// person has written below the last report, such as an answer.
 func (d document) text() string {
 	text := strings.Trim(string(d.raw[d.body:d.bodyEnd]), "\r\n")
 	if more := strings.Trim(string(d.raw[below(d):]), "\r\n"); more != "" {
@@ -103,12 +103,12 @@ func (d document) text() string {
 	return text
 }
 
-// fenceLine reports the line that opens or closes front matter.
+// fenceLine reports whether a line opens or closes front matter.
 func fenceLine(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("---")) && len(bytes.TrimRight(line, " \t\r\n")) == 3
 }
 
-// heading is the first Markdown heading of a body, outside code blocks.
+// heading returns the first Markdown heading of a body, outside of code blocks.
 func heading(body string) string {
 	fence := ""
 	for line := range strings.Lines(body) {
@@ -137,7 +137,7 @@ func heading(body string) string {
 
 func lineOf(raw []byte, at int) int { return 1 + bytes.Count(raw[:at], []byte{'\n'}) }
 
-// lineIn is the line an error speaks of, 1 when it names none.
+// lineIn returns the line of an error, 1 if it has none.
 func lineIn(err error) int {
 	if at, ok := errors.AsType[*lineError](err); ok {
 		return at.line

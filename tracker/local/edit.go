@@ -13,9 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// applyChange edits labels and state in a file, one value at a time, and checks that the result reads as intended and
-// that nothing else changed. A file that needs no change is returned as it is; a value that cannot be edited safely is
-// refused with its line.
+// applyChange edits labels and state in a file, one value at a time, and verifies that the result has the new values and that
+// nothing else changed. It returns a file that needs no change as it is. The error for a value that cannot be edited has its line.
 func applyChange(raw []byte, c tracker.Change) ([]byte, error) {
 	before, err := parse(raw)
 	if err != nil {
@@ -24,7 +23,7 @@ func applyChange(raw []byte, c tracker.Change) ([]byte, error) {
 	return change(before, c)
 }
 
-// change is applyChange for a file that is read already.
+// change is applyChange for a parsed file.
 func change(before file, c tracker.Change) ([]byte, error) {
 	for _, l := range c.AddLabels {
 		if strings.TrimSpace(l) == "" || strings.ContainsFunc(l, unicode.IsControl) {
@@ -83,7 +82,7 @@ func indexLabel(labels []string, l string) int {
 	return slices.IndexFunc(labels, func(v string) bool { return tracker.SameLabel(v, l) })
 }
 
-// lineOf is the line of a field, 1 when there is none.
+// lineOf returns the line of a field, 1 if there is none.
 func (f file) lineOf(name string) int {
 	if v, ok := f.front.find(name); ok {
 		return v.line
@@ -91,7 +90,7 @@ func (f file) lineOf(name string) int {
 	return 1
 }
 
-// refuse is the error for a value whose position in the file is uncertain.
+// refuse returns the error for a value whose position in the file is uncertain.
 func (f file) refuse(name string) error {
 	example := map[string]string{"labels": "labels: [one, two]", "state": "state: open"}[name]
 	return errorAt(f.lineOf(name), "%s cannot be edited safely as written; write it as %s", name, example)
@@ -116,7 +115,7 @@ func setState(f file, open bool) ([]byte, error) {
 	return splice(f.doc.raw, span.inner, span.innerEnd, state), nil
 }
 
-// insertField adds a key at the end of the front matter, and the front matter if there is none.
+// insertField adds a key at the end of the front matter, and creates the front matter if there is none.
 func (f file) insertField(name, value string) ([]byte, error) {
 	d, nl := f.doc, f.doc.newline
 	if !d.hasFront {
@@ -137,7 +136,7 @@ func (f file) insertField(name, value string) ([]byte, error) {
 	return splice(d.raw, d.frontEnd, d.frontEnd, indent+name+": "+value+nl), nil
 }
 
-// fillNull gives a key without a value one.
+// fillNull gives a value to a key without one.
 func (f file) fillNull(v field, value string) ([]byte, error) {
 	if v.colon < 0 {
 		return nil, f.refuse(v.name)
@@ -154,13 +153,13 @@ func (f file) fillNull(v field, value string) ([]byte, error) {
 	return splice(f.doc.raw, at, at, " "+value), nil
 }
 
-// span is the position of a single value in the file: with its quotes, and within them.
+// span is the position of a scalar in the file: with its quotes, and within them.
 type span struct {
 	start, end      int
 	inner, innerEnd int
 }
 
-// span finds a value that is written plainly or in quotes, not one with an anchor or a tag, or in a block.
+// span finds a plain or quoted scalar. It does not support anchors, tags or block scalars.
 func (f file) span(n ast.Node) (span, bool) {
 	switch n.(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
@@ -199,7 +198,7 @@ var (
 	yamlWord   = pattern.Lazy(`(?i)^(true|false|yes|no|on|off|null|y|n)$`)
 )
 
-// asList writes labels as a YAML list.
+// asList formats labels as a YAML list.
 func asList(labels []string) string {
 	var items []string
 	for _, l := range labels {
@@ -208,7 +207,7 @@ func asList(labels []string) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// asItem writes a label as an entry of a YAML list.
+// asItem formats a label as an entry of a YAML list.
 func asItem(label string) string {
 	if plainLabel().MatchString(label) && !yamlWord().MatchString(label) {
 		return label

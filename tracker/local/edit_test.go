@@ -147,7 +147,7 @@ func FuzzApplyChange(f *testing.F) {
 	})
 }
 
-// keptLines checks that every line outside the fields labels and state is in the result, in order.
+// keptLines checks that the result has every line outside of the fields labels and state, in order.
 func keptLines(t *testing.T, f file, got string) {
 	raw := string(f.doc.raw)
 	rest := strings.SplitAfter(got, "\n")
@@ -177,8 +177,7 @@ func keptLines(t *testing.T, f file, got string) {
 	}
 }
 
-// Labels that cannot be edited are found when the backlog is listed, before an agent is paid; only those of an issue that the
-// listing is for.
+// A listing reports labels that cannot be edited, before an agent costs money, but only for issues that match its query.
 func TestListTriesTheLabels(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

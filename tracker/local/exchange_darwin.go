@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps two files of a folder in one step.
+// exchange swaps two files of a folder atomically.
 func exchange(dir *os.File, a, b string) error {
 	return unix.RenameatxNp(int(dir.Fd()), a, int(dir.Fd()), b, unix.RENAME_SWAP)
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// file is one issue file, read.
+// file is one parsed issue file.
 type file struct {
 	header
 	doc   document
 	front frontMatter
 }
 
-// parse reads a file's bytes. Its errors name a line.
+// parse parses a file. Its errors have a line.
 func parse(raw []byte) (file, error) {
 	d, err := split(raw)
 	if err != nil {
@@ -34,7 +34,7 @@ func parse(raw []byte) (file, error) {
 	return f, nil
 }
 
-// titled is the issue's title: what the front matter says, else the first heading, else the file's name.
+// titled returns the issue's title: that of the front matter, else the first heading, else the file's name.
 func (f file) titled(name string) string {
 	if f.title != "" {
 		return f.title

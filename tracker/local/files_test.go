@@ -209,7 +209,7 @@ func TestMissingFolder(t *testing.T) {
 	}
 }
 
-// A name that only another system reads as one of an issue is told.
+// A file name that only a case-insensitive system takes for an issue is reported.
 func TestNameInCapitals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

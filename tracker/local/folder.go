@@ -16,10 +16,10 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// ErrNoFolder says that the backlog's folder does not exist.
+// ErrNoFolder is returned if the backlog's folder does not exist.
 var ErrNoFolder = errors.New("no such folder")
 
-// open opens the folder; nothing outside it can be reached through the result. The caller closes it.
+// open opens the folder; nothing outside of it is reachable through the result. The caller must close it.
 func (t *Tracker) open(ctx context.Context) (*os.Root, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("backlog %s: %w", t.cfg.Dir, context.Cause(ctx))
@@ -43,7 +43,7 @@ func names(root *os.Root) (issues, temps []string, err error) {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case e.IsDir():
-		case isIssue(name), strings.EqualFold(path.Ext(name), ".md") && isIssue(name[:len(name)-3]+".md"): // the latter is refused
+		case isIssue(name), strings.EqualFold(path.Ext(name), ".md") && isIssue(name[:len(name)-3]+".md"): // the latter is refused later
 			issues = append(issues, name)
 		case strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix):
 			temps = append(temps, name)
@@ -52,18 +52,18 @@ func names(root *os.Root) (issues, temps []string, err error) {
 	return issues, temps, nil
 }
 
-// isIssue reports whether a file of the folder is an issue, by its name.
+// isIssue reports whether a file is an issue, by its name.
 func isIssue(name string) bool {
 	return strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, ".") && !strings.EqualFold(name, "readme.md")
 }
 
-// stem is a file's name without .md.
+// stem returns a file's name without .md.
 func stem(name string) string { return strings.TrimSuffix(strings.TrimPrefix(name, "./"), ".md") }
 
-// hashed is a key that may belong to a file with another name.
+// hashed matches a key that may belong to a file with another name.
 var hashed = pattern.Lazy(`-[0-9a-f]{16}$`)
 
-// find is the name of a key's file. Most keys are the file's name, which spares reading a large folder.
+// find returns the name of a key's file. Most keys equal the file's name, which saves reading a large folder.
 func find(root *os.Root, key string) (string, error) {
 	name := key + ".md"
 	if tracker.Key(key) != key || !isIssue(name) {
@@ -77,7 +77,7 @@ func find(root *os.Root, key string) (string, error) {
 		case err != nil:
 			return "", fmt.Errorf("issue %s: %w", key, err)
 		}
-		// Where case makes no difference, this may be the file Name.md, whose key is another.
+		// On a case-insensitive file system this may be the file Name.md, which has another key.
 		upper, err := root.Lstat(strings.ToUpper(name))
 		if err != nil || !os.SameFile(info, upper) {
 			if info.IsDir() {
@@ -100,7 +100,7 @@ func find(root *os.Root, key string) (string, error) {
 
 func notFound(key string) error { return fmt.Errorf("issue %s: %w", key, tracker.ErrNotFound) }
 
-// readFile reads a regular file of the folder, bounded, and follows no link.
+// readFile reads a regular file of the folder, up to maxFile bytes, and follows no link.
 func readFile(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
@@ -109,7 +109,7 @@ func readFile(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		return nil, nil, errors.New("is a symbolic link, which ralph does not follow; replace it by the file")
 	}
-	// Not blocking: what was a file may have become a pipe.
+	// Without blocking, since the file may have become a pipe meanwhile.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
@@ -133,7 +133,7 @@ func readFile(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	return nil, nil, fmt.Errorf("is over %d MiB; shorten it", maxFile>>20)
 }
 
-// removeStale removes temporary files that a crash left behind.
+// removeStale removes temporary files left by a crash.
 func (t *Tracker) removeStale(root *os.Root, temps []string) {
 	for _, name := range temps {
 		info, err := root.Lstat(name)

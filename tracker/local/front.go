@@ -26,11 +26,11 @@ type field struct {
 type frontMatter struct {
 	doc    document
 	fields []field
-	flow   bool  // the whole is written as {key: value}
+	flow   bool  // written in flow style: {key: value}
 	lines  []int // offset in the file of each line of the YAML
 }
 
-// parseFront reads the YAML of a document. A document without front matter has no fields.
+// parseFront parses the YAML of a document. A document without front matter has no fields.
 func parseFront(d document) (f frontMatter, err error) {
 	f.doc = d
 	src := d.raw[d.front:d.frontEnd]
@@ -40,7 +40,7 @@ func parseFront(d document) (f frontMatter, err error) {
 	for at := d.front; at < d.frontEnd; at += len(d.line(at)) {
 		f.lines = append(f.lines, at)
 	}
-	// The parser counts lines wrongly with Windows line ends, so it gets none.
+	// The parser miscounts lines with Windows line ends.
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	if i := bytes.IndexByte(src, '\r'); i >= 0 {
 		return f, errorAt(1+lineOf(src, i), "stray carriage return; use one kind of line end")
@@ -79,7 +79,7 @@ func (f frontMatter) field(p *ast.MappingValueNode) field {
 	}
 	v.name = tok.Value
 	if _, ok := p.Key.(*ast.MappingKeyNode); ok {
-		v.name = "" // "? key": never one of ours
+		v.name = "" // "? key" is never a key of ralph's
 		return v
 	}
 	v.line = 1 + tok.Position.Line
@@ -92,8 +92,8 @@ func (f frontMatter) field(p *ast.MappingValueNode) field {
 	return v
 }
 
-// offset is where a token starts in the file, or -1. Lines and columns count runes from 1; the tokens' own offsets
-// are not reliable.
+// offset returns the start of a token in the file, or -1. Lines and columns count runes from 1; the tokens' own offsets are not
+// reliable.
 func (f frontMatter) offset(t *token.Token) int {
 	if t == nil || t.Position == nil || t.Position.Line < 1 || t.Position.Line > len(f.lines) {
 		return -1
@@ -121,7 +121,7 @@ func (f frontMatter) find(name string) (field, bool) {
 	return field{}, false
 }
 
-// others lists the fields that are not ralph's, in order, to compare two versions of a file.
+// others returns the fields except labels and state, in order, to compare two versions of a file.
 func (f frontMatter) others() []string {
 	var all []string
 	for _, v := range f.fields {
@@ -134,7 +134,7 @@ func (f frontMatter) others() []string {
 
 func quoted(c byte) bool { return c == '"' || c == '\'' }
 
-// scalar gives the text of a single value as it was written, without quotes; null is "" and ok.
+// scalar returns a scalar as it was written, without quotes; null is "" and ok.
 func scalar(n ast.Node) (text string, ok bool) {
 	switch v := n.(type) {
 	case nil, *ast.NullNode:
@@ -153,7 +153,7 @@ func scalar(n ast.Node) (text string, ok bool) {
 	return "", false
 }
 
-// sequence gives the items of a list.
+// sequence returns the items of a list.
 func sequence(n ast.Node) ([]ast.Node, bool) {
 	switch v := n.(type) {
 	case *ast.AnchorNode:

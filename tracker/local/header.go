@@ -24,16 +24,16 @@ type header struct {
 	assignees []string
 	milestone string
 	created   time.Time
-	touches   []string // nil: the key is not there
+	touches   []string // nil: the key is missing
 }
 
-// reference names another issue.
+// reference is a reference to another issue.
 type reference struct {
 	name string // as written, without .md
 	line int
 }
 
-// readHeader gives the fields their meaning. Fields it does not know are the user's.
+// readHeader interprets the fields. Unknown fields are the user's.
 func readHeader(f frontMatter) (header, error) {
 	h := header{open: true}
 	for _, v := range f.fields {
@@ -74,8 +74,8 @@ func readHeader(f frontMatter) (header, error) {
 	return h, nil
 }
 
-// slips are fields whose names are nearly those of fields that decide when and whether an issue is worked, where those are lacking,
-// and front matter that is none because empty lines stand above it.
+// slips returns errors for fields whose names resemble a missing field that decides when and whether an issue is worked, and for
+// front matter that does not count because of empty lines above it.
 func (f frontMatter) slips() (wrong []error) {
 	missing := []string{"labels", "blocked_by", "touches", "state", "priority"}
 	for _, v := range f.fields {
@@ -97,7 +97,7 @@ func (f frontMatter) slips() (wrong []error) {
 	return wrong
 }
 
-// equal compares two headers; lines may differ.
+// equal compares two headers, except for line numbers.
 func (h header) equal(o header) bool {
 	return h.title == o.title && h.open == o.open && h.priority == o.priority && h.author == o.author &&
 		h.milestone == o.milestone && slices.Equal(h.assignees, o.assignees) && h.created.Equal(o.created) && slices.Equal(h.labels, o.labels) &&
@@ -113,7 +113,7 @@ func (v field) text() (string, error) {
 	return strings.TrimSpace(s), nil
 }
 
-// patterns are those of paths; "none" stands for none.
+// patterns returns a list of path patterns; "none" stands for the empty list.
 func (v field) patterns() ([]string, error) {
 	items, err := v.list()
 	list := []string{}
@@ -176,7 +176,7 @@ type item struct {
 	line int
 }
 
-// list reads a list, or a text with commas.
+// list parses a list, or a text with commas.
 func (v field) list() ([]item, error) {
 	bad := func(line int) error {
 		return errorAt(line, "%s is not a list of texts; write %s: [one, two]", v.name, v.name)
@@ -212,7 +212,7 @@ func (v field) list() ([]item, error) {
 	return items, nil
 }
 
-// texts reads a list without its lines.
+// texts parses a list and drops the line numbers.
 func (v field) texts() ([]string, error) {
 	items, err := v.list()
 	var all []string
@@ -222,7 +222,7 @@ func (v field) texts() ([]string, error) {
 	return all, err
 }
 
-// shown quotes a user's value for an error, bounded.
+// shown quotes a user's value for an error, shortened.
 func shown(s string) string {
 	if s == "" {
 		return "not a single value"

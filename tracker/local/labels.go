@@ -26,7 +26,7 @@ func addLabel(f file, label string) ([]byte, error) {
 	return f.listInPlace(v, append(slices.Clip(f.labels), label))
 }
 
-// removeLabel removes the i-th label. A comment beside it stays.
+// removeLabel removes the i-th label and keeps a comment beside it.
 func removeLabel(f file, i int) ([]byte, error) {
 	v, ok := f.front.find("labels")
 	if !ok {
@@ -46,7 +46,7 @@ func removeLabel(f file, i int) ([]byte, error) {
 	return f.removeBlock(spans[i])
 }
 
-// spans finds every entry of a list that readHeader counts as a label, in order.
+// spans returns the positions of all entries that readHeader counts as labels, in order.
 func (f file) spans(n *ast.SequenceNode) ([]span, bool) {
 	var all []span
 	for _, v := range n.Values {
@@ -88,7 +88,7 @@ func (f file) removeFlow(n *ast.SequenceNode, spans []span, i int) ([]byte, erro
 		} else if before := bytes.TrimRight(raw[:start], " \t"); before[len(before)-1] == ',' {
 			start = len(before) // [a, b,] keeps its comma at the end without a gap before it
 		}
-		// Its own line is removed with it.
+		// A line of its own is removed with it.
 		line := 1 + bytes.LastIndexByte(raw[:start], '\n')
 		if nl := lineEnd(raw[end:]); nl > 0 && blanks(raw[line:start]) == start-line {
 			start, end = line, end+nl
@@ -137,7 +137,7 @@ func (f file) removeBlock(s span) ([]byte, error) {
 	return splice(raw, dash, rest, ""), nil
 }
 
-// listInPlace makes a list of labels that are written as one text with commas.
+// listInPlace replaces a text with commas by a list of labels.
 func (f file) listInPlace(v field, labels []string) ([]byte, error) {
 	s, ok := f.span(v.value)
 	if !ok {
@@ -149,7 +149,7 @@ func (f file) listInPlace(v field, labels []string) ([]byte, error) {
 // blanks counts the spaces and tabs at the start.
 func blanks(b []byte) int { return len(b) - len(bytes.TrimLeft(b, " \t")) }
 
-// lineEnd is the length of the line end that b starts with, or 0.
+// lineEnd returns the length of the line end at the start of b, or 0.
 func lineEnd(b []byte) int {
 	switch {
 	case bytes.HasPrefix(b, []byte("\r\n")):

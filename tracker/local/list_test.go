@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// What is known of an earlier listing holds for the same file and labels only.
+// The result of an earlier listing is reused only for the same file and labels.
 func TestListTriesLabelsAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,4 +1,4 @@
-// Package local is the tracker of a folder of Markdown files, one an issue, for a backlog that needs no server.
+// Package local implements the tracker for a folder of Markdown files, one per issue: a backlog without a server.
 //
 // A file may begin with front matter, YAML between two lines "---", with any of these keys; others are the user's:
 //
@@ -13,14 +13,13 @@
 //	milestone: v1
 //	created: 2026-01-31            # or RFC 3339
 //
-// The rest is the issue, up to the marker line below which ralph writes its reports. Everything a person wrote is kept
-// byte for byte: values are edited in place, and a value that cannot be edited safely is refused with file and line.
-// Files whose names begin with a dot, README.md, folders and files that do not end in .md are no issues. Links are never
-// followed.
+// The rest is the issue, up to the marker line below which ralph writes its reports. Everything that a person wrote stays
+// byte for byte: values are edited in place, and a value that cannot be edited safely is an error with file and line.
+// Folders, README.md, and files whose names begin with a dot or do not end in .md are not issues. Links are never followed.
 //
 // Everybody who can write to the folder is trusted, as with the code beside it. A Tracker is safe for concurrent use,
-// and several processes may share a folder: a lock file makes them wait for each other, and an edit that a person makes
-// meanwhile is kept.
+// and several processes may share a folder: a lock file makes them wait for each other, and they keep concurrent edits by
+// a person.
 package local
 
 import (
@@ -44,20 +43,19 @@ import (
 // Name is the registered name.
 const Name = "local"
 
-// DefaultDir is where the backlog lives in a repository.
+// DefaultDir is the default folder of the backlog in a repository.
 const DefaultDir = ".ralph/backlog"
 
 // Config is a local tracker's configuration.
 type Config struct {
 	// Dir is the folder of the issue files; required. It need not exist yet.
 	Dir string
-	// LockDir is where the lock file is kept, the same for every ralph that shares Dir; made when it is missing. Empty
-	// puts the lock into Dir, as a hidden file.
+	// LockDir is the folder of the lock file, the same for every ralph that shares Dir; created if it is missing. If empty,
+	// the lock is a hidden file in Dir.
 	LockDir string
-	// Assignee and Milestone narrow it to issues that are assigned to somebody, and to those of a milestone, whatever their
-	// case; empty means any.
+	// Assignee and Milestone restrict the backlog to issues with that assignee and milestone, ignoring case; empty means any.
 	Assignee, Milestone string
-	// Log is for operators; the zero value is silent.
+	// Log is for operators; nil discards messages.
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -67,13 +65,13 @@ type Config struct {
 type Tracker struct {
 	cfg Config
 	dir string // absolute
-	// tried are the files of the last listing whose labels can be edited: to try takes longer than to read them.
+	// tried holds the files of the last listing whose labels can be edited, since trying takes longer than reading.
 	tried atomic.Pointer[map[[sha256.Size]byte]bool]
 }
 
 var _ tracker.Tracker = (*Tracker)(nil)
 
-// New returns the tracker of a folder. It touches no file.
+// New returns the tracker of a folder. It accesses no file.
 func New(cfg Config) (*Tracker, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -91,10 +89,10 @@ func New(cfg Config) (*Tracker, error) {
 	return &Tracker{cfg: cfg, dir: dir}, nil
 }
 
-// Name is "local".
+// Name returns "local".
 func (t *Tracker) Name() string { return Name }
 
-// entry is one file of the folder, read.
+// entry is one file of the folder, parsed.
 type entry struct {
 	name    string
 	key     string
@@ -102,13 +100,13 @@ type entry struct {
 	updated time.Time
 	err     error              // not nil: a problem
 	gone    bool               // removed while the folder was read
-	tried   *[sha256.Size]byte // of the file and the labels, if they can be edited; nil: not tried
+	tried   *[sha256.Size]byte // hash of file and query labels, if the labels can be edited; nil: not tried
 }
 
-// List reads every issue file, and returns all open ones in the order of their file names: they cost nothing more,
-// whatever their labels. A file that cannot be read is a Problem, as is one whose labels
-// cannot be edited, if it has those of the query; so is a blocker that does not exist, whose issue is
-// returned too, blocked. A field whose name is nearly that of another is a Problem of an issue that is kept.
+// List reads every issue file and returns all open issues, whatever their labels, in the order of their file names. Problems
+// are files that cannot be read, files with the key of another, files that match the query but whose labels cannot be edited,
+// missing blockers, and fields whose names resemble known ones. With the last two the issue is listed, too; a missing blocker
+// blocks it.
 func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, error) {
 	root, err := t.open(ctx)
 	if err != nil {
@@ -153,7 +151,7 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Listing, e
 	return out, nil
 }
 
-// Get reads one issue as it is now. A broken file is a tracker.Problem.
+// Get reads the current state of one issue. The error for a broken file is a tracker.Problem.
 func (t *Tracker) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	root, err := t.open(ctx)
 	if err != nil {
@@ -200,8 +198,8 @@ func (e entry) blocks() blockerState {
 	return blockerOpen
 }
 
-// readAll reads the files side by side; the result has their order, without those that have gone. Of two files with one
-// key the first is the issue.
+// readAll reads the files concurrently; the result has their order, without deleted ones. If two files have the same key, the
+// first is the issue.
 func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q tracker.Query) ([]entry, error) {
 	var known map[[sha256.Size]byte]bool
 	if last := t.tried.Load(); last != nil {
@@ -242,7 +240,7 @@ func (t *Tracker) readAll(ctx context.Context, root *os.Root, files []string, q 
 	return kept, nil
 }
 
-// read reads one file; its failure is in the entry.
+// read parses one file. The entry has the error.
 func (t *Tracker) read(root *os.Root, name string) entry {
 	e := entry{name: name, key: tracker.Key(stem(name))}
 	if !isIssue(name) {
@@ -263,8 +261,8 @@ func (t *Tracker) read(root *os.Root, name string) entry {
 	return e
 }
 
-// tryLabels makes an issue that the query looks for a problem where its labels could not be written once it was worked: that
-// would be found out after the work was paid for. Files that are known can be edited.
+// tryLabels tries to edit the labels of an issue that matches the query, and makes it a problem if that fails: otherwise the
+// failure would show only after the work was paid for. It skips files in known.
 func (e *entry) tryLabels(q tracker.Query, known map[[sha256.Size]byte]bool) {
 	lacks := func(l string) bool { return indexLabel(e.file.labels, l) < 0 }
 	if e.gone || e.err != nil || !e.file.open || len(q.Labels) == 0 || slices.ContainsFunc(q.Labels, lacks) || !q.NeedsBlockers(e.file.labels) {
@@ -300,7 +298,7 @@ func (t *Tracker) problem(e entry) tracker.Problem {
 	return tracker.Problem{Where: t.where(e.name, lineIn(e.err)), Err: e.err}
 }
 
-// where names a line of a file as editors and compilers do.
+// where formats a line of a file like editors and compilers.
 func (t *Tracker) where(name string, line int) string {
 	return fmt.Sprintf("%s:%d", filepath.Join(t.cfg.Dir, name), line)
 }

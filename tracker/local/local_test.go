@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	trackertest.Run(t, trackertest.Harness{New: seeded})
 }
 
-// TestFilters: assignees are a text or a list, under either name; case does not matter.
+// TestFilters: assignees are a text or a list, under either key; case does not matter.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// seeded writes each issue in one of the styles that people use.
+// seeded writes each issue in one of several common styles.
 func seeded(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	dir := t.TempDir()
 	b := trackertest.Backlog{Tracker: open(t, dir)}
@@ -106,7 +106,7 @@ func seeded(t *testing.T, seeds []trackertest.Seed) trackertest.Backlog {
 	return b
 }
 
-// reports reads the reports by hand, not by the code under test.
+// reports parses the reports without the code under test.
 func reports(t *testing.T, path string) []string {
 	var all []string
 	_, below, _ := strings.Cut(read(t, path), "\n<!-- ralph:reports")

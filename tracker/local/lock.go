@@ -15,8 +15,7 @@ import (
 
 const hiddenLock = ".ralph.lock"
 
-// lock waits until no other goroutine or process writes in the folder. The kernel releases the lock of a process that
-// dies.
+// lock waits until no other goroutine or process writes in the folder. The kernel releases the lock of a dead process.
 func (t *Tracker) lock(ctx context.Context) (unlock func(), err error) {
 	f, err := t.lockFile()
 	if err == nil {
@@ -37,7 +36,7 @@ func (t *Tracker) lockFile() (*os.File, error) {
 		}
 		defer root.Close()
 		f, err := root.OpenFile(hiddenLock, os.O_RDWR|os.O_CREATE, 0o644)
-		if errors.Is(err, fs.ErrPermission) { // made by another user; to lock it, reading is enough
+		if errors.Is(err, fs.ErrPermission) { // created by another user; read access suffices to lock it
 			return root.Open(hiddenLock)
 		}
 		return f, err

@@ -12,8 +12,8 @@ import (
 
 var _ tracker.Namer = (*Tracker)(nil)
 
-// KeyOf is the key of the issue that a person named by its key or by its file, with or without .md and the folder. When
-// no file has exactly this name, case and the encoding of accents do not matter, if only one file matches.
+// KeyOf returns the key of an issue that a person named by its key or file, with or without .md and the folder. If no file has
+// exactly this name, KeyOf ignores case and the encoding of accents, provided that only one file matches.
 func (t *Tracker) KeyOf(ctx context.Context, name string) (key string, ok bool) {
 	root, err := t.open(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *Tracker) KeyOf(ctx context.Context, name string) (key string, ok bool) 
 	return tracker.Key(stem(found)), found != ""
 }
 
-// Names are the names without .md of the files whose names are not their keys, by key.
+// Names returns, by key, the file names without .md that differ from their keys.
 func (t *Tracker) Names(ctx context.Context) map[string]string {
 	root, err := t.open(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Every name that a person may type for a file finds its issue, and so does the name that people see.
+// KeyOf accepts every name that a person may type for a file, and the names that ralph shows.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -23,7 +23,7 @@ func TestNames(t *testing.T) {
 		"Gr\u00f6\u00dfe": "Gr\u00f6\u00dfe", "Gro\u0308\u00dfe": "Gr\u00f6\u00dfe",
 		"JIRA-12": "", "": "", "README": "", "..": "",
 	}
-	if _, err := os.Stat(filepath.Join(dir, "PLAIN.md")); err != nil { // case makes a difference here
+	if _, err := os.Stat(filepath.Join(dir, "PLAIN.md")); err != nil { // on a case-sensitive file system
 		write(t, dir, "Same.md", "x\n")
 		write(t, dir, "SAME.md", "x\n")
 		want["Same"], want["SAME"], want["same"] = "Same", "SAME", ""

@@ -20,7 +20,7 @@ var (
 	edgeLine = pattern.Lazy(`(?m)^<!-- ralph:(report|end) ([A-Za-z0-9][A-Za-z0-9._:-]*) -->[ \t]*\r?$`)
 )
 
-// markerAt is where the marker line starts at or after an offset, or the end of the file.
+// markerAt returns the start of the marker line at or after an offset, or the end of the file.
 func markerAt(raw []byte, from int) int {
 	for at := from; at < len(raw); {
 		i := bytes.Index(raw[at:], []byte(marker))
@@ -35,13 +35,13 @@ func markerAt(raw []byte, from int) int {
 	return len(raw)
 }
 
-// block is one run's report in the file, from its first line to the end of its last.
+// block is the position of one run's report in the file, from its first line to the end of its last.
 type block struct {
 	run        string
 	start, end int
 }
 
-// blocks finds the complete reports below the marker line. Text that a person wrote between them is none.
+// blocks returns the complete reports below the marker line. Text that a person wrote between them does not count.
 func blocks(d document) []block {
 	var found []block
 	var open *block
@@ -63,8 +63,8 @@ func blocks(d document) []block {
 	return found
 }
 
-// below is where the text below the last report starts, or the end of the file. Behind a report that is not complete there is none:
-// that may be the report's.
+// below returns the start of the text below the last report, or the end of the file. After an incomplete report it is the end of
+// the file, since the text may be part of that report.
 func below(d document) int {
 	found := blocks(d)
 	if len(found) == 0 {
@@ -77,8 +77,7 @@ func below(d document) int {
 	return end
 }
 
-// setReport writes the report below the marker line: in the place of the last one, else at the end. The rest of the file
-// stays as it is.
+// setReport writes the report below the marker line. It replaces the last one, or appends it. The rest of the file stays as it is.
 func setReport(d document, r tracker.Report) ([]byte, error) {
 	if !runName().MatchString(r.Run) {
 		return nil, fmt.Errorf("run %q is not a plain name", r.Run)
@@ -116,7 +115,7 @@ func (d document) render(r tracker.Report) string {
 	return strings.ReplaceAll(text, "\n", d.newline)
 }
 
-// splice returns raw with [start, end) replaced, in memory of its own.
+// splice returns a copy of raw with [start, end) replaced.
 func splice(raw []byte, start, end int, text string) []byte {
 	out := make([]byte, 0, len(raw)-(end-start)+len(text))
 	out = append(out, raw[:start]...)

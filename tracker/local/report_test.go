@@ -97,7 +97,7 @@ func TestSetReport(t *testing.T) {
 	}
 }
 
-// What a person writes at the end of the file, such as an answer to the agent's question, is part of the issue; what is ralph's is not.
+// Text that a person writes at the end of the file, such as an answer to the agent's question, is part of the issue.
 func TestTextBelowTheReport(t *testing.T) {
 	t.Parallel()
 	reported := set(t, "Text.\n", "r", "Which colour?\n<!-- ralph:end r -->\nmine")
@@ -132,7 +132,7 @@ func TestReportIsOne(t *testing.T) {
 	}
 }
 
-// A report cannot end itself, forge another run's, or grow the file without bound.
+// A report cannot end itself, forge another run's, or grow the file without limit.
 func TestReportIsContained(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -197,7 +197,7 @@ func FuzzSetReport(f *testing.F) {
 	})
 }
 
-// without is the file but for its report, the marker line and line ends.
+// without returns the file without its report, the marker line and line ends.
 func without(d document) []byte {
 	raw := d.raw
 	if b := blocks(d); len(b) > 0 {

@@ -19,16 +19,16 @@ import (
 const (
 	tempPrefix = ".ralph-"
 	tempSuffix = ".tmp"
-	staleTemp  = time.Hour // older ones are the remains of a crash
-	maxTries   = 20        // edits of a file that somebody keeps changing
+	staleTemp  = time.Hour // older files are left over from a crash
+	maxTries   = 20        // edits of a file that somebody else keeps changing
 	emptyPause = 25 * time.Millisecond
 )
 
-// errChanged says that the file was written between reading and replacing.
+// errChanged is returned if the file was written between reading and replacing.
 var errChanged = errors.New("changed meanwhile")
 
-// Report writes or replaces the report under the file's marker line. It works on a file whose front matter a person has
-// just broken.
+// Report writes or replaces the report under the file's marker line. It also works on a file with broken front matter, which a
+// person may be editing.
 func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) error {
 	return t.update(ctx, key, func(raw []byte) ([]byte, error) {
 		d, err := split(raw)
@@ -39,12 +39,12 @@ func (t *Tracker) Report(ctx context.Context, key string, r tracker.Report) erro
 	})
 }
 
-// Change edits labels and state in the file's front matter. A label that is both removed and added is there at the end.
+// Change edits labels and state in the file's front matter. A label that is both removed and added remains.
 func (t *Tracker) Change(ctx context.Context, key string, c tracker.Change) error {
 	return t.update(ctx, key, func(raw []byte) ([]byte, error) { return applyChange(raw, c) })
 }
 
-// Retract corrects what a run has left in the file. It does nothing where a later run has reported.
+// Retract corrects the results of a run in the file. It does nothing if a later run has reported.
 func (t *Tracker) Retract(ctx context.Context, key string, r tracker.Report, c tracker.Change) error {
 	return t.update(ctx, key, func(raw []byte) ([]byte, error) {
 		d, err := split(raw)
@@ -55,7 +55,7 @@ func (t *Tracker) Retract(ctx context.Context, key string, r tracker.Report, c t
 		if found := blocks(d); len(found) > 0 {
 			last = found[len(found)-1].run
 		}
-		switch { // the ids of runs sort by time
+		switch { // run IDs sort by time
 		case last > r.Run:
 			return raw, nil
 		case last == r.Run:
@@ -67,8 +67,8 @@ func (t *Tracker) Retract(ctx context.Context, key string, r tracker.Report, c t
 	})
 }
 
-// update edits one issue's file: it reads, edits, and replaces the file if it has not changed since, else it starts
-// over. A file that needs no edit is not touched.
+// update edits one issue's file: it reads, edits, and replaces the file, and starts over if the file has changed meanwhile. It
+// does not touch a file that needs no edit.
 func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]byte, error)) error {
 	root, err := t.open(ctx)
 	if err != nil {
@@ -93,11 +93,11 @@ func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]b
 			return notFound(key)
 		}
 		if err == nil && len(raw) == 0 {
-			// An editor that saves in place empties the file first; replacing it now would lose the editor's text.
+			// An editor that saves in place empties the file first. Replacing it now would lose the editor's text.
 			if try == maxTries {
 				return tracker.Problem{Where: t.where(name, 1), Err: errors.New("is empty; write the issue or remove the file")}
 			}
-			_ = retry.Sleep(ctx, emptyPause) // whose end is seen above
+			_ = retry.Sleep(ctx, emptyPause) // the loop checks ctx
 			continue
 		}
 		var next []byte
@@ -121,14 +121,14 @@ func (t *Tracker) update(ctx context.Context, key string, edit func([]byte) ([]b
 		filepath.Join(t.cfg.Dir, name), errChanged, maxTries)
 }
 
-// replace puts next in place of old atomically, with the file's mode and owner. It fails with errChanged, and changes
-// nothing, when the file no longer is old.
+// replace replaces old with next atomically, with the file's mode and owner. If the file is no longer old, it fails with
+// errChanged and changes nothing.
 func (t *Tracker) replace(root *os.Root, name string, info fs.FileInfo, old, next []byte) (err error) {
 	temp := tempPrefix + rand.Text() + tempSuffix
 	if err := writeTemp(root, temp, info, next); err != nil {
 		_ = root.Remove(temp)
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			return at.Err // nobody knows the path
+			return at.Err // the temporary path means nothing to people
 		}
 		return err
 	}
@@ -139,7 +139,7 @@ func (t *Tracker) replace(root *os.Root, name string, info fs.FileInfo, old, nex
 	return swapIn(root, temp, name, old)
 }
 
-// swapIn exchanges temp with the file called name, if that still is old.
+// swapIn exchanges temp with the file called name, if that is still old.
 func swapIn(root *os.Root, temp, name string, old []byte) error {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -157,7 +157,7 @@ func swapIn(root *os.Root, temp, name string, old []byte) error {
 	case err != nil:
 		return err
 	}
-	// The previous file now has the temporary name. If it is not the one that was edited, it goes back.
+	// temp now is the previous file. If that is not the one that was edited, swap back.
 	if was, _, err := readFile(root, temp); err != nil || !bytes.Equal(was, old) {
 		if err := exchange(dir, temp, name); err != nil {
 			return err
@@ -173,7 +173,7 @@ func writeTemp(root *os.Root, temp string, info fs.FileInfo, data []byte) error 
 		return err
 	}
 	defer f.Close()
-	// As root, the file would become root's. Others cannot give files away, and need not.
+	// As root, keep the owner. Other users cannot change it, and need not.
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
 		if err := f.Chown(int(s.Uid), int(s.Gid)); err != nil {
 			return err

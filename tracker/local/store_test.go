@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// An edit that a person makes between ralph's read and its write is part of the result.
+// An edit by a person between ralph's read and its write is part of the result.
 func TestUpdateKeepsEditMadeMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, save := range map[string]func(path, text string) error{
@@ -51,7 +51,7 @@ func TestUpdateKeepsEditMadeMeanwhile(t *testing.T) {
 	}
 }
 
-// An empty file is about to be written: its new text is kept, and gets no front matter.
+// An empty file is about to be written: ralph waits for its new text, which gets no front matter.
 func TestUpdateWaitsForText(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestUpdateWaitsForText(t *testing.T) {
 	}
 	calls := 0
 	err = tr.update(t.Context(), "b", func(raw []byte) ([]byte, error) {
-		if calls++; calls == 1 { // emptied after it was read; filled again before the next look
+		if calls++; calls == 1 { // emptied after it was read, and filled again before the next read
 			write(t, dir, "b.md", "")
 			go func() { _ = os.WriteFile(filepath.Join(dir, "b.md"), []byte("# New\n"), 0o644) }()
 		}
@@ -97,7 +97,7 @@ func TestUpdateGivesUp(t *testing.T) {
 	noTemps(t, dir)
 }
 
-// The replaced file is checked once more, and goes back if it is not the one that was read.
+// The replaced file is checked again, and swapped back if it is not the one that was read.
 func TestReplaceRefusesWhatItHasNotRead(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(tr *Tracker, root *os.Root) error{
@@ -166,7 +166,7 @@ func TestUpdateKeepsModeAndCleansUp(t *testing.T) {
 	}
 }
 
-// A person who reads that a file could not be written has never seen its temporary name.
+// The error of a failed write does not name the temporary file, which means nothing to people.
 func TestFailedWriteNamesNoTemporaryFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -188,7 +188,7 @@ func TestFailedWriteNamesNoTemporaryFile(t *testing.T) {
 	}
 }
 
-// Several trackers, as in several processes, share one folder through the lock file.
+// Several trackers, like several processes, share one folder through the lock file.
 func TestSharedFolder(t *testing.T) {
 	t.Parallel()
 	for name, lockDir := range map[string]string{"lock in the folder": "", "lock elsewhere": filepath.Join(t.TempDir(), "locks")} {

@@ -15,11 +15,11 @@ import (
 var _ tracker.Writer = (*Tracker)(nil)
 
 const (
-	longestName = 50                // how much of a title goes into the name of its file
-	untitled    = len("issue-") + 8 // how much of its key does, where none of its letters can be in a key
+	longestName = 50                // maximum bytes of the title in a file name
+	untitled    = len("issue-") + 8 // bytes of the key in the file name of a title without Latin letters
 )
 
-// Text is the file of a new issue.
+// Text returns the file of a new issue.
 func (t *Tracker) Text(d tracker.Draft) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\ntitle: %s\nlabels: %s\n", asItem(strings.Join(strings.Fields(d.Title), " ")), asList(d.Labels))
@@ -33,7 +33,7 @@ func (t *Tracker) Text(d tracker.Draft) string {
 	return b.String()
 }
 
-// Create writes a new file, named after the title. It makes the folder if that is missing.
+// Create writes a new file, named after the title. It creates the folder if that is missing.
 func (t *Tracker) Create(ctx context.Context, text string) (tracker.Issue, error) {
 	if err := os.MkdirAll(t.dir, 0o777); err != nil {
 		return tracker.Issue{}, fmt.Errorf("backlog %s: %w", t.cfg.Dir, err)
@@ -57,7 +57,7 @@ func (t *Tracker) Create(ctx context.Context, text string) (tracker.Issue, error
 		return tracker.Issue{}, err
 	}
 	if err := writeNew(root, name+".md", text); err != nil {
-		if at, ok := errors.AsType[*fs.PathError](err); ok { // with the path that is said before
+		if at, ok := errors.AsType[*fs.PathError](err); ok { // the message names the path already
 			err = at.Err
 		}
 		return tracker.Issue{}, fmt.Errorf("write %s: %w", filepath.Join(t.cfg.Dir, name+".md"), err)
@@ -65,7 +65,7 @@ func (t *Tracker) Create(ctx context.Context, text string) (tracker.Issue, error
 	return t.Get(ctx, tracker.Key(name))
 }
 
-// Read is a file's text.
+// Read returns a file's text.
 func (t *Tracker) Read(ctx context.Context, key string) (string, error) {
 	root, err := t.open(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (t *Tracker) Rewrite(ctx context.Context, key, old, text string) error {
 	})
 }
 
-// check reads a text as an issue, and refuses one without a title or with a blocker that does not exist.
+// check parses a text as an issue, and rejects one without a title or with a blocker that does not exist.
 func check(root *os.Root, text []byte) (file, error) {
 	f, err := parse(text)
 	if err != nil {
@@ -116,7 +116,7 @@ func check(root *os.Root, text []byte) (file, error) {
 	return f, nil
 }
 
-// freeName is a name for a title's file that no issue has.
+// freeName returns a name for a title's file that no issue has.
 func freeName(root *os.Root, title string) (string, error) {
 	words := strings.FieldsFunc(tracker.Latin(strings.ToLower(title)), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	stem := ""
@@ -126,7 +126,7 @@ func freeName(root *os.Root, title string) (string, error) {
 		}
 		stem = strings.TrimPrefix(stem+"-"+w[:min(len(w), longestName)], "-")
 	}
-	if stem == "" { // its letters are of other scripts
+	if stem == "" { // no Latin letters
 		stem = tracker.Key(title)[:untitled]
 	}
 	for n := 1; ; n++ {
@@ -150,7 +150,7 @@ func writeNew(root *os.Root, name, text string) error {
 		return err
 	}
 	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil { // such as on a full disk
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil { // for example on a full disk
 		return errors.Join(err, root.Remove(name))
 	}
 	return nil

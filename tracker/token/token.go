@@ -1,5 +1,5 @@
-// Package token has the sources of a forge's token: a variable, a file, a program, or a fixed text, and a cache for slow
-// ones. Programs choose one; trackers get it as a [tracker.TokenSource]. All are safe for concurrent use.
+// Package token provides sources of a forge's token: an environment variable, a file, a program, or a fixed text, and a cache
+// for slow sources. The caller passes one to a tracker as its [tracker.TokenSource]. All are safe for concurrent use.
 package token
 
 import (
@@ -18,24 +18,24 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// ErrNone is wrapped by errors of sources that have no token to give.
+// ErrNone is wrapped by the errors of sources without a usable token.
 var ErrNone = errors.New("no token")
 
-// Fixed is a token the caller already has.
+// Fixed is a source with one given token.
 type Fixed string
 
-// Token gives it.
+// Token returns the token.
 func (f Fixed) Token(context.Context) (tracker.Token, error) {
 	return check(string(f), "the given token")
 }
 
-// Environment takes the token from the first of the named variables that is set.
+// Environment reads the token from the first of the named variables that is not empty.
 type Environment struct {
 	Names  []string
 	Lookup func(string) (string, bool) // nil: os.LookupEnv
 }
 
-// Token gives it.
+// Token returns the token.
 func (e Environment) Token(context.Context) (tracker.Token, error) {
 	lookup := e.Lookup
 	if lookup == nil {
@@ -49,10 +49,10 @@ func (e Environment) Token(context.Context) (tracker.Token, error) {
 	return tracker.Token{}, fmt.Errorf("%w: set %s", ErrNone, strings.Join(e.Names, " or "))
 }
 
-// File takes the token from a file, read again for each request, so that it may be replaced at any time.
+// File reads the token from a file, again for each request, so that the file can be replaced at any time.
 type File string
 
-// Token gives it.
+// Token returns the token.
 func (f File) Token(context.Context) (tracker.Token, error) {
 	file, err := os.Open(string(f))
 	if err != nil {
@@ -66,7 +66,7 @@ func (f File) Token(context.Context) (tracker.Token, error) {
 	return check(string(b), "the token file "+string(f))
 }
 
-// Command takes the token from the standard output of a program.
+// Command reads the token from the standard output of a program.
 type Command struct {
 	Argv    []string
 	Dir     string
@@ -74,7 +74,7 @@ type Command struct {
 	Timeout time.Duration // 0: 30 s
 }
 
-// Token runs the program. Its standard output is in no error; its standard error is.
+// Token runs the program. Errors may contain its standard error, but never its standard output.
 func (c Command) Token(ctx context.Context) (tracker.Token, error) {
 	if len(c.Argv) == 0 {
 		return tracker.Token{}, fmt.Errorf("%w: the token command is empty", ErrNone)
@@ -89,7 +89,7 @@ func (c Command) Token(ctx context.Context) (tracker.Token, error) {
 	}
 	if exit.Code != 0 {
 		message := strings.TrimSpace(string(bytes.ToValidUTF8(errs.Bytes(), nil)))
-		if secret := strings.TrimSpace(out.String()); secret != "" { // a failing program may still have printed it
+		if secret := strings.TrimSpace(out.String()); secret != "" { // the program may have printed the token before it failed
 			message = strings.ReplaceAll(message, secret, "[redacted]")
 		}
 		message = strings.Join(strings.Fields(message), " ")
@@ -98,13 +98,13 @@ func (c Command) Token(ctx context.Context) (tracker.Token, error) {
 	return check(out.String(), "the output of "+c.Argv[0])
 }
 
-// Observed reports each token of a source before it is used, so that it can be redacted elsewhere.
+// Observed reports each token of a source before its use, so that it can be redacted elsewhere.
 type Observed struct {
 	Source   tracker.TokenSource
-	OnSecret func(secret string) // safe for concurrent use; called each time
+	OnSecret func(secret string) // called for each Token call; must be safe for concurrent use
 }
 
-// Token gives the source's token.
+// Token returns the source's token.
 func (o Observed) Token(ctx context.Context) (tracker.Token, error) {
 	got, err := o.Source.Token(ctx)
 	if err == nil && o.OnSecret != nil {
@@ -113,7 +113,7 @@ func (o Observed) Token(ctx context.Context) (tracker.Token, error) {
 	return got, err
 }
 
-// Renew passes on to a source that caches a token.
+// Renew calls Renew of a source that caches a token.
 func (o Observed) Renew(token tracker.Token) {
 	if renewer, ok := o.Source.(tracker.TokenRenewer); ok {
 		renewer.Renew(token)
@@ -122,7 +122,7 @@ func (o Observed) Renew(token tracker.Token) {
 
 const maxLength = 16 << 10 // bytes
 
-// check cuts the space around a token and refuses text that cannot be one.
+// check trims a token and rejects text that cannot be one.
 func check(s, where string) (tracker.Token, error) {
 	s = strings.TrimSpace(s)
 	switch {
@@ -136,8 +136,8 @@ func check(s, where string) (tracker.Token, error) {
 	return tracker.Token{Secret: s}, nil
 }
 
-// Cached caches the token of a slow source until shortly before it expires, or for five minutes when the expiry is
-// unknown. Only one caller at a time asks the source.
+// Cached caches the token of a slow source until shortly before it expires, or for five minutes if the expiry is unknown.
+// Only one caller at a time queries the source.
 type Cached struct {
 	Source tracker.TokenSource
 	Early  time.Duration    // how long before its expiry a token is replaced; 0: 5 min
@@ -148,8 +148,7 @@ type Cached struct {
 	until time.Time     // guarded by mu
 }
 
-// Token gives the cached token or a new one. While the cached one is valid, a source that cannot renew it early is no
-// error.
+// Token returns the cached token or a new one. If the source fails, the cached token counts until it expires.
 func (k *Cached) Token(ctx context.Context) (tracker.Token, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,7 +174,7 @@ func (k *Cached) Token(ctx context.Context) (tracker.Token, error) {
 	return t, nil
 }
 
-// Renew drops the token.
+// Renew drops the cached token if it is t.
 func (k *Cached) Renew(t tracker.Token) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

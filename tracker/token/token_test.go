@@ -81,12 +81,12 @@ func TestTokenIsRedacted(t *testing.T) {
 	}
 }
 
-// clock is a time that the test sets while nobody asks.
+// clock is a time that the test sets while no Token call runs.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// counter gives tok1, tok2, …, and fails when told.
+// counter returns tok1, tok2, …, or err if that is set.
 type counter struct {
 	mu   sync.Mutex
 	n    int

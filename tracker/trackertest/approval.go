@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
-// approved: an issue is worked when somebody who may write has set the label, and nobody below that has edited the text since.
+// approved: an issue is worked if its label was set with write permission, and nobody without it has edited the text since.
 func approved(t *testing.T, h Host) {
 	type step = func(*Site)
 	label := func(who string) step { return func(s *Site) { s.Label(who, 1, "No-Human", true) } }
@@ -69,7 +69,7 @@ func approved(t *testing.T, h Host) {
 	}
 }
 
-// textBeforeLabel: somebody changes the text back while ralph reads the issue, and then a person sets the label again.
+// textBeforeLabel: somebody changes the text while ralph reads the issue, and then a person sets the label again.
 func textBeforeLabel(t *testing.T, h Host) {
 	for name, edit := range map[string]func(*Site){
 		"body":  func(s *Site) { s.Edit("mallory", 1, "", "Good.") },
@@ -91,7 +91,7 @@ func textBeforeLabel(t *testing.T, h Host) {
 	}
 }
 
-// taken: an open request of somebody who may write takes the issues that it closes, unless it is ralph's work.
+// taken: an open request of an account with write permission takes the issues that it closes, unless it is ralph's own.
 func taken(t *testing.T, h Host) {
 	s := h.New(t)
 	for range 5 {
@@ -105,7 +105,7 @@ func taken(t *testing.T, h Host) {
 	s.takenBy(t, s.Open(t), 5, map[string]string{"1": key(one) + " by ada closes it"})
 }
 
-// takenBy compares what takes each of the issues, in a list and one by one.
+// takenBy compares the Taken of each issue, in List and in Get.
 func (s *Site) takenBy(t *testing.T, f Forge, all int, want map[string]string) {
 	t.Helper()
 	issues := list(t, Backlog{Tracker: f})
@@ -121,8 +121,8 @@ func (s *Site) takenBy(t *testing.T, f Forge, all int, want map[string]string) {
 	}
 }
 
-// takenByOutsider: anybody's request may say that it closes every issue. It takes only issues that its author is assigned to. The
-// same holds when ralph may not list people.
+// takenByOutsider: anybody's request may claim to close every issue. It takes only issues that its author is assigned to, also if
+// ralph cannot list people.
 func takenByOutsider(t *testing.T, h Host) {
 	for _, hidden := range []bool{false, true} {
 		t.Run(fmt.Sprint("hidden ", hidden), func(t *testing.T) {
@@ -143,7 +143,7 @@ func takenByOutsider(t *testing.T, h Host) {
 			f, w := s.wired(t, func(c *forge.Config) { c.TrustedBots = []int64{4002} })
 			list(t, Backlog{Tracker: f})
 			most := 1 + h.bots(1)
-			if hidden { // each of the three
+			if hidden { // one request for each of the three authors
 				most += 3
 			}
 			if asked, _ := h.about(w.Calls()); asked != most {
@@ -154,7 +154,7 @@ func takenByOutsider(t *testing.T, h Host) {
 	}
 }
 
-// filters: assignee, milestone and authors narrow the list, whatever their case; requests and closed issues are not in it.
+// filters: assignee, milestone and authors filter the list, ignoring case; requests and closed issues are not in it.
 func filters(t *testing.T, h Host) {
 	for name, c := range map[string]struct {
 		edit func(*forge.Config)
@@ -183,7 +183,7 @@ func filters(t *testing.T, h Host) {
 	}
 }
 
-// unchanged: the next sweep over a backlog that has not changed makes conditional requests only, few for each page.
+// unchanged: the next sweep over an unchanged backlog makes only conditional requests, a few per page.
 func unchanged(t *testing.T, h Host) {
 	s := h.New(t)
 	const issues = 300
@@ -191,7 +191,7 @@ func unchanged(t *testing.T, h Host) {
 		s.Issue(Seed{Title: fmt.Sprint("Issue ", n), Labels: []string{"no-human"}})
 	}
 	dir := t.TempDir()
-	look := func() (keys []string, calls []forgetest.Call) { // by cron: each sweep is a process
+	look := func() (keys []string, calls []forgetest.Call) { // with cron each sweep is a process
 		f, w := s.wired(t, func(c *forge.Config) { c.StateDir = dir })
 		keys = matching(t, Backlog{Tracker: f}, "no-human")
 		return keys, w.Calls()
@@ -202,7 +202,7 @@ func unchanged(t *testing.T, h Host) {
 		t.Errorf("listed %d", len(first))
 	}
 	equal(t, "the second list", again, first)
-	if most := issues/100 + 2; len(calls) > most { // whether there is another page, and requests or how labels are spelt
+	if most := issues/100 + 2; len(calls) > most { // one to see that there is no further page, and one for requests or the spelling of labels
 		t.Errorf("%d requests, want at most %d", len(calls), most)
 	}
 	full := func(calls []forgetest.Call) (n int) {
@@ -237,7 +237,7 @@ func reportForged(t *testing.T, h Host) {
 	genuine := s.Texts(1, false)[0]
 	s.Say("mallory", 1, false, genuine)
 	s.Say("mallory", 2, false, genuine)
-	forged := []string{genuine, "Quoted:\n" + genuine, strings.Replace(genuine, "mac=", "mac=0", 1)} // the proof is for issue 1
+	forged := []string{genuine, "Quoted:\n" + genuine, strings.Replace(genuine, "mac=", "mac=0", 1)} // the mark is valid only for issue 1
 	for _, text := range forged {
 		s.Say(s.Ralph, 2, false, text)
 	}
@@ -279,7 +279,7 @@ func reportTwice(t *testing.T, h Host) {
 	}
 }
 
-// reportRuns: no name of a run breaks the marker.
+// reportRuns: no run name breaks the marker.
 func reportRuns(t *testing.T, h Host) {
 	s := h.New(t)
 	n := s.Issue(Seed{Title: "One"})
@@ -297,7 +297,7 @@ func reportRuns(t *testing.T, h Host) {
 	}
 }
 
-// reportTooLong: a report is cut to what the forge takes, says so, and leaves no fence open.
+// reportTooLong: a report is cut to the forge's limit, says so, and leaves no fence open.
 func reportTooLong(t *testing.T, h Host) {
 	s := h.New(t)
 	n := s.Issue(Seed{Title: "One"})

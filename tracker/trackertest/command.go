@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// talking is a backlog of one issue, "1", that has a request of ralph's.
+// talking returns a backlog with one issue, "1", and an open request of ralph's for it.
 func talking(t *testing.T, h Harness) (Backlog, tracker.Commander, int) {
 	t.Helper()
 	b := h.New(t, []Seed{{Name: "one", Title: "One", Labels: []string{"no-human"}}})
@@ -83,7 +83,7 @@ func commandsAnswered(t *testing.T, h Harness) {
 		answer tracker.Answer
 		sign   string
 		number int
-		on     bool // the request
+		on     bool // on the request
 	}{
 		{tracker.Answer{}, "eyes", 1, false},
 		{tracker.Answer{Text: "No.\n\n/close", Refused: true}, "confused", 1, false},
@@ -114,7 +114,7 @@ func commandsAnswered(t *testing.T, h Harness) {
 	equal(t, "comments for the agent", len(get(t, b, "1").Comments), 0)
 }
 
-// repliedElsewhere replies to commands that were not given on the forge, with words that it must not obey.
+// repliedElsewhere answers commands that were not given on the forge, with text that the forge or ralph could take for a command.
 func repliedElsewhere(t *testing.T, h Harness) {
 	b, c, request := talking(t, h)
 	for _, on := range []int{0, request} {

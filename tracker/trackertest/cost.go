@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// CheckCost measures what sweeps and issues cost in requests, and compares that with the table of a document, in the column of
-// the forge. What one issue costs may not depend on how many there are.
+// CheckCost counts the requests of sweeps and issues, and compares the counts with a table in a document, in the forge's column.
+// The cost of one issue must not depend on the number of issues.
 func CheckCost(t *testing.T, s *Site, document, column string) {
 	t.Helper()
 	ctx := t.Context()
@@ -47,7 +47,7 @@ func CheckCost(t *testing.T, s *Site, document, column string) {
 		if _, err := f.Approved(ctx, issue, "no-human"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Get(ctx, key); err != nil { // once more before anything is published
+		if _, err := f.Get(ctx, key); err != nil { // again before publishing
 			t.Fatal(err)
 		}
 		r := tracker.Request{Key: key, Head: "ralph/" + key, Base: "main", Title: "Fix", Body: "Text."}
@@ -63,12 +63,12 @@ func CheckCost(t *testing.T, s *Site, document, column string) {
 		return calls()
 	}
 	got := map[string]int{}
-	sweep() // who ralph is, is asked once
+	sweep() // ralph's identity is requested once
 	got["an idle sweep of an empty backlog"] = sweep()
 	few := issues(5)
 	one := sweep()
 	got["the same, with labelled issues"] = one
-	work(few[0]) // who may write is asked once in a while, and how the labels are spelt
+	work(few[0]) // write permissions and the labels' spelling are cached
 	work(few[1])
 	got["an issue, from the claim to its request"] = work(few[2])
 	sweep()
@@ -90,7 +90,7 @@ func CheckCost(t *testing.T, s *Site, document, column string) {
 	for range 1000 {
 		s.Say("mallory", 1, false, "/ralph fresh")
 	}
-	if n := sweep() - still; n > 5 { // four pages more, and once in a while who may write
+	if n := sweep() - still; n > 5 { // four more pages, and sometimes write permissions
 		t.Errorf("1000 comments of a stranger cost %d requests", n)
 	}
 	if n := sweep() - still; n != 0 {
@@ -104,7 +104,7 @@ func CheckCost(t *testing.T, s *Site, document, column string) {
 	}
 }
 
-// Costs reads the column of the document's table whose first column is "Requests for".
+// Costs reads a column of the document's table whose first column is "Requests for".
 func Costs(t *testing.T, document, column string) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(document)

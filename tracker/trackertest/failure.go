@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// looks are all reads of a tracker at what [Host.readable] makes; each checks what it gets without an error.
+// looks returns all reads of a tracker, for the project of [Host.readable]. Each checks its result if there is no error.
 func looks(t *testing.T, approved tracker.Issue) map[string]func(Forge) error {
 	prefix := tracker.FollowUpQuery{Prefix: "ralph/"}
 	return map[string]func(Forge) error{
@@ -63,7 +63,7 @@ func looks(t *testing.T, approved tracker.Issue) map[string]func(Forge) error {
 	}
 }
 
-// readable is a project with every kind of object that ralph reads, and its issue 1.
+// readable returns a project with every kind of object that ralph reads, and its issue 1.
 func (h Host) readable(t *testing.T) (*Site, tracker.Issue) {
 	t.Helper()
 	s := h.New(t)
@@ -82,7 +82,7 @@ func (h Host) readable(t *testing.T) (*Site, tracker.Issue) {
 	return s, get(t, Backlog{Tracker: s.Open(t)}, "1")
 }
 
-// eachLook makes the suite of a failure: for each read, with a tracker and a wire that has carried nothing yet.
+// eachLook calls check for each read, with its calls without faults, and with a function that returns the read on a new tracker.
 func (h Host) eachLook(t *testing.T, check func(t *testing.T, plain []forgetest.Call, again func(t *testing.T) (look func() error, w *forgetest.Wire))) {
 	s, issue := h.readable(t)
 	for name := range looks(t, issue) {
@@ -101,13 +101,13 @@ func (h Host) eachLook(t *testing.T, check func(t *testing.T, plain []forgetest.
 	}
 }
 
-// lies: an answer without content is asked for again. If it stays so the tracker is unavailable: the result is never an empty
+// lies: an answer without content is requested again. If it stays so, the tracker is unavailable: the result is never an empty
 // backlog, a lost label, an approval or a missing issue.
 func lies(t *testing.T, h Host) {
 	people, plain := regexp.MustCompile(h.People), regexp.MustCompile(h.Plain)
 	h.eachLook(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Wire)) {
 		for path := range paths(calls) {
-			if people.MatchString(path) && strings.HasSuffix(path, h.PeopleList) { // then each is asked about: see peopleUnknown
+			if people.MatchString(path) && strings.HasSuffix(path, h.PeopleList) { // then each account is looked up: see peopleUnknown
 				continue
 			}
 			if plain.MatchString(path) {
@@ -118,7 +118,7 @@ func lies(t *testing.T, h Host) {
 				`{"iid": "one", "number": "one", "id": "x", "labels": {}, "data": 5}`, `[[`, "<html>",
 			} {
 				if strings.HasSuffix(path, "/issues") && strings.HasPrefix(body, "[") && body != "[[" {
-					continue // an issue of a listing that cannot be read is a problem of its own
+					continue // an unreadable issue of a listing is a Problem
 				}
 				look, w := again(t)
 				w.Inject(func(_ int, c forgetest.Call) *forgetest.Fault {
@@ -143,7 +143,7 @@ func paths(calls []forgetest.Call) map[string]bool {
 	return out
 }
 
-// nth makes one call fail.
+// nth injects a fault into the n-th call.
 func nth(n int, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
 	return func(at int, _ forgetest.Call) *forgetest.Fault {
 		if at == n {
@@ -153,7 +153,7 @@ func nth(n int, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
 	}
 }
 
-// tokenRefused: a refused token stops the sweep, whatever ralph was about to do.
+// tokenRefused: a refused token stops the sweep, at every call.
 func tokenRefused(t *testing.T, h Host) {
 	h.eachLook(t, func(t *testing.T, calls []forgetest.Call, again func(*testing.T) (func() error, *forgetest.Wire)) {
 		for n, c := range calls {
@@ -166,7 +166,7 @@ func tokenRefused(t *testing.T, h Host) {
 	})
 }
 
-// lateToShow: an issue that is not found is asked for again before it counts as gone.
+// lateToShow: an issue that is not found is requested again before it counts as gone.
 func lateToShow(t *testing.T, h Host) {
 	s := h.New(t)
 	s.Issue(Seed{Title: "One"})
@@ -188,7 +188,7 @@ func lateToShow(t *testing.T, h Host) {
 	}
 }
 
-// do makes a call at the end of a run. The names are those of [Host.Routes].
+// do makes a call of the end of a run. The names are those of [Host.Routes].
 func (h Host) do(t *testing.T, name string, f Forge, approved tracker.Issue) error {
 	t.Helper()
 	request := func(head string) error {
@@ -221,8 +221,8 @@ func (h Host) do(t *testing.T, name string, f Forge, approved tracker.Issue) err
 	return nil
 }
 
-// lateCalls is the table of docs/forges.md: the meaning of a lasting refusal, for each call at a run's end. When only a part of an
-// issue is not found, the issue is not gone.
+// lateCalls tests the table of docs/forges.md: the meaning of a permanent refusal, for each call at the end of a run. If only a
+// part of an issue is not found, the issue is not gone.
 func lateCalls(t *testing.T, h Host) {
 	s, issue := h.readable(t)
 	if err := s.Open(t).Report(t.Context(), "1", tracker.Report{Run: "old", Body: "x"}); err != nil {
@@ -268,7 +268,7 @@ func lateCalls(t *testing.T, h Host) {
 	}
 }
 
-// faults are one of each kind; each can happen to any request.
+// faults returns one fault of each kind. Each can happen to any request.
 func faults() []forgetest.Fault {
 	html := http.Header{"Content-Type": {"text/html"}}
 	other := `[{"iid": "one", "number": "one", "id": {"x": 1}, "name": 3, "title": 7, "labels": [{"name": 3}]}, null, {}]`
@@ -291,7 +291,7 @@ func faults() []forgetest.Fault {
 // errNotApproved leaves an issue to the next sweep.
 var errNotApproved = errors.New("not approved")
 
-// work makes a run's calls for issue 1, and repeats each step until it succeeds, as sweeps do.
+// work makes a run's calls for issue 1, and repeats each step until it succeeds, like sweeps.
 func work(ctx context.Context, f Forge, token string) error {
 	report := func(body string) func() error {
 		return func() error { return f.Report(ctx, "1", tracker.Report{Run: "run-1", Body: body}) }
@@ -339,8 +339,8 @@ func work(ctx context.Context, f Forge, token string) error {
 	return nil
 }
 
-// faultAtEveryCall makes each call of a run fail in every way, one at a time. Afterwards the issue is in the right state, with one
-// report and one request.
+// faultAtEveryCall injects every fault into each call of a run, one at a time. Afterwards the issue is in the right state, with
+// one report and one request.
 func faultAtEveryCall(t *testing.T, h Host) {
 	fresh := func(t *testing.T) *Site {
 		s := h.New(t)
@@ -394,12 +394,12 @@ func faultAtEveryCall(t *testing.T, h Host) {
 	}
 }
 
-// isAnswer reports what is no fault where ralph asks whether a person may write, or sets one whom the forge does not know.
+// isAnswer reports whether the status is a regular answer to a question about a person, or to setting an unknown person.
 func isAnswer(method string, status int) bool {
 	return status == http.StatusNotFound || status == http.StatusUnprocessableEntity || method == http.MethodGet && status/100 == 2
 }
 
-// hanging: a call that hangs ends with its context, and says why.
+// hanging: a hanging call ends with its context and returns the cause.
 func hanging(t *testing.T, h Host) {
 	f, w := h.New(t).wired(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -412,7 +412,7 @@ func hanging(t *testing.T, h Host) {
 	}
 }
 
-// tokenNotLogged: no level of the log and no error shows the token.
+// tokenNotLogged: neither the log, at any level, nor an error contains the token.
 func tokenNotLogged(t *testing.T, h Host) {
 	s := h.New(t)
 	s.Issue(Seed{Title: "One"})
@@ -433,7 +433,7 @@ func tokenNotLogged(t *testing.T, h Host) {
 	}
 }
 
-// leadsElsewhere: a server that sends its answers to a login page is said so, and is no project that has moved.
+// leadsElsewhere: the error for a server that redirects to a login page says so, and is not that of a moved project.
 func leadsElsewhere(t *testing.T, h Host) {
 	f, w := h.New(t).wired(t)
 	w.Inject(func(int, forgetest.Call) *forgetest.Fault {

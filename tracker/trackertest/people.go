@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
-// crowd has 150 accounts say 250 things on one issue, ada the first and heidi, who may write too, the last.
+// crowd returns a site where 152 accounts write 250 comments on one issue: ada the first, and heidi, who may also write, the last.
 func crowd(t *testing.T, h Host) *Site {
 	t.Helper()
 	s := h.New(t)
@@ -26,7 +26,7 @@ func crowd(t *testing.T, h Host) *Site {
 	return s
 }
 
-// trusted reads the issue and returns the trusted authors of its comments, and how many comments there are.
+// trusted reads the issue and returns the trusted authors of its comments, and the number of all comments.
 func trusted(t *testing.T, f Forge) (names string, all int) {
 	t.Helper()
 	i, err := f.Get(t.Context(), "1")
@@ -49,7 +49,7 @@ func crowdIsCheap(t *testing.T, h Host) {
 	dir := t.TempDir()
 	for _, want := range []int{http.StatusOK, http.StatusNotModified} {
 		f, w := s.wired(t, func(c *forge.Config) { c.StateDir = dir })
-		for n, calls := range []int{1 + h.bots(2), 0} { // the second look is in the same process
+		for n, calls := range []int{1 + h.bots(2), 0} { // the second read is in the same process
 			if names, all := trusted(t, f); names != "ada heidi" || all != 250 {
 				t.Errorf("trusted: %q of %d comments", names, all)
 			}
@@ -60,8 +60,8 @@ func crowdIsCheap(t *testing.T, h Host) {
 	}
 }
 
-// crowdBeyondTheCap: where ralph may not see the list, it asks about the last fifty accounts. Earlier ones are not trusted, but
-// their comments are there.
+// crowdBeyondTheCap: if ralph may not read the list, it looks up the last 50 accounts. Earlier ones are not trusted, but their
+// comments are listed.
 func crowdBeyondTheCap(t *testing.T, h Host) {
 	s := crowd(t, h)
 	s.HidePeople()
@@ -74,7 +74,7 @@ func crowdBeyondTheCap(t *testing.T, h Host) {
 	}
 }
 
-// crowdOfReviewers: reviewers cost as few requests as commenters.
+// crowdOfReviewers: reviewers cost no more requests than commenters.
 func crowdOfReviewers(t *testing.T, h Host) {
 	for hidden, most := range map[bool]int{false: 1, true: 1 + 50} {
 		t.Run(fmt.Sprint("hidden ", hidden), func(t *testing.T) {
@@ -100,7 +100,7 @@ func crowdOfReviewers(t *testing.T, h Host) {
 	}
 }
 
-// peopleUnfinished: beyond the page limit ralph asks about people who are not on the list.
+// peopleUnfinished: beyond the page limit ralph looks up people who are not on the list.
 func peopleUnfinished(t *testing.T, h Host) {
 	s := h.New(t)
 	for n := range 1100 {
@@ -117,7 +117,7 @@ func peopleUnfinished(t *testing.T, h Host) {
 	}
 }
 
-// atPath makes the calls fail whose path has that end.
+// atPath injects a fault into the calls with this path suffix.
 func atPath(end string, f forgetest.Fault) func(int, forgetest.Call) *forgetest.Fault {
 	return func(_ int, c forgetest.Call) *forgetest.Fault {
 		if strings.HasSuffix(c.Path, end) {
@@ -142,7 +142,7 @@ func peopleFail(t *testing.T, h Host) {
 	}
 }
 
-// peopleUnknown: where the list says nothing of use, ralph asks about each; an answer of another form is asked for three times more.
+// peopleUnknown: if the list is useless, ralph looks up each account; a malformed list costs three more requests.
 func peopleUnknown(t *testing.T, h Host) {
 	for name, c := range map[string]struct {
 		status int
@@ -173,7 +173,7 @@ func peopleUnknown(t *testing.T, h Host) {
 	}
 }
 
-// comments: the permission that the API states decides, not a name; a bot counts if it is listed. All are there, in their order.
+// comments: the permission in the API decides about trust, not a name; a bot must be listed. All comments are returned, in order.
 func comments(t *testing.T, h Host) {
 	s := h.New(t)
 	s.Admit(Person{Name: "grace"})
@@ -182,7 +182,7 @@ func comments(t *testing.T, h Host) {
 	s.Admit(Person{Name: "listed[bot]", ID: 4002, Bot: true})
 	n := s.Issue(Seed{Title: "One"})
 	who := []string{"ada", "grace", "heidi", "mallory", "admin[bot]", "listed[bot]", "heidi"}
-	for i := range 230 { // of several pages
+	for i := range 230 { // several pages
 		s.Say(who[i%len(who)], n, false, "by "+who[i%len(who)])
 	}
 	f, w := s.wired(t, func(c *forge.Config) { c.TrustedBots = []int64{4002} })
@@ -206,7 +206,7 @@ func comments(t *testing.T, h Host) {
 			t.Errorf("comment %d is out of order", at)
 		}
 	}
-	if asked, _ := h.about(w.Calls()); asked != 1+h.bots(3) { // admin[bot] is one
+	if asked, _ := h.about(w.Calls()); asked != 1+h.bots(3) { // admin[bot] is one of the 3
 		t.Errorf("%d requests about people, want %d", asked, 1+h.bots(3))
 	}
 }

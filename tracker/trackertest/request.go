@@ -27,7 +27,7 @@ func opened(t *testing.T, f Forge, r tracker.Request) tracker.RequestRef {
 	return ref
 }
 
-// numbered finds a request.
+// numbered returns a request by its number.
 func (s *Site) numbered(t *testing.T, n int) Request {
 	t.Helper()
 	list := s.Requests()
@@ -38,7 +38,7 @@ func (s *Site) numbered(t *testing.T, n int) Request {
 	return list[at]
 }
 
-// openRequest: a request is opened once, follows what ralph says, keeps what people did, and is not opened again for nothing.
+// openRequest: a request is opened once, is updated by ralph, keeps people's changes, and is not written without a change.
 func openRequest(t *testing.T, h Host) {
 	s := h.New(t)
 	f, w := s.wired(t)
@@ -74,14 +74,14 @@ func openRequest(t *testing.T, h Host) {
 	}
 }
 
-// requestAmongOthers: of several open requests of the branch the one for the base counts, ralph's own before another's, and a
-// person's stays as it is. One of somebody who may not direct ralph never counts: whoever may read can open it.
+// requestAmongOthers: among several open requests of the branch, one into the base takes precedence, ralph's own before
+// another's, and ralph does not change a person's. Requests of accounts that may not direct ralph never count.
 func requestAmongOthers(t *testing.T, h Host) {
 	type one struct{ by, base string }
 	const ralph = ""
 	for _, c := range []struct {
 		there []one
-		want  int // which of them; len(there): a new one; -1: the last one is in the way
+		want  int // index of the request; len(there): a new one; -1: the last one is in the way
 	}{
 		{[]one{{"ada", "main"}}, 0},
 		{[]one{{"ada", "release"}}, 1},
@@ -126,12 +126,12 @@ func requestAmongOthers(t *testing.T, h Host) {
 	}
 }
 
-// requestUnsure loses the answer, or has somebody be faster: one call is enough, and there is one request.
+// requestUnsure loses the answer, or opens another request first: one call suffices, and there is one request.
 func requestUnsure(t *testing.T, h Host) {
 	route := h.Routes["open a request"]
 	for name, c := range map[string]struct {
-		fault *forgetest.Fault // of each call; nil: somebody is faster
-		by    string           // empty: ralph
+		fault *forgetest.Fault // injected into each call; nil: another request is opened first
+		by    string           // its author; empty: ralph
 		err   error
 	}{
 		"lost":         {fault: &forgetest.Fault{Reset: true, Effect: true}},
@@ -170,8 +170,8 @@ func requestUnsure(t *testing.T, h Host) {
 	}
 }
 
-// requestRefused: the latest request of the branch counts, and only while it is closed and not merged. Those of people who may
-// not write do not count, nor do a person's into another base.
+// requestRefused: the latest request of the branch counts, and only if it is closed without a merge. Requests of accounts without
+// write permission do not count, nor do a person's into another base.
 func requestRefused(t *testing.T, h Host) {
 	s := h.New(t)
 	s.Admit(Person{Name: "grace"})
@@ -220,8 +220,8 @@ func followed(t *testing.T, f Forge) []tracker.FollowUp {
 	return list
 }
 
-// followUps: ralph's own open requests need another run for a conflict, for what a person who may write asks, and for failed
-// checks, in this order; the feedback has all of it. What ralph has answered counts no more, whoever has pushed since.
+// followUps: ralph's own open requests need another run because of a conflict, a request by an account with write permission, or
+// failed checks, in this order; the feedback has all. Comments that ralph has answered do not count, whoever has pushed since.
 func followUps(t *testing.T, h Host) {
 	conflict := func(s *Site, n int) { s.Amend(n, func(r *Request) { r.Conflicts = true }) }
 	fail := func(s *Site, n int) { s.Amend(n, func(r *Request) { r.Failed = "unit" }) }
@@ -230,7 +230,7 @@ func followUps(t *testing.T, h Host) {
 	type steps = []func(*Site, int)
 	for name, c := range map[string]struct {
 		steps steps
-		since time.Duration // before now, when ralph answered last; 0: it is not known
+		since time.Duration // before now, ralph's last answer; 0: unknown
 		want  tracker.FollowUpReason
 		says  []string
 	}{
@@ -266,7 +266,7 @@ func followUps(t *testing.T, h Host) {
 			}
 			f := s.Open(t)
 			if c.since != 0 {
-				now := get(t, Backlog{Tracker: f}, key(s.Issue(Seed{Title: "Now"}))).Created // the forge's clock
+				now := get(t, Backlog{Tracker: f}, key(s.Issue(Seed{Title: "Now"}))).Created // by the forge's clock
 				q.Answered = func(_ context.Context, key string) (time.Time, error) {
 					if key != "7" {
 						t.Errorf("asked about %q", key)
@@ -298,8 +298,8 @@ func followUps(t *testing.T, h Host) {
 	}
 }
 
-// followUpsSideBySide looks at many requests twice at a time: in each of the two, as many as the forge says are looked at side by
-// side, and both find the same, in the order of the requests.
+// followUpsSideBySide lists the follow-ups of many requests twice concurrently. Each call checks AtOnce requests in parallel, and
+// both return the same, in the order of the requests.
 func followUpsSideBySide(t *testing.T, h Host) {
 	s := h.New(t)
 	f := s.Open(t)

@@ -8,14 +8,14 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// errNoToken is what the source of a test says.
+// errNoToken is the error of the test's source.
 var errNoToken = errors.New("the source has no token")
 
 type noToken struct{}
 
 func (noToken) Token(context.Context) (tracker.Token, error) { return tracker.Token{}, errNoToken }
 
-// withoutToken: a sweep that has no token ends at once, and its error still says why there is none.
+// withoutToken: a sweep without a token ends at once, and its error has the cause.
 func withoutToken(t *testing.T, h Harness) {
 	b := h.WithToken(t, noToken{})
 	_, listed := b.List(t.Context(), tracker.Query{})

@@ -1,7 +1,7 @@
-// Package trackertest is the conformance suite of the tracker seam: the behaviour that the pool relies on. Every
-// implementation of [tracker.Tracker] calls [Run] from a test of its own, read-only ones too. A test for which a tracker
-// declares that it lacks the capability is skipped by name. A tracker of a forge, which hosts the code too, also calls [RunForge].
-// The tests of one suite run in parallel.
+// Package trackertest is the conformance suite for trackers: it tests the behaviour that package pool relies on. Every
+// implementation of [tracker.Tracker], also a read-only one, calls [Run] from a test of its own. Tests of capabilities that a
+// tracker lacks are skipped by name. A tracker of a forge, which also hosts the code, also calls [RunForge]. The tests
+// of one suite run in parallel.
 package trackertest
 
 import (
@@ -20,45 +20,45 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Seed is an issue that a harness puts into a fresh backlog.
+// Seed is an issue that a harness creates in a new backlog.
 type Seed struct {
-	Name      string // a hint for trackers that let people name issues
+	Name      string // a hint for trackers where people name issues
 	Title     string
 	Body      string
 	Author    string
 	Labels    []string
 	Closed    bool
-	Priority  int   // ignored where Harness.NoPriority
-	BlockedBy []int // indexes of earlier seeds; ignored where Harness.NoBlockers
+	Priority  int   // ignored with Harness.NoPriority
+	BlockedBy []int // indexes of earlier seeds; ignored with Harness.NoBlockers
 	Created   time.Time
-	Assignees []string // these two only of forges
+	Assignees []string // Assignees and Milestone only on forges
 	Milestone string
 }
 
-// Backlog is a tracker with the seeds in it. A read-only tracker needs neither Reports nor Version.
+// Backlog is a tracker with seeded issues. A read-only tracker needs neither Reports nor Version.
 type Backlog struct {
 	Tracker tracker.Tracker
-	Keys    []string // of the seeds, in their order
+	Keys    []string // keys of the seeds, in their order
 	// Reports returns the texts of ralph's reports on the issue, oldest first, as a person sees them.
 	Reports func(t *testing.T, key string) []string
 	// Version identifies the stored state of an issue; equal values mean that nothing was written.
 	Version func(t *testing.T, key string) string
-	Site    *Site // of a tracker.Commander
-	// Turns, of a tracker.Commander, do what people may do to an issue; those that its forge does not know are left out.
+	Site    *Site // for a tracker.Commander
+	// Turns are, for a tracker.Commander, the events that can happen to an issue, without those that its forge does not have.
 	Turns map[Turn]func(key string)
 }
 
-// Harness adapts one tracker to the suite, and declares its capabilities.
+// Harness adapts one tracker to the suite and declares its capabilities.
 type Harness struct {
-	// New makes a fresh backlog, cleaned up by the test. It is called from parallel tests.
+	// New makes a new backlog, which the test removes at its end. New must be safe for concurrent use.
 	New        func(t *testing.T, seeds []Seed) Backlog
 	Commands   bool // the tracker is a tracker.Commander; its issues are numbered from 1
 	ReadOnly   bool // the tracker embeds tracker.ReadOnly
 	NoPriority bool // the tracker has no priorities
 	NoBlockers bool // the tracker has no blockers
 	NoAuthor   bool // the tracker cannot be seeded with authors and dates
-	Many       int  // issues for the test of all pages; default 250
-	// WithToken makes a tracker of some backlog that takes its tokens from the source; nil: the tracker takes none.
+	Many       int  // number of issues in the test of all pages; default 250
+	// WithToken makes a tracker for any backlog that gets its tokens from the source; nil: the tracker needs none.
 	WithToken func(t *testing.T, source tracker.TokenSource) tracker.Tracker
 }
 
@@ -66,7 +66,7 @@ type Harness struct {
 func Run(t *testing.T, h Harness) {
 	for _, test := range []struct {
 		name  string
-		lacks string // why the tracker cannot be tested for this; empty: it can
+		lacks string // missing capability, for which the test is skipped; empty: none
 		run   func(*testing.T, Harness)
 	}{
 		{"ListFilters", "", listFilters},
@@ -105,7 +105,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// unless names a capability that is missing.
+// unless returns the capability if it is missing, otherwise "".
 func unless(missing bool, capability string) string {
 	if missing {
 		return capability
@@ -125,7 +125,7 @@ func list(t *testing.T, b Backlog, labels ...string) []tracker.Issue {
 	return l.Issues
 }
 
-// matching lists, and applies the query again: a tracker may return more than it asks for.
+// matching lists, and applies the query again, since a tracker may return more issues than requested.
 func matching(t *testing.T, b Backlog, labels ...string) []string {
 	t.Helper()
 	var keys []string
@@ -191,7 +191,7 @@ func listFilters(t *testing.T, h Harness) {
 	equal(t, "by a label nothing has", len(matching(t, b, "nothing")), 0)
 }
 
-// both gives the only issue of a fresh backlog, as List and as Get read it.
+// both returns the only issue of a new backlog, as read by List and by Get.
 func both(t *testing.T, h Harness, seed Seed) (Backlog, map[string]tracker.Issue) {
 	t.Helper()
 	b := h.New(t, []Seed{seed})
@@ -316,7 +316,7 @@ func writesKeepText(t *testing.T, h Harness) {
 	check("after a report and a change")
 }
 
-// readOnlyRefuses: the tracker says that it is read-only wherever the pool looks.
+// readOnlyRefuses: the tracker reports in all ways that it is read-only.
 func readOnlyRefuses(t *testing.T, h Harness) {
 	b := h.New(t, []Seed{{Name: "one", Title: "One", Labels: []string{"no-human"}}})
 	key := b.Keys[0]
@@ -406,7 +406,7 @@ func closeIssue(t *testing.T, h Harness) {
 	equal(t, "written by reopening again", b.Version(t, b.Keys[0]), before)
 }
 
-// blocked seeds an issue that waits for an open and a closed one.
+// blocked seeds an issue that is blocked by an open and by a closed one.
 func blocked(t *testing.T, h Harness) (Backlog, []tracker.Blocker) {
 	t.Helper()
 	b := h.New(t, []Seed{
@@ -434,7 +434,7 @@ func blockerCloses(t *testing.T, h Harness) {
 	equal(t, "after closing the blocker", get(t, b, b.Keys[2]).BlockedBy, want)
 }
 
-// concurrent has many goroutines write to two issues: every change, and one report, must be there at the end.
+// concurrent writes to two issues from many goroutines: in the end, every change and one report must be there.
 func concurrent(t *testing.T, h Harness) {
 	b := h.New(t, []Seed{
 		{Name: "one", Title: "One", Body: "Text.", Labels: []string{"old-0", "old-1", "old-2", "old-3", "keep"}},

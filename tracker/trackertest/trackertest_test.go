@@ -34,7 +34,7 @@ func (f fixed) Get(ctx context.Context, key string) (tracker.Issue, error) {
 	return tracker.Issue{}, tracker.ErrNotFound
 }
 
-// TestReadOnly: a tracker that cannot be written to passes the suite with what it has.
+// TestReadOnly: a read-only tracker passes the suite.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	trackertest.Run(t, trackertest.Harness{ReadOnly: true, New: func(_ *testing.T, seeds []trackertest.Seed) trackertest.Backlog {

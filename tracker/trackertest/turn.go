@@ -8,17 +8,17 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Turn is something that people do to an issue or to its project while ralph works.
+// Turn is an event that happens to an issue or to its project while ralph works.
 type Turn string
 
-// What becomes of one issue. The others stay what they were.
+// Events of one issue. They do not affect the others.
 const (
 	Transferred Turn = "the issue was transferred to another project"
 	Unseen      Turn = "the issue was transferred to a project that ralph may not read"
 	Deleted     Turn = "the issue was deleted"
 )
 
-// What becomes of the project, and with it of every issue.
+// Events of the project, which affect every issue.
 const (
 	Renamed  Turn = "the project has another name"
 	Hidden   Turn = "the project is hidden from ralph"
@@ -26,13 +26,13 @@ const (
 	Revoked  Turn = "the token is revoked"
 )
 
-// What ends writing alone.
+// Events that only prevent writes.
 const (
 	Archived Turn = "the project is archived"
 	Demoted  Turn = "ralph's account may only read"
 )
 
-// Class is what package pool makes of an error.
+// Class is the reaction of package pool to an error.
 type Class string
 
 // The classes.
@@ -44,7 +44,7 @@ const (
 	Skip Class = "not for this issue"
 )
 
-// ClassOf is the class of an error.
+// ClassOf returns the class of an error.
 func ClassOf(err error) Class {
 	var away *tracker.UnavailableError
 	var refused *tracker.RefusedError
@@ -61,12 +61,12 @@ func ClassOf(err error) Class {
 	return Skip
 }
 
-// turns: an issue counts as gone only when it alone is; what concerns the project is said of the project. Nothing is written to
-// another one.
+// turns: an issue counts as gone only if nothing is wrong with the project; otherwise the error is about the project. Nothing is
+// written to another project.
 func turns(t *testing.T, h Harness) {
 	type wants struct {
 		get, list, write, other Class
-		fix                     string // what the refusal of a project says, in part
+		fix                     string // part of the error about the project
 	}
 	for turn, want := range map[Turn]wants{
 		Transferred: {Gone, Fine, Gone, Fine, ""},
@@ -76,7 +76,7 @@ func turns(t *testing.T, h Harness) {
 		Hidden:      {Stop, Stop, Stop, Stop, "check the project's name and the token's access"},
 		NoIssues:    {Stop, Stop, Stop, Stop, "switch them on"},
 		Revoked:     {Stop, Stop, Stop, Stop, "use a valid one"},
-		Archived:    {Fine, Fine, Stop, Stop, ""}, // some forges say no more than that it is forbidden
+		Archived:    {Fine, Fine, Stop, Stop, ""}, // some forges say only that it is forbidden
 		Demoted:     {Fine, Fine, Stop, Stop, "give it write permission"},
 	} {
 		t.Run(string(turn), func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package forgetest has what tests of forges share: the faults of networks and servers, and a repository that git reaches
-// over HTTP.
+// Package forgetest is shared by the tests of forges: faults of networks and servers, and a git repository served over
+// HTTP.
 package forgetest
 
 import (
@@ -9,19 +9,19 @@ import (
 	"strconv"
 )
 
-// Fault happens to one request instead of its effect, or after it.
+// Fault replaces the answer to one request.
 type Fault struct {
-	Status int // answered; 0: the true answer
+	Status int // status of the answer; 0: the true answer
 	Header http.Header
 	Body   string
-	// Effect lets the request take effect before the fault hides it.
+	// Effect lets the request take effect before its answer is replaced.
 	Effect bool
-	Cut    bool // the answer ends in the middle
+	Cut    bool // the answer is truncated
 	Reset  bool // the connection breaks without an answer
-	Hang   bool // no answer comes until the caller gives up or done is closed
+	Hang   bool // no answer until the caller gives up or done is closed
 }
 
-// Apply answers in place of the server. The true answer is nil when the request took no effect.
+// Apply writes the faulty answer. The true answer is nil if the request took no effect.
 func (f Fault) Apply(w http.ResponseWriter, r *http.Request, done <-chan struct{}, truth []byte) {
 	switch {
 	case f.Hang:

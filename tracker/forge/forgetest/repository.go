@@ -21,7 +21,7 @@ type Repository struct {
 	t   testing.TB
 }
 
-// NewRepository makes an empty one.
+// NewRepository makes an empty bare repository, which is removed at the end of the test.
 func NewRepository(t testing.TB) *Repository {
 	t.Helper()
 	r := &Repository{filepath.Join(t.TempDir(), "repository.git"), t}
@@ -30,7 +30,7 @@ func NewRepository(t testing.TB) *Repository {
 	return r
 }
 
-// environ isolates git from the user's configuration.
+// environ returns an environment without the user's git configuration.
 func (r *Repository) environ() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_DIR=" + r.Dir, "GIT_CONFIG_NOSYSTEM=1",
@@ -38,7 +38,7 @@ func (r *Repository) environ() []string {
 	}
 }
 
-// Git runs git in the repository, which must succeed except when it looks up a branch.
+// Git runs git in the repository and returns its output. It reports a failure as a test error, except for rev-parse.
 func (r *Repository) Git(args ...string) string {
 	var out, errs bytes.Buffer
 	exit, err := proc.Run(context.Background(), proc.Spec{
@@ -56,17 +56,17 @@ func (r *Repository) Git(args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// Head is the commit of a branch, or "".
+// Head returns the commit of a branch, or "".
 func (r *Repository) Head(branch string) string {
 	return r.Git("rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+branch+"^{commit}")
 }
 
-// Pushes reports a request of a git that pushes.
+// Pushes reports whether git makes the request for a push.
 func Pushes(r *http.Request) bool {
 	return strings.HasSuffix(r.URL.Path, "/git-receive-pack") || r.URL.Query().Get("service") == "git-receive-pack"
 }
 
-// Serve lets git's own program answer a request below root, for a user that may do what it asks.
+// Serve answers a request below root with git http-backend, on behalf of the user, without further checks.
 func (r *Repository) Serve(w http.ResponseWriter, req *http.Request, root, user string) {
 	program, err := exec.LookPath("git")
 	if err != nil {

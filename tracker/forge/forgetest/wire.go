@@ -10,25 +10,25 @@ import (
 	"testing"
 )
 
-// Call is one request of a tracker; its Status is that of the answer, or of a fault.
+// Call is one request of a tracker. Status is that of the answer or of the fault.
 type Call struct {
 	Method, Path string
 	Status       int
 }
 
-// Wire carries the requests of a tracker to any server, records them, and lets faults happen to them on a real connection.
+// Wire is an http.RoundTripper that records the requests of a tracker and injects faults on a real connection.
 type Wire struct {
 	base   *http.Transport
-	faults string // host of a server that answers with the fault of a path
+	faults string // host of the server that answers with faults, by path
 
 	mu      sync.Mutex
 	calls   []*Call                                             // guarded by mu
-	inject  func(n int, c Call) *Fault                          // n counts from 0, since it was set; guarded by mu
+	inject  func(n int, c Call) *Fault                          // n counts from 0 since inject was set; guarded by mu
 	count   int                                                 // guarded by mu
 	pending map[string]func(http.ResponseWriter, *http.Request) // guarded by mu
 }
 
-// NewWire makes one that ends with the test.
+// NewWire returns a Wire that is closed at the end of the test.
 func NewWire(t *testing.T) *Wire {
 	t.Helper()
 	w := &Wire{base: &http.Transport{}, pending: map[string]func(http.ResponseWriter, *http.Request){}}
@@ -46,14 +46,14 @@ func NewWire(t *testing.T) *Wire {
 	return w
 }
 
-// Inject chooses what happens to each further call; nil ends it. It is called by one goroutine at a time.
+// Inject sets the function that chooses a fault for each further call; nil removes it. Only one goroutine may call Inject.
 func (w *Wire) Inject(f func(n int, c Call) *Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inject, w.count = f, 0
 }
 
-// Calls returns the calls since it was last called.
+// Calls returns the calls since the previous call of Calls.
 func (w *Wire) Calls() (calls []Call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,7 @@ func (w *Wire) Calls() (calls []Call) {
 	return calls
 }
 
-// RoundTrip makes one request.
+// RoundTrip makes one request, or fails it with a fault.
 func (w *Wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := &Call{Method: r.Method, Path: r.URL.EscapedPath()}
 	w.mu.Lock()
@@ -90,7 +90,7 @@ func (w *Wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// fail lets the request take effect if the fault does, and has the server of faults answer it.
+// fail makes the request if the fault has an effect, and lets the fault server answer.
 func (w *Wire) fail(r *http.Request, f Fault) (*http.Response, error) {
 	var truth []byte
 	if f.Effect {

@@ -10,11 +10,11 @@ import (
 
 const userAgent = "ralph"
 
-// Bearer is the usual way to put a token on a request.
+// Bearer sets the token as a bearer token.
 func Bearer(r *http.Request, t tracker.Token) { r.Header.Set("Authorization", "Bearer "+t.Secret) }
 
-// authorize sets the token on requests to the forge's own host only: an answer may redirect elsewhere. A refused token
-// is renewed once.
+// authorize adds the token to requests to the forge's own host only, since an answer may redirect elsewhere. It renews a
+// rejected token once.
 type authorize struct {
 	next   http.RoundTripper
 	home   *url.URL
@@ -61,7 +61,7 @@ func (a *authorize) RoundTrip(r *http.Request) (*http.Response, error) {
 // sameHost reports whether both have the same scheme, host and port.
 func sameHost(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
 
-// rewind copies a request so that it can be made again, its body from the start.
+// rewind copies a request for another try, with its body from the start.
 func rewind(r *http.Request) (*http.Request, error) {
 	out := r.Clone(r.Context())
 	if r.Body == nil || r.Body == http.NoBody {

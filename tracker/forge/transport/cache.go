@@ -14,8 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport/store"
 )
 
-// conditional caches answers and asks the forge whether they are unchanged: an unchanged page costs no rate limit and
-// no body. An answer is given only to the identity it was made for.
+// conditional caches answers and revalidates them: an unchanged page costs neither rate limit nor body. An answer is reused
+// only for the identity that requested it.
 type conditional struct {
 	next   http.RoundTripper
 	store  *store.Store
@@ -35,7 +35,7 @@ func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
 	old, known := c.store.Get(name)
 	known = known && !intentOf(r.Context()).fresh
 	if check := intentOf(r.Context()).check; known && check != nil {
-		known = check(old.Body) == nil // another version of ralph may have expected less of it
+		known = check(old.Body) == nil // another version of ralph may have cached it with a weaker check
 	}
 	out := r.Clone(r.Context())
 	if intentOf(r.Context()).fresh {
@@ -59,11 +59,11 @@ func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// name is the entry's name: a hash of address, media type and identity.
+// name returns the cache key: a hash of URL, media type and identity.
 func (c *conditional) name(r *http.Request) (string, error) {
 	h := sha256.New()
 	for _, part := range []string{r.URL.String(), r.Header.Get("Accept")} {
-		_, _ = io.WriteString(h, part+"\x00") // a hash takes everything
+		_, _ = io.WriteString(h, part+"\x00") // a hash never fails
 	}
 	if c.source != nil {
 		t, err := c.source.Token(r.Context())
@@ -86,7 +86,7 @@ func (c *conditional) remember(name string, resp *http.Response) {
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return // cannot happen: it is in memory
+		return // cannot happen: the body is in memory
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	e.ContentType, e.Body = resp.Header.Get("Content-Type"), body
@@ -96,7 +96,7 @@ func (c *conditional) remember(name string, resp *http.Response) {
 	}
 }
 
-// revive makes the full answer of an entry that the forge says is unchanged.
+// revive returns the full answer for a cached entry that the forge reports as unchanged.
 func revive(e store.Entry, r *http.Request, unchanged *http.Response) *http.Response {
 	h := unchanged.Header.Clone()
 	h.Set("Content-Type", e.ContentType)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// tagged answers with a body and its tag, or that it is unchanged.
+// tagged answers with a body and its ETag, or with "not modified".
 func tagged(w http.ResponseWriter, r *http.Request, body string) {
 	tag := fmt.Sprintf("%q", body)
 	w.Header().Set("ETag", tag)
@@ -39,7 +39,7 @@ func TestConditionalRequests(t *testing.T) {
 	}
 	want("a", "oneBearer a", false)
 	want("a", "oneBearer a", true)
-	want("b", "oneBearer b", false) // nobody gets another's answer
+	want("b", "oneBearer b", false) // another identity's answer is not reused
 	want("a", "oneBearer a", true)
 	body = "two"
 	want("a", "twoBearer a", true)

@@ -9,37 +9,36 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// Clock is the time. Tests replace it.
+// Clock provides the time. Tests replace it.
 type Clock interface {
 	Now() time.Time
-	// Sleep returns after d, or with context.Cause(ctx) when ctx ends before.
+	// Sleep waits for d. If ctx ends before, it returns context.Cause(ctx).
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// realClock is the real clock.
 type realClock struct{}
 
 func (realClock) Now() time.Time { return time.Now() }
 
 func (realClock) Sleep(ctx context.Context, d time.Duration) error { return retry.Sleep(ctx, d) }
 
-// skew measures how far this machine's clock is from the forge's, by the Date of its answers.
+// skew measures the difference between this machine's clock and the forge's, by the Date header of answers.
 type skew struct {
 	clock Clock
 
 	mu    sync.Mutex
 	known bool
-	by    time.Duration // this machine's minus the forge's; guarded by mu
+	by    time.Duration // this machine's clock minus the forge's; guarded by mu
 }
 
-// note measures one answer. A Date has whole seconds and the answer took time, so less than two seconds count as zero.
+// note measures one answer. Date has whole seconds and the answer took time, so less than two seconds count as zero.
 func (s *skew) note(h http.Header) {
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
 		return
 	}
 	by := s.clock.Now().Sub(date)
-	if by.Abs() > 100*365*24*time.Hour { // no clock is that wrong, and a time that far away cannot be reckoned with
+	if by.Abs() > 100*365*24*time.Hour { // not plausible, and the arithmetic could overflow
 		return
 	}
 	if by.Abs() < 2*time.Second {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Expect makes the stack check each success answer to ctx: it must be JSON for a T that is complete. JSON of another
-// form decodes into zeros, which must not be read as "there is none". An answer that fails is treated as a cut one.
+// Expect makes the stack check each success answer to ctx: it must be JSON for a complete T. JSON of another form decodes into
+// zero values, which must not be mistaken for "there is none". An answer that fails is treated like a truncated one.
 func Expect[T any](ctx context.Context, complete func(*T) bool) context.Context {
 	return Check(ctx, func(body []byte) error {
 		_, err := Decode(body, complete)
@@ -17,15 +17,15 @@ func Expect[T any](ctx context.Context, complete func(*T) bool) context.Context 
 	})
 }
 
-// ExpectList is [Expect] for a JSON list of complete Ts, or with nil of anything. It may be empty.
+// ExpectList is [Expect] for a JSON list of complete Ts; with a nil complete any items will do. The list may be empty.
 func ExpectList[T any](ctx context.Context, complete func(*T) bool) context.Context {
 	return Expect(ctx, func(list *[]*T) bool { return Complete(*list, complete) })
 }
 
-// RawList is a JSON list of anything, whose items are decoded one by one so that a bad one does not hide the others.
+// RawList is a JSON list of any items. They are decoded one by one, so that an invalid item does not hide the others.
 type RawList []json.RawMessage
 
-// Items are the items.
+// Items returns pointers to the items.
 func (l RawList) Items() []*json.RawMessage {
 	items := make([]*json.RawMessage, len(l))
 	for n := range l {
@@ -34,12 +34,12 @@ func (l RawList) Items() []*json.RawMessage {
 	return items
 }
 
-// Complete reports whether a list is there, maybe an empty one, and each of its things is complete.
+// Complete reports whether a list is not nil and each item is complete.
 func Complete[T any](list []*T, complete func(*T) bool) bool {
 	return list != nil && (complete == nil || !slices.ContainsFunc(list, func(v *T) bool { return v == nil || !complete(v) }))
 }
 
-// Decode reads one answer that must be complete.
+// Decode decodes one answer and returns an error if it is not complete.
 func Decode[T any](body []byte, complete func(*T) bool) (*T, error) {
 	if string(bytes.TrimSpace(body)) == "null" {
 		return nil, errors.New("it is null")

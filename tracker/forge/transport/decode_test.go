@@ -66,7 +66,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// An answer of another form is requested again, a few times, and never cached.
+// A malformed answer is requested again, a few times, and never cached.
 func TestMisformedAnswer(t *testing.T) {
 	t.Parallel()
 	for lies, want := range map[int]int{1: 2, retry.Attempts - 1: retry.Attempts, 100: retry.Attempts} {
@@ -104,7 +104,7 @@ func decodeThing(b []byte, out *thing) error {
 	return err
 }
 
-// A write with an incomplete answer is uncertain, and repeated only when that is safe.
+// The effect of a write with an incomplete answer is uncertain, and the write is repeated only if that is safe.
 func TestMisformedWrite(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, http.StatusCreated, `{}`) })
@@ -118,7 +118,7 @@ func TestMisformedWrite(t *testing.T) {
 	}
 }
 
-// An answer that was cached by a version that expected less of it is requested again.
+// A cached answer is requested again if an older version of ralph cached it with a weaker check.
 func TestKeptWithoutForm(t *testing.T) {
 	t.Parallel()
 	body := `{}`

@@ -16,17 +16,17 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Action is what to do about a failure.
+// Action is the reaction to a failure.
 type Action string
 
 const (
-	Wait  Action = "wait"  // until a known time, then go on
-	Retry Action = "retry" // it may pass by itself
-	Skip  Action = "skip"  // this issue; others may work
-	Stop  Action = "stop"  // the sweep: a person has to change something first
+	Wait  Action = "wait"  // wait until a known time, then continue
+	Retry Action = "retry" // try again: the failure may be temporary
+	Skip  Action = "skip"  // skip this issue; others may succeed
+	Stop  Action = "stop"  // end the sweep: a person has to change something first
 )
 
-// Reason is a kind of failure, in words.
+// Reason is a kind of failure, as text for people.
 type Reason string
 
 const (
@@ -52,19 +52,19 @@ const (
 	Unreadable     Reason = "the answer does not have the expected form"
 )
 
-// Failure is one thing that went wrong between ralph and a forge, in one line. It never holds a secret.
+// Failure is one failed request to a forge. Its message is one line. It never contains a secret.
 type Failure struct {
 	Method string
 	Path   string
-	Status int // 0: there was no answer
+	Status int // 0: no answer
 	Reason Reason
-	Detail string // in place of the reason's own words where there are better ones
-	Hint   string // what a person can do; may be empty
+	Detail string // replaces the text of Reason if set
+	Hint   string // action for a person; may be empty
 	Action Action
-	Until  time.Time // for Wait
-	// Uncertain says that a write may have happened all the same.
+	Until  time.Time // for Action Wait
+	// Uncertain is set if the write may have taken effect nevertheless.
 	Uncertain bool
-	Err       error // the cause, may be nil
+	Err       error // cause; may be nil
 }
 
 func (f *Failure) Error() string {
@@ -80,13 +80,13 @@ func (f *Failure) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// HintMoved is what to do about a project that is elsewhere.
+// HintMoved is the hint for a project that has moved.
 const HintMoved = "update the remote's address: git remote set-url"
 
-// judge is the table: the meaning of an answer that is no success.
+// judge maps the status of an unsuccessful answer to its meaning.
 func judge(status int, write bool) (Reason, Action, string) {
 	switch status {
 	case http.StatusUnauthorized:
@@ -120,7 +120,7 @@ func judge(status int, write bool) (Reason, Action, string) {
 	return Unexpected, Stop, "check the forge's address"
 }
 
-// Refusal judges an answer that is no success. Message is the forge's text, which is not trusted.
+// Refusal returns the Failure for an unsuccessful answer. Message is the forge's text, which is not trusted.
 func Refusal(resp *http.Response, message string) *Failure {
 	f := failure(resp.Request)
 	write := f.Uncertain
@@ -134,7 +134,7 @@ func Refusal(resp *http.Response, message string) *Failure {
 			f.Reason, f.Hint = Archived, "unarchive it in its settings"
 		}
 	case http.StatusMethodNotAllowed:
-		if strings.Contains(lower, "moved project") { // GitLab's
+		if strings.Contains(lower, "moved project") { // GitLab
 			f.Reason, f.Action, f.Hint = Moved, Stop, HintMoved
 		}
 	}
@@ -145,7 +145,7 @@ func Refusal(resp *http.Response, message string) *Failure {
 	return f
 }
 
-// failure starts the failure of a request, which may be nil.
+// failure returns a new Failure for a request, which may be nil.
 func failure(r *http.Request) *Failure {
 	if r == nil {
 		return &Failure{}
@@ -153,9 +153,9 @@ func failure(r *http.Request) *Failure {
 	return &Failure{Method: r.Method, Path: r.URL.Path, Uncertain: !reads(r)}
 }
 
-// Explain turns an SDK's error into the seam's: *tracker.UnavailableError when it may pass, *tracker.RefusedError when
-// the sweep must stop, else a *Failure. Resp may be nil, message is the forge's text. The cause of an ended ctx stays
-// as it is, and nil stays nil.
+// Explain converts an SDK's error: to *tracker.UnavailableError if it may be temporary, to *tracker.RefusedError if the
+// sweep must stop, otherwise to a *Failure. resp may be nil; message is the forge's text. If ctx has ended, Explain returns
+// its cause. It returns nil for nil.
 func Explain(ctx context.Context, resp *http.Response, message string, err error) error {
 	if err == nil {
 		return nil
@@ -168,7 +168,7 @@ func Explain(ctx context.Context, resp *http.Response, message string, err error
 	case known:
 	case resp != nil && resp.StatusCode >= 300:
 		f = Refusal(resp, message)
-	default: // a success that the SDK could not read
+	default: // a success answer that the SDK could not read
 		f = &Failure{}
 		if resp != nil {
 			f = failure(resp.Request)
@@ -186,7 +186,7 @@ func Explain(ctx context.Context, resp *http.Response, message string, err error
 	return f
 }
 
-// Status is the HTTP status behind an error, 0 when there is none.
+// Status returns the HTTP status of a failure, 0 if there is none.
 func Status(err error) int {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f.Status
@@ -194,7 +194,7 @@ func Status(err error) int {
 	return 0
 }
 
-// Missing reports an answer that says there is no such thing, or no longer.
+// Missing reports whether the answer was "not found" or "gone".
 func Missing(err error) bool {
 	switch Status(err) {
 	case http.StatusNotFound, http.StatusGone:
@@ -203,28 +203,28 @@ func Missing(err error) bool {
 	return false
 }
 
-// Elsewhere reports an answer that says the thing has moved, or its project.
+// Elsewhere reports whether the answer was that the issue or project has moved.
 func Elsewhere(err error) bool {
 	f, ok := errors.AsType[*Failure](err)
 	return ok && f.Reason == Moved
 }
 
-// Uncertain reports that a write may have happened although it gave this error.
+// Uncertain reports whether a failed write may have taken effect nevertheless.
 func Uncertain(err error) bool {
 	f, ok := errors.AsType[*Failure](err)
 	return ok && f.Uncertain
 }
 
-// Skippable reports a refusal of this one thing.
+// Skippable reports whether the failure concerns only this issue.
 func Skippable(err error) bool {
 	f, ok := errors.AsType[*Failure](err)
 	return ok && f.Action == Skip
 }
 
-// Misshapen reports an answer that stayed JSON of another form than expected, however often it was requested.
+// Misshapen reports whether all tries got JSON of an unexpected form.
 func Misshapen(err error) bool { return errors.Is(err, errForm) }
 
-// broken judges a request that got no usable answer.
+// broken returns the Failure for a request without a usable answer.
 func broken(r *http.Request, err error) error {
 	f := failure(r)
 	f.Action, f.Err, f.Reason = Retry, err, NoAnswer
@@ -257,7 +257,7 @@ func broken(r *http.Request, err error) error {
 	return f
 }
 
-// diverted judges an answer that leads to an address which is none of the API's, or to itself. A query may hold secrets.
+// diverted returns the Failure for a redirect out of the API, or to the same address. It omits the query, which may hold secrets.
 func diverted(r *http.Request, to *url.URL) error {
 	f := failure(r)
 	f.Reason, f.Action, f.Uncertain = Diverted, Stop, false
@@ -272,11 +272,11 @@ func rateFailure(r *http.Request, until time.Time) error {
 }
 
 func tokenFailure(r *http.Request, err error) error {
-	if f, ok := errors.AsType[*Failure](err); ok { // asking for the token was itself a request
+	if f, ok := errors.AsType[*Failure](err); ok { // the token source made a request of its own
 		return f
 	}
 	return &Failure{Method: r.Method, Path: r.URL.Path, Action: Stop, Reason: NoToken, Err: err, Detail: oneLine(err.Error())}
 }
 
-// oneLine makes text from outside fit for one line of an error.
+// oneLine shortens external text for one line of an error.
 func oneLine(s string) string { return tracker.Line(s, 200) }

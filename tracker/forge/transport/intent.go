@@ -7,13 +7,13 @@ import (
 
 type intentKey struct{}
 
-// intent is what a caller says of the requests of a context.
+// intent holds the caller's instructions for the requests of a context.
 type intent struct {
 	read, repeatable, fresh bool
 	follow                  bool
 	tail                    int
-	page                    int  // how many entries the answer has at most; 0: it is no list
-	leave                   bool // a page that is too long counts as an empty one
+	page                    int  // maximum number of entries in the answer; 0: not a list
+	leave                   bool // treat a page that is too long as empty
 	check                   func([]byte) error
 }
 
@@ -28,19 +28,18 @@ func with(ctx context.Context, change func(*intent)) context.Context {
 	return context.WithValue(ctx, intentKey{}, i)
 }
 
-// Reading says that the requests of ctx change nothing, whatever their method; GraphQL queries are POST.
+// Reading declares that the requests of ctx change nothing, whatever their method; GraphQL queries are POST.
 func Reading(ctx context.Context) context.Context {
 	return with(ctx, func(i *intent) { i.read, i.repeatable = true, true })
 }
 
-// Repeatable says that the requests of ctx may be repeated although their method is POST or PATCH: adding a label, or
-// setting a text.
+// Repeatable declares that the requests of ctx are idempotent although their method is POST or PATCH, such as adding a label
+// or setting a text.
 func Repeatable(ctx context.Context) context.Context {
 	return with(ctx, func(i *intent) { i.repeatable = true })
 }
 
-// LastBytes keeps only the last n bytes of the answers to ctx, such as of a log. They are read to the end and never
-// cached.
+// LastBytes keeps only the last n bytes of the answers to ctx, such as of a log. They are read to the end and never cached.
 func LastBytes(ctx context.Context, n int) context.Context {
 	return with(ctx, func(i *intent) { i.tail = n })
 }
@@ -50,13 +49,13 @@ func Fresh(ctx context.Context) context.Context {
 	return with(ctx, func(i *intent) { i.fresh = true })
 }
 
-// Follow makes the reads of ctx follow a thing, or its project, to where it has moved.
+// Follow lets reads of ctx follow redirects to an issue or project that has moved.
 func Follow(ctx context.Context) context.Context {
 	return with(ctx, func(i *intent) { i.follow = true })
 }
 
-// Check makes the stack check each success answer to ctx. One that fails is treated as a cut answer: it is requested
-// again where repeating is safe, never cached, and the effect of a write is uncertain. The check may run several times.
+// Check makes the stack check each success answer to ctx. An answer that fails is treated like a truncated one: the request is
+// repeated if that is safe, the answer is never cached, and the effect of a write is uncertain. The check may run several times.
 func Check(ctx context.Context, check func(body []byte) error) context.Context {
 	return with(ctx, func(i *intent) { i.check = check })
 }

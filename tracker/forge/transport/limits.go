@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	secondaryWait = time.Minute    // when a forge says "slow down" without a time
+	secondaryWait = time.Minute    // if the forge names no time
 	shortestWait  = time.Second    // after one refusal; doubled with each further one
-	longestWait   = 24 * time.Hour // that a forge is believed
+	longestWait   = 24 * time.Hour // upper limit of a time that the forge names
 )
 
-// limits waits for rate limits, hourly ones and those against bursts, instead of failing. A request that was refused for
-// its rate had no effect, so even a write may be repeated.
+// limits waits for hourly and burst rate limits instead of failing. A request refused by a rate limit had no effect, so even
+// a write may be repeated.
 type limits struct {
 	next  http.RoundTripper
 	clock Clock
@@ -32,12 +32,12 @@ type limits struct {
 	log   *slog.Logger
 
 	mu    sync.Mutex
-	until time.Time      // no request before; guarded by mu
-	told  time.Time      // the wait that was logged last; guarded by mu
-	left  map[string]int // requests that are left, by the name of the limit; guarded by mu
+	until time.Time      // end of the current wait; guarded by mu
+	told  time.Time      // end of the wait that was logged last; guarded by mu
+	left  map[string]int // remaining requests, by the name of the limit; guarded by mu
 }
 
-// note keeps how many requests an answer says are left.
+// note records the number of remaining requests that an answer states.
 func (l *limits) note(h http.Header) {
 	left, err := strconv.Atoi(cmp.Or(h.Get("X-RateLimit-Remaining"), h.Get("RateLimit-Remaining")))
 	if err != nil || left < 0 {
@@ -53,7 +53,7 @@ func (l *limits) note(h http.Header) {
 	}
 }
 
-// CallsLeft says how many requests each of the forge's limits had left with its last answer.
+// CallsLeft returns the remaining requests of each of the forge's limits, as of the last answer.
 func (s *Stack) CallsLeft() map[string]int {
 	s.limits.mu.Lock()
 	defer s.limits.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Stack) CallsLeft() map[string]int {
 func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 	deadline := l.clock.Now().Add(l.max)
 	blind, least := secondaryWait, shortestWait
-	for { // the doubled waits come to the deadline soon
+	for { // ends soon, since the waits double
 		if err := l.wait(r, deadline); err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 		now := l.clock.Now()
 		switch until := limitedUntil(resp, now, l.skew.now()); {
 		case !limited(resp):
-			// This was the last request within the limit. Forges punish clients that ignore that.
+			// This was the last request within the limit. Forges penalise clients that ignore that.
 			if until.After(now) && resp.StatusCode < 400 && exhausted(resp.Header) {
 				l.pause(until)
 			}
@@ -95,7 +95,7 @@ func (l *limits) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// wait returns when requests may be made again, or fails when that is too late.
+// wait blocks until requests are allowed, or fails if that is after the deadline.
 func (l *limits) wait(r *http.Request, deadline time.Time) error {
 	for {
 		l.mu.Lock()
@@ -119,7 +119,7 @@ func (l *limits) wait(r *http.Request, deadline time.Time) error {
 	}
 }
 
-// tell logs a wait, once for all requests that wait.
+// tell logs a wait once for all waiting requests.
 func (l *limits) tell(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *limits) pause(until time.Time) {
 	}
 }
 
-// limited reports whether the forge refused a request for its rate.
+// limited reports whether the forge refused a request because of a rate limit.
 func limited(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
@@ -153,7 +153,7 @@ func exhausted(h http.Header) bool {
 }
 
 func saysRateLimit(resp *http.Response) bool {
-	body, err := io.ReadAll(resp.Body) // it is in memory
+	body, err := io.ReadAll(resp.Body) // the body is in memory
 	if err != nil {
 		return false
 	}
@@ -162,7 +162,7 @@ func saysRateLimit(resp *http.Response) bool {
 	return strings.Contains(text, "rate limit") || strings.Contains(text, "abuse detection")
 }
 
-// limitedUntil reads when requests are allowed again, by this machine's clock, at most longestWait from now; zero when the
+// limitedUntil returns when requests are allowed again, by this machine's clock, at most longestWait from now; zero if the
 // answer does not say. forgeNow is the forge's time, in which it states the reset.
 func limitedUntil(resp *http.Response, now, forgeNow time.Time) time.Time {
 	const beyond = time.Second // a reset is in whole seconds
@@ -182,5 +182,5 @@ func limitedUntil(resp *http.Response, now, forgeNow time.Time) time.Time {
 	if err != nil || epoch <= 0 {
 		return time.Time{}
 	}
-	return after(time.Unix(min(epoch, 1<<40), 0).Sub(forgeNow)) // the last seconds overflow
+	return after(time.Unix(min(epoch, 1<<40), 0).Sub(forgeNow)) // time.Unix overflows for the largest values
 }

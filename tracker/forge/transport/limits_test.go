@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// TestLimitsAreWaitedFor: a rate refusal is waited for, also by writes, and no longer than the forge says.
+// TestLimitsAreWaitedFor: requests, also writes, wait for a rate limit, and no longer than the forge says.
 func TestLimitsAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	start := newClock().Now()
@@ -74,7 +74,7 @@ func TestForbiddenIsNoLimit(t *testing.T) {
 	}
 }
 
-// TestLimitBeyondTheBound: a long limit is an immediate error with its end, without another request.
+// TestLimitBeyondTheBound: a limit longer than MaxWait is an immediate error with its end, without another request.
 func TestLimitBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{MaxWait: time.Minute}, func(_ int, w http.ResponseWriter, _ *http.Request) {
@@ -93,7 +93,7 @@ func TestLimitBeyondTheBound(t *testing.T) {
 	}
 }
 
-// TestEndlessLimit: ralph gives up on a forge that keeps refusing, within the limit.
+// TestEndlessLimit: ralph gives up on a forge that keeps refusing, within MaxWait.
 func TestEndlessLimit(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, 429, `{}`) })
@@ -102,7 +102,7 @@ func TestEndlessLimit(t *testing.T) {
 	}
 }
 
-// TestLimitWithoutUsableTime: whatever time a refusal names, ralph asks a few times only, and waits longer each time.
+// TestLimitWithoutUsableTime: whatever time a refusal names, ralph makes only a few further tries, and waits longer before each.
 func TestLimitWithoutUsableTime(t *testing.T) {
 	t.Parallel()
 	far := "Fri, 31 Dec 9999 23:59:59 GMT"
@@ -175,7 +175,7 @@ func FuzzLimitedUntil(f *testing.F) {
 	})
 }
 
-// A wait is told once, with the time at which it is over: in the log for all requests, and to each caller who asks for it.
+// A wait is reported once, with its end: in the log for all requests, and to each caller that registered with WithWait.
 func TestWaitIsTold(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeClock passes time only when somebody sleeps.
+// fakeClock advances only while a caller sleeps.
 type fakeClock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -56,7 +56,7 @@ func (c *fakeClock) total() (d time.Duration) {
 	return d
 }
 
-// rig is a stack on a server whose answers the test gives, n from 1.
+// rig is a stack with a server. The test's handler gets the number of the request, from 1.
 type rig struct {
 	*Stack
 	t      *testing.T
@@ -84,7 +84,7 @@ func newRig(t *testing.T, c Config, answer func(n int, w http.ResponseWriter, r 
 	return g
 }
 
-// again makes another stack for the same server, like the next process.
+// again makes another stack for the same server, like a new process.
 func (g *rig) again(c Config) {
 	g.t.Helper()
 	c.BaseURL, c.Base = g.server.URL, &http.Transport{}
@@ -142,14 +142,14 @@ func say(w http.ResponseWriter, status int, body string) {
 
 const secret = "tok_supersecret"
 
-// fixed is a token.
+// fixed is a source with one token.
 type fixed string
 
 func (f fixed) Token(context.Context) (tracker.Token, error) {
 	return tracker.Token{Secret: string(f)}, nil
 }
 
-// counter gives tok1, and another token after each renewal.
+// counter returns tok1, and a new token after each renewal.
 type counter struct {
 	mu sync.Mutex
 	n  int

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// paced makes writes one at a time and spaced, as forges ask of programs. Reads pass.
+// paced makes writes one at a time and spaced, as forges ask of programs. Reads are not delayed.
 type paced struct {
 	next    http.RoundTripper
 	clock   Clock
 	spacing time.Duration
-	turn    chan time.Time // has the end of the last write while nobody writes
+	turn    chan time.Time // holds the end time of the last write unless a write is in progress
 }
 
 func newPaced(next http.RoundTripper, clock Clock, spacing time.Duration) *paced {

@@ -5,17 +5,17 @@ import (
 	"errors"
 )
 
-// PageSize is the longest page that forges give.
+// PageSize is the maximum page size of forges.
 const PageSize = 100
 
-// splits is how many pages of a size are read in smaller ones for each list.
+// splits is the maximum number of pages per size and list that are split into smaller ones.
 const splits = 5
 
-// Pages reads a list. Read asks for one page, whose number fits its size, and says whether more entries follow. Where a page is
-// too long, because of what somebody wrote there, its entries are read in smaller ones. What is too long as a single entry, or when
-// many pages were too long before it, is left out: else texts of strangers would cost requests for each.
+// Pages reads a list. read requests one page, numbered for its size, and returns whether more entries follow. If a page is too
+// long, because of the texts in it, Pages reads its entries in smaller pages. It omits an entry that is too long by itself, and
+// whole pages once the limit on splits is reached: otherwise texts of strangers would cost requests without limit.
 func Pages(ctx context.Context, read func(ctx context.Context, number, size int) (more bool, err error)) error {
-	sizes := [...]int{PageSize, 20, 4, 1} // each divides those before, so that their pages begin together
+	sizes := [...]int{PageSize, 20, 4, 1} // each size divides the previous one, so that pages start together
 	left, level := [...]int{splits, splits, splits, 0}, 0
 	for from := 0; from < 1000*PageSize; {
 		size := sizes[level]

@@ -11,7 +11,7 @@ import (
 )
 
 // TestLongPages: a page that is too long is read in smaller ones, and an entry that is too long by itself is left out. However
-// many entries are long, there are at most 70 requests more: then a page that is too long is left out.
+// many entries are long, there are at most 70 additional requests: after that, long pages are left out.
 func TestLongPages(t *testing.T) {
 	t.Parallel()
 	all, late := map[int]int{}, []int(nil)

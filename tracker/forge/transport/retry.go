@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// repeat repeats requests that may be repeated, when the failure may pass. It is the outermost layer.
+// repeat retries repeatable requests after temporary failures. It is the outermost layer.
 type repeat struct {
 	next     http.RoundTripper
 	clock    Clock
@@ -42,7 +42,7 @@ func (y *repeat) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// passing reports a failure that may pass by itself.
+// passing reports whether a failure may be temporary.
 func passing(resp *http.Response, err error) bool {
 	if err != nil {
 		f, ok := errors.AsType[*Failure](err)
@@ -71,11 +71,11 @@ func rereadable(r *http.Request) (*http.Request, error) {
 	return out, nil
 }
 
-// secondLook is how long a forge's replicas get to learn what one of them has shown already.
+// secondLook is the time for the replicas of a forge to synchronise.
 const secondLook = time.Second
 
-// Twice asks, and asks once more past every cache when the answer is "not found": replicas of a forge may learn of a
-// thing at different times.
+// Twice calls ask, and after "not found" once more, past every cache: the replicas of a forge may learn of an object at
+// different times.
 func (s *Stack) Twice(ctx context.Context, ask func(context.Context) error) error {
 	err := ask(ctx)
 	if !Missing(err) {

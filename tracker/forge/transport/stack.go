@@ -1,8 +1,8 @@
-// Package transport is HTTP with a forge: a [Stack] does authentication, rate limits, conditional requests, spaced writes and
-// retries, and has one table of failures. A tracker gives its SDK the Stack's client, says by the context of a call what it
-// intends ([Repeatable], [Expect]), and turns the SDK's errors into those of package tracker with [Explain].
+// Package transport is the HTTP client for a forge. A [Stack] adds authentication, rate limits, conditional requests, spaced
+// writes and retries, and classifies failures in one place. A tracker passes the Stack's client to its SDK, declares its
+// intent in the context of a call ([Repeatable], [Expect]), and converts the SDK's errors with [Explain].
 //
-// Everything here is safe for concurrent use. A token is in no error, log or file, and goes to the configured host only.
+// Everything here is safe for concurrent use. No error, log or file contains a token, and only the configured host gets it.
 package transport
 
 import (
@@ -25,25 +25,25 @@ import (
 
 const cacheBytes = 128 << 20
 
-// Config says how to talk to one forge. The zero value of a field means its default.
+// Config configures a Stack for one forge. A zero field stands for its default.
 type Config struct {
-	BaseURL  string              // of the API; a token goes to this scheme and host only
+	BaseURL  string              // base URL of the API; only this scheme and host get the token
 	Source   tracker.TokenSource // nil: no authentication
-	CacheDir string              // made with mode 0700; empty: no conditional requests
-	CAFile   string              // further certificate authorities, PEM
+	CacheDir string              // created with mode 0700; empty: no conditional requests
+	CAFile   string              // PEM file with additional certificate authorities
 
-	Timeout  time.Duration // of one request, its body included; 30 s
-	MaxBody  int64         // longest answer in bytes, a quarter for a page of several entries; 32 MiB
-	MaxWait  time.Duration // longest wait for a rate limit; beyond it *tracker.UnavailableError says until when; 15 min
-	Spacing  time.Duration // between two writes; 1 s
-	Attempts int           // how often a repeatable request is made at most; retry.Attempts
+	Timeout  time.Duration // of one request including its body; default 30 s
+	MaxBody  int64         // maximum bytes of an answer, a quarter of that for a page of several entries; default 32 MiB
+	MaxWait  time.Duration // maximum wait for a rate limit; beyond it *tracker.UnavailableError has the end; default 15 min
+	Spacing  time.Duration // between two writes; default 1 s
+	Attempts int           // maximum number of tries of a repeatable request; default retry.Attempts
 
-	Clock Clock             // nil: the real one
-	Base  http.RoundTripper // nil: a transport of its own, with the proxies of the environment
+	Clock Clock             // nil: the real clock
+	Base  http.RoundTripper // nil: a new transport with the proxies of the environment
 	Log   *slog.Logger
 }
 
-// Stack carries requests to one forge.
+// Stack is an http.RoundTripper for requests to one forge.
 type Stack struct {
 	top    http.RoundTripper
 	base   http.RoundTripper
@@ -51,10 +51,10 @@ type Stack struct {
 	limits *limits
 	skew   *skew
 	clock  Clock
-	home   *url.URL // of the API
+	home   *url.URL // base URL of the API
 }
 
-// New checks c and composes the stack. Problems are joined into one error.
+// New validates c and builds the stack.
 func New(c Config) (*Stack, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -72,7 +72,7 @@ func New(c Config) (*Stack, error) {
 	}
 	sk := &skew{clock: c.Clock}
 
-	// The one place where the layers are composed, innermost first.
+	// The layers, innermost first. They are composed only here.
 	var rt http.RoundTripper = &whole{next: base, timeout: c.Timeout, max: c.MaxBody, skew: sk, log: c.Log}
 	rt = &authorize{next: rt, home: host, source: c.Source}
 	var cache *store.Store
@@ -89,7 +89,7 @@ func New(c Config) (*Stack, error) {
 	return &Stack{top: rt, base: base, store: cache, limits: lim, skew: sk, clock: c.Clock, home: host}, nil
 }
 
-// With completes c for a tracker with these settings and this address of its API.
+// With returns c completed from a tracker's settings and the base URL of its API.
 func (c Config) With(s tracker.Settings, baseURL string) Config {
 	c.BaseURL, c.Source, c.CAFile, c.Spacing, c.Log = baseURL, s.Token, s.CAFile, s.WriteSpacing, s.Log
 	if s.StateDir != "" {
@@ -98,7 +98,7 @@ func (c Config) With(s tracker.Settings, baseURL string) Config {
 	return c
 }
 
-// prepare fills in the defaults and makes the base transport.
+// prepare fills in the defaults and returns the base transport.
 func (c *Config) prepare() (http.RoundTripper, error) {
 	c.Timeout, c.MaxBody = cmp.Or(c.Timeout, 30*time.Second), cmp.Or(c.MaxBody, 32<<20)
 	c.MaxWait, c.Spacing = cmp.Or(c.MaxWait, 15*time.Minute), cmp.Or(c.Spacing, time.Second)
@@ -124,7 +124,7 @@ func (c *Config) prepare() (http.RoundTripper, error) {
 	}, nil
 }
 
-// authorities are the system's certificate authorities and those of a file; nil means the system's alone.
+// authorities returns the system's certificate authorities plus those of a file; nil means only the system's.
 func authorities(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -147,12 +147,12 @@ func loopback(host string) bool {
 	return host == "localhost" || strings.HasPrefix(host, "127.") || host == "::1"
 }
 
-// RoundTrip makes Stack an http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (s *Stack) RoundTrip(r *http.Request) (*http.Response, error) { return s.top.RoundTrip(r) }
 
-// Client returns a client that uses the stack. Redirects from the API to the API are not followed, unless the caller says so with
-// [Follow]: they lead to another issue or project, of which ralph must take nothing for its own. Out of the API only logs are
-// followed ([LastBytes]): whatever else leads there, such as to a login page, has no answer for ralph.
+// Client returns a client that uses the stack. It does not follow redirects within the API, except with [Follow]: they lead to
+// another issue or project, which ralph must not mistake for its own. It follows redirects out of the API only for logs
+// ([LastBytes]): others lead to a login page, for example, and contain no answer for ralph.
 func (s *Stack) Client() *http.Client {
 	return &http.Client{Transport: s, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		of, from, read := intentOf(r.Context()), via[len(via)-1], via[0].Method == http.MethodGet || via[0].Method == http.MethodHead
@@ -166,21 +166,21 @@ func (s *Stack) Client() *http.Client {
 	}}
 }
 
-// inside reports whether an address is the API's.
+// inside reports whether a URL is within the API.
 func (s *Stack) inside(u *url.URL) bool {
 	return sameHost(s.home, u) && strings.HasPrefix(u.Path, strings.TrimSuffix(s.home.Path, "/")+"/")
 }
 
-// Clock is the clock of the stack.
+// Clock returns the clock of the stack.
 func (s *Stack) Clock() Clock { return s.clock }
 
-// Now is the forge's time as far as its answers tell it, else this machine's.
+// Now returns the forge's time if an answer has stated it, otherwise this machine's.
 func (s *Stack) Now() time.Time { return s.skew.now() }
 
-// Skew is how far this machine's clock is ahead of the forge's; false before the first answer.
+// Skew returns this machine's clock minus the forge's; false before the first answer.
 func (s *Stack) Skew() (time.Duration, bool) { return s.skew.ahead() }
 
-// Close ends idle connections and closes the folder. No request may be under way.
+// Close closes idle connections and the cache folder. No request may be in progress.
 func (s *Stack) Close() error {
 	if c, ok := s.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -49,7 +49,7 @@ func TestRedirectedWriteIsNotFollowed(t *testing.T) {
 	}
 }
 
-// A read that leads to another issue or project is followed only where the caller asks for that.
+// A read that redirects to another issue or project is followed only with Follow.
 func TestMovedReadIsFollowedOnRequest(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, r *http.Request) {
@@ -67,7 +67,7 @@ func TestMovedReadIsFollowedOnRequest(t *testing.T) {
 	}
 }
 
-// An answer that leads out of the API says so at once: it is no project that has moved, and a page is no answer.
+// A redirect out of the API fails at once, and not as a project that has moved.
 func TestDivertedAnswer(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, Config{}, func(_ int, w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,7 @@ var (
 	errForm      = errors.New(string(Unreadable))
 )
 
-// whole reads the answer to its end within the timeout, so that a cut body is detected before it is used. It is the
+// whole reads the answer to its end within the timeout, so that a truncated body is detected before its use. It is the
 // innermost layer.
 type whole struct {
 	next    http.RoundTripper
@@ -40,7 +40,7 @@ func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, w.fail(ctx, r, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // read to the end, or given up
+	defer func() { _ = resp.Body.Close() }() // the body was read, or is not needed
 	w.skew.note(resp.Header)
 	body, err := w.read(resp, intentOf(ctx))
 	if errors.Is(err, errTooLong) && intentOf(ctx).leave {
@@ -50,7 +50,7 @@ func (w *whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, w.fail(ctx, r, err)
 	}
-	// An answer that claims to be JSON and is not was cut, or made by a proxy. Refusals need not be JSON.
+	// An invalid "JSON" answer was truncated or made by a proxy. Errors need not be JSON.
 	if resp.StatusCode < 300 && len(body) > 0 && isJSON(resp.Header) && intentOf(ctx).tail == 0 && !json.Valid(body) {
 		return nil, w.fail(ctx, r, errMalformed)
 	}
@@ -77,7 +77,7 @@ func (w *whole) read(resp *http.Response, of intent) ([]byte, error) {
 	}
 	limit := w.max
 	if of.page > 1 {
-		limit /= 4 // what is decoded takes several times as much
+		limit /= 4 // decoded values take several times as much memory
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
@@ -89,7 +89,7 @@ func (w *whole) read(resp *http.Response, of intent) ([]byte, error) {
 	return body, nil
 }
 
-// fail prefers the reason for which ctx ended.
+// fail returns the failure of a request, or the cause for which its context ended.
 func (w *whole) fail(ctx context.Context, r *http.Request, err error) error {
 	if r.Context().Err() != nil {
 		return context.Cause(r.Context())

@@ -25,27 +25,27 @@ import (
 )
 
 const (
-	// GitHub takes a JWT of at most ten minutes, and one that was issued in its future is refused.
+	// GitHub accepts a JWT of at most ten minutes, and rejects one issued in its future.
 	jwtLifetime = 9 * time.Minute
 	jwtEarly    = time.Minute
-	// An installation token lives an hour; a request that starts with one must be able to end.
+	// An installation token lives for an hour; a request that starts with one must be able to end.
 	renewEarly = 10 * time.Minute
 )
 
-// App makes the tokens of a GitHub App: JWTs for the app itself, and with them those of its installation.
+// App creates the tokens of a GitHub App: JWTs for the app itself, and with them tokens for its installation.
 type App struct {
 	login       tracker.App
 	key         *rsa.PrivateKey
-	stack       *transport.Stack // speaks as the app
+	stack       *transport.Stack // authenticates as the app
 	api         *gh.Client
 	owner, name string // of the project
 
 	mu      sync.Mutex
-	bot     string                      // the app's name in addresses; guarded by mu
-	granted *gh.InstallationPermissions // of the last token; guarded by mu
+	bot     string                      // the app's slug; guarded by mu
+	granted *gh.InstallationPermissions // permissions of the last token; guarded by mu
 }
 
-// Login makes the app and the source of installation tokens.
+// Login returns the app and the source of its installation tokens. It calls onSecret with each new token.
 func Login(app tracker.App, stack transport.Config, owner, name string, onSecret func(string)) (*App, tracker.TokenSource, error) {
 	key, err := parseKey(app.PrivateKey)
 	if err != nil {
@@ -67,7 +67,7 @@ func Login(app tracker.App, stack transport.Config, owner, name string, onSecret
 	return m, &token.Cached{Source: token.Observed{Source: installation{m}, OnSecret: onSecret}, Early: renewEarly, Now: m.stack.Now}, nil
 }
 
-// Token is a JWT for the app itself, by the forge's clock.
+// Token returns a JWT for the app itself, with times by the forge's clock.
 func (m *App) Token(context.Context) (tracker.Token, error) {
 	now := m.stack.Now()
 	claims, err := json.Marshal(map[string]any{
@@ -86,10 +86,10 @@ func (m *App) Token(context.Context) (tracker.Token, error) {
 	return tracker.Token{Secret: text + "." + enc.EncodeToString(signature), Identity: fmt.Sprintf("app %d", m.login.ID)}, nil
 }
 
-// Close ends connections. No call may be under way.
+// Close closes the connections. No call may be in progress.
 func (m *App) Close() error { return m.stack.Close() }
 
-// Slug asks once for the app's name in addresses.
+// Slug returns the app's name in URLs. It asks GitHub once.
 func (m *App) Slug(ctx context.Context) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,20 +104,20 @@ func (m *App) Slug(ctx context.Context) (string, error) {
 	return m.bot, err
 }
 
-// Permissions are those of the installation by name, known once it has given a token.
+// Permissions returns the installation's permissions by name. They are known after its first token.
 func (m *App) Permissions() (byName map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if text, err := json.Marshal(m.granted); err == nil {
-		_ = json.Unmarshal(text, &byName) // of texts only
+		_ = json.Unmarshal(text, &byName) // a map of strings cannot fail
 	}
 	return byName
 }
 
-// installation gives tokens of the app's installation on the project.
+// installation is the source of tokens for the app's installation on the project.
 type installation struct{ *App }
 
-// Token asks for a new token.
+// Token requests a new token.
 func (i installation) Token(ctx context.Context) (tracker.Token, error) {
 	id := i.login.Installation
 	if id == 0 {
@@ -130,7 +130,7 @@ func (i installation) Token(ctx context.Context) (tracker.Token, error) {
 		}
 		id = found.GetID()
 	}
-	// One token more does no harm, so the request may be repeated.
+	// Repeating the request is safe: an additional token does no harm.
 	answer, err := One(transport.Reading(ctx), func(t *gh.InstallationToken) bool { return t.GetToken() != "" },
 		func(ctx context.Context) (*gh.InstallationToken, *gh.Response, error) {
 			return i.api.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{})
@@ -148,7 +148,7 @@ func (i installation) Token(ctx context.Context) (tracker.Token, error) {
 	}, nil
 }
 
-// parseKey reads an RSA key in either of its PEM forms. Errors hold nothing of it.
+// parseKey parses an RSA key in either of its PEM forms. Errors contain nothing of it.
 func parseKey(text []byte) (*rsa.PrivateKey, error) {
 	const where = "download it from the app's settings"
 	block, _ := pem.Decode([]byte(strings.TrimSpace(string(text))))

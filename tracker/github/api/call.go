@@ -1,5 +1,5 @@
-// Package api makes ralph's requests to GitHub: pages, GraphQL, errors in the tracker seam's terms, and the login as a GitHub
-// App. Package tracker/github calls it. Everything here is safe for concurrent use.
+// Package api makes ralph's requests to GitHub: pages, GraphQL, the login as a GitHub App, and the conversion of errors to those
+// of package tracker. Package tracker/github uses it. Everything here is safe for concurrent use.
 package api
 
 import (
@@ -20,7 +20,7 @@ import (
 
 const notFound = "NOT_FOUND" // type of a GraphQL error
 
-// Client makes go-github's client on a stack.
+// Client returns go-github's client on top of a stack.
 func Client(stack *transport.Stack, base *url.URL) *gh.Client {
 	c := stack.Client()
 	c.Transport = unlimited{stack}
@@ -29,8 +29,7 @@ func Client(stack *transport.Stack, base *url.URL) *gh.Client {
 	return api
 }
 
-// unlimited keeps go-github from remembering rate limits: it would refuse requests by its own clock, where the stack
-// waits.
+// unlimited hides rate limits from go-github, which would refuse requests by its own clock. The stack waits instead.
 type unlimited struct{ next http.RoundTripper }
 
 func (u unlimited) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -41,17 +40,18 @@ func (u unlimited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// One makes a call whose answer is one complete thing.
+// One makes a call that returns one complete object.
 func One[T any](ctx context.Context, complete func(*T) bool, call func(context.Context) (*T, *gh.Response, error)) (*T, error) {
 	v, resp, err := call(transport.Expect(ctx, complete))
 	return v, Explain(ctx, resp, err)
 }
 
-// Page is one page's request of a list.
+// Page requests one page of a list.
 type Page[T any] func(context.Context, gh.ListOptions) ([]*T, *gh.Response, error)
 
-// Each gives each page of a list to take, until it returns false. Without complete, entries may be anything. A page with hidden
-// entries is not full, and an unchanged one may carry a Link header from before the next page existed.
+// Each passes each page of a list to take, until take returns false. With a nil complete, entries may be anything. A short page is
+// not always the last, since GitHub omits hidden entries, and an unchanged page may have a Link header from before the next page
+// existed.
 func Each[T any](ctx context.Context, complete func(*T) bool, call Page[T], take func([]*T) bool) error {
 	return transport.Pages(transport.ExpectList(ctx, complete), func(ctx context.Context, number, size int) (more bool, err error) {
 		some, resp, err := call(ctx, gh.ListOptions{Page: number, PerPage: size})
@@ -62,7 +62,7 @@ func Each[T any](ctx context.Context, complete func(*T) bool, call Page[T], take
 	})
 }
 
-// All reads a list to its end.
+// All reads all pages of a list.
 func All[T any](ctx context.Context, complete func(*T) bool, call Page[T]) (list []*T, err error) {
 	err = Each(ctx, complete, call, func(some []*T) bool {
 		list = append(list, some...)
@@ -71,7 +71,7 @@ func All[T any](ctx context.Context, complete func(*T) bool, call Page[T]) (list
 	return list, err
 }
 
-// Explain turns go-github's error into the seam's.
+// Explain converts go-github's error to one of package tracker.
 func Explain(ctx context.Context, resp *gh.Response, err error) error {
 	var raw *http.Response
 	if resp != nil {
@@ -88,14 +88,14 @@ func Explain(ctx context.Context, resp *gh.Response, err error) error {
 	return transport.Explain(ctx, raw, message, err)
 }
 
-// Graph is the GraphQL API.
+// Graph is a client of the GraphQL API.
 type Graph struct {
 	API         *gh.Client
 	Address     string
 	Owner, Name string // of the project
 }
 
-// Query makes one GraphQL request. Refusals there have status 200.
+// Query makes one GraphQL request. GraphQL errors have status 200.
 func Query[T any](ctx context.Context, g Graph, text string, variables map[string]any, complete func(*T) bool) (data *T, err error) {
 	type refusal struct {
 		Type    string `json:"type"`
@@ -123,7 +123,7 @@ func Query[T any](ctx context.Context, g Graph, text string, variables map[strin
 	}
 	kept := slices.IndexFunc(a.Errors, func(e refusal) bool { return e.Type != notFound })
 	if data, err = transport.Decode(a.Data, complete); kept < 0 && (err == nil || len(a.Errors) == 0) {
-		return data, err // what is missing may be one of a list
+		return data, err // an entry of a list may be missing
 	}
 	e := a.Errors[max(kept, 0)]
 	f := &transport.Failure{Method: http.MethodPost, Path: "/graphql", Action: transport.Skip, Reason: transport.Refused,

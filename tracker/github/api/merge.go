@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/transport"
 )
 
-// What GitHub merges by itself is in the GraphQL API only.
+// Auto-merge and merge queues exist only in the GraphQL API.
 const (
 	mergingQuery = `query($owner:String!,$name:String!,$number:Int!){repository(owner:$owner,name:$name){autoMergeAllowed ` +
 		`mergeCommitAllowed squashMergeAllowed rebaseMergeAllowed pullRequest(number:$number){id isDraft headRefOid baseRefName ` +
@@ -22,9 +22,9 @@ const (
 	dequeueMutation = `mutation($id:ID!){dequeuePullRequest(input:{id:$id}){mergeQueueEntry{id}}}`
 )
 
-// merging is what decides whether GitHub merges a pull request by itself.
+// merging is the state that decides whether GitHub may merge a pull request by itself.
 type merging struct {
-	Allowed bool `json:"autoMergeAllowed"` // in the repository
+	Allowed bool `json:"autoMergeAllowed"` // the repository allows auto-merge
 	Merge   bool `json:"mergeCommitAllowed"`
 	Squash  bool `json:"squashMergeAllowed"`
 	Rebase  bool `json:"rebaseMergeAllowed"`
@@ -34,9 +34,9 @@ type merging struct {
 		Head     string    `json:"headRefOid"`
 		Base     string    `json:"baseRefName"`
 		Decision string    `json:"reviewDecision"`
-		Auto     *struct{} `json:"autoMergeRequest"` // nil: it does not, so far
-		Queue    *struct{} `json:"mergeQueue"`       // of the base; nil: it has none
-		Entry    *struct{} `json:"mergeQueueEntry"`  // of the request; nil: it is not in the queue
+		Auto     *struct{} `json:"autoMergeRequest"` // nil: auto-merge is off
+		Queue    *struct{} `json:"mergeQueue"`       // the base's queue; nil: none
+		Entry    *struct{} `json:"mergeQueueEntry"`  // the request's entry in the queue; nil: none
 		Threads  struct {
 			Nodes []struct {
 				Resolved bool `json:"isResolved"`
@@ -45,7 +45,7 @@ type merging struct {
 	} `json:"pullRequest"`
 }
 
-// method is how GitHub is to merge: as the repository allows. A queue has its own method.
+// method returns a merge method that the repository allows. A queue has its own method.
 func (m *merging) method() any {
 	switch {
 	case m.Pull.Queue != nil:
@@ -58,7 +58,7 @@ func (m *merging) method() any {
 	return "REBASE"
 }
 
-// MergeLater makes GitHub merge a pull request by itself, by auto-merge or the base's merge queue, or says why not.
+// MergeLater enables auto-merge or adds the request to the base's merge queue, or returns why that is not possible.
 func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refused string, err error) {
 	m, err := g.merging(ctx, number)
 	switch {
@@ -78,7 +78,7 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 	}
 	variables := map[string]any{"id": m.Pull.ID, "head": commit, "method": m.method()}
 	err = g.mutate(transport.Repeatable(ctx), mergeMutation, variables)
-	if err != nil && strings.Contains(strings.ToLower(err.Error()), "clean status") { // all has passed already
+	if err != nil && strings.Contains(strings.ToLower(err.Error()), "clean status") { // all requirements are met already
 		if m.Pull.Queue == nil {
 			return fmt.Sprintf("GitHub has nothing to wait for: make a check required on %s, by a ruleset or branch protection",
 				m.Pull.Base), nil
@@ -93,7 +93,7 @@ func (g Graph) MergeLater(ctx context.Context, number int, commit string) (refus
 		tracker.Line(err.Error(), 300), m.Pull.Base), nil
 }
 
-// waits says why a request must not be merged by itself; empty: it may.
+// waits returns why the request must not be merged automatically; empty: it may.
 func (m *merging) waits() string {
 	switch {
 	case m.Pull.Draft:
@@ -109,7 +109,7 @@ func (m *merging) waits() string {
 	return ""
 }
 
-// KeepOpen takes back what MergeLater has done.
+// KeepOpen undoes MergeLater.
 func (g Graph) KeepOpen(ctx context.Context, number int) error {
 	m, err := g.merging(ctx, number)
 	if err != nil {
@@ -145,7 +145,7 @@ func (g Graph) keep(ctx context.Context, m *merging) error {
 	return g.mutate(transport.Repeatable(ctx), dequeueMutation, map[string]any{"id": m.Pull.ID})
 }
 
-// mutate makes a change whose answer has something by the mutation's name.
+// mutate runs one mutation. It succeeds only if the answer has a value under the mutation's name.
 func (g Graph) mutate(ctx context.Context, text string, variables map[string]any) error {
 	_, err := Query(ctx, g, text, variables, func(made *map[string]*struct{}) bool {
 		for _, v := range *made {

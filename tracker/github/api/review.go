@@ -23,14 +23,14 @@ const (
 	reactMutation  = `mutation($id:ID!,$content:ReactionContent!){addReaction(input:{subjectId:$id,content:$content}){reaction{content}}}`
 )
 
-// Actor is an account as GraphQL shows it; nil when it is deleted.
+// Actor is an account in GraphQL answers; nil stands for a deleted account.
 type Actor struct {
 	Typename   string `json:"__typename"`
 	Login      string `json:"login"`
 	DatabaseID int64  `json:"databaseId"`
 }
 
-// Account is the actor as the judges of trust know it.
+// Account converts the actor.
 func (a *Actor) Account() forge.Account {
 	if a == nil {
 		return forge.Account{Name: "ghost"} // GitHub's name for a deleted account
@@ -44,7 +44,7 @@ type group struct {
 	Mine    *bool  `json:"viewerHasReacted"`
 }
 
-// reactionsTo is the answer to reactionsQuery: in the order of the ids, and null for what is gone.
+// reactionsTo is the answer to reactionsQuery, in the order of the IDs, with null for deleted comments.
 type reactionsTo struct {
 	Nodes []*struct {
 		Groups []group `json:"reactionGroups"`
@@ -78,10 +78,10 @@ func (g Graph) Marked(ctx context.Context, ids []string) (map[string]bool, error
 	return marked, nil
 }
 
-// content is GraphQL's spelling of a reaction.
+// content returns GraphQL's spelling of a reaction.
 func content(r forge.Reaction) string { return strings.ToUpper(string(r)) }
 
-// React adds a reaction to a comment or a review, unless that is gone. It is idempotent.
+// React adds a reaction to a comment or a review. It does nothing if that was deleted. It is idempotent.
 func (g Graph) React(ctx context.Context, id string, r forge.Reaction) error {
 	err := g.mutate(transport.Repeatable(ctx), reactMutation, map[string]any{"id": id, "content": content(r)})
 	if transport.Missing(err) {
@@ -137,7 +137,7 @@ func completeThreads(r *reviewThreads) bool {
 	return true
 }
 
-// Threads are those of the newest hundred review threads of a pull request that nobody has resolved, with their newest comments.
+// Threads returns the unresolved ones among the newest 100 review threads of a pull request, with their newest comments.
 func (g Graph) Threads(ctx context.Context, number int) (out []forge.Thread, err error) {
 	var before *string
 	err = transport.Pages(transport.Reading(ctx), func(ctx context.Context, page, size int) (more bool, err error) {

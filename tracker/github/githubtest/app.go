@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// AppID is the id of the GitHub App that UseApp makes.
+// AppID is the ID of the GitHub App that UseApp installs.
 const AppID = 77
 
 // appState is the GitHub App that ralph may log in as.
@@ -26,7 +26,7 @@ type appState struct {
 	minted int
 }
 
-// UseApp installs an app whose bot is Bot, and returns its private key. Its tokens live that long.
+// UseApp installs an app whose bot is Bot, and returns its private key. Its tokens expire after life.
 func (s *Server) UseApp(life time.Duration) []byte {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -39,14 +39,14 @@ func (s *Server) UseApp(life time.Duration) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 }
 
-// Minted is how many tokens the app got.
+// Minted returns the number of tokens that the app got.
 func (s *Server) Minted() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.app.minted
 }
 
-// accepts verifies a JWT as GitHub does.
+// accepts verifies a JWT by GitHub's rules.
 func (a *appState) accepts(token string, now time.Time) bool {
 	text, signature, ok := cutLast(token, ".")
 	sig, err := base64.RawURLEncoding.DecodeString(signature)

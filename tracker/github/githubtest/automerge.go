@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// MergeRules are how the project merges pull requests by itself.
+// MergeRules are the project's settings for auto-merge.
 type MergeRules struct {
-	Allowed  bool   // auto-merge
-	Method   string // the only one that is allowed: MERGE, SQUASH or REBASE; empty: all
+	Allowed  bool   // auto-merge is enabled
+	Method   string // the only allowed method: MERGE, SQUASH or REBASE; empty: all
 	Queue    bool   // the base has a merge queue
 	Required bool   // checks are required on the base
-	Clean    bool   // all that is required has passed
-	Decision string // of reviews, for all pull requests; empty: none
+	Clean    bool   // all requirements are met
+	Decision string // review decision of all pull requests; empty: none
 }
 
-// SetMerging changes the rules.
+// SetMerging sets the rules.
 func (s *Server) SetMerging(r MergeRules) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,7 @@ func (q *request) protection(branch string) reply {
 	return reply{status: http.StatusOK, body: out}
 }
 
-// ruleset shows the required checks as a ruleset does.
+// ruleset returns the required checks in the form of a ruleset.
 func (q *request) ruleset() reply {
 	out := []any{}
 	if len(q.rules) > 0 {
@@ -64,7 +64,7 @@ func (q *request) ruleset() reply {
 	return reply{status: http.StatusOK, body: out}
 }
 
-// jobLog sends the reader to an address outside the API.
+// jobLog returns the log of a job.
 func (q *request) jobLog(id string) reply {
 	n, _ := strconv.ParseInt(id, 10, 64)
 	log, ok := q.logs[n]

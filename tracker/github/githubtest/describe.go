@@ -27,7 +27,7 @@ var packed []byte
 
 const described = "http://github.invalid"
 
-// description is the parsed text: routes to validate by, and examples as templates for answers.
+// description is GitHub's OpenAPI description: routes for validation, and examples as templates for answers.
 type description struct {
 	router   routers.Router
 	examples map[string]string // JSON by name
@@ -70,7 +70,7 @@ func parse() (*description, error) {
 	return d, err
 }
 
-// object is a fresh copy of an example, or of the first element of one that is a list.
+// object returns a copy of an example, or of the first element of an example that is a list.
 func (d *description) object(name string) map[string]any {
 	var v any
 	if err := json.Unmarshal([]byte(d.examples[name]), &v); err != nil {
@@ -82,7 +82,7 @@ func (d *description) object(name string) map[string]any {
 	return v.(map[string]any)
 }
 
-// request finds the route and validates. Path is below the API's address.
+// request finds the route and validates the request. Path is relative to the API's base URL.
 func (d *description) request(r *http.Request, path string, body []byte) (*openapi3filter.RequestValidationInput, error) {
 	u, err := url.Parse(described + path)
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *description) request(r *http.Request, path string, body []byte) (*opena
 	return known, nil
 }
 
-// validate validates the server's answer to a request. Refusals that GitHub makes everywhere are not in the description of each path.
+// validate validates the server's answer to a request. It skips errors that the description of the path does not list.
 func validate(to *openapi3filter.RequestValidationInput, status int, h http.Header, body []byte) error {
 	if status >= 300 && to.Route.Operation.Responses.Status(status) == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
-// UseGit makes an empty repository for the project and returns its folder. From then on a pull request needs a pushed
-// branch.
+// UseGit creates an empty repository for the project and returns its folder. From then on
+// a pull request needs a pushed branch.
 func (s *Server) UseGit() string {
 	r := forgetest.NewRepository(s.t)
 	s.mu.Lock()
@@ -17,10 +17,10 @@ func (s *Server) UseGit() string {
 	return r.Dir
 }
 
-// GitURL is the address to clone from and push to.
+// GitURL returns the address to clone from and push to.
 func (s *Server) GitURL() string { return s.http.URL + "/" + Owner + "/" + Repo + ".git" }
 
-// serveGit checks the token and lets git's own program do the rest.
+// serveGit checks the token and passes the request to git.
 func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	_, token, _ := r.BasicAuth()
 	s.mu.Lock()
@@ -53,7 +53,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// moved updates the open pull requests to their branches.
+// moved updates the open pull requests after a push.
 func (s *Server) moved() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package githubtest is a GitHub for tests: a real HTTP server with state, and git over HTTP behind it. Every request to
-// it and every answer from it is validated against GitHub's published description, or its published GraphQL schema; a
-// violation fails the test. Any answer can be made to fail as networks and servers do.
+// Package githubtest is a fake GitHub for tests: an HTTP server with state, and git over HTTP. It validates every request and
+// every answer against GitHub's published OpenAPI description or GraphQL schema; a violation fails the test. Any answer can be
+// made to fail in the ways of networks and servers.
 //
 // A Server is safe for concurrent use.
 package githubtest
@@ -18,11 +18,11 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
-// The parts of a fresh server.
+// The contents of a new server.
 const (
 	Owner = "acme"
 	Repo  = "widgets"
-	// Token is ralph's own, for the bot Bot.
+	// Token is ralph's own token, for the bot Bot.
 	Token = "ghs_testtoken0123456789"
 	Bot   = "ralph-app[bot]"
 	ghost = "ghost" // GitHub's name for deleted accounts
@@ -40,10 +40,10 @@ type Server struct {
 	users  map[string]*User
 	tokens map[string]*Access
 	repo   repoState
-	name   string // of the project, as it is now
+	name   string // current name of the project
 	merges MergeRules
 	labels []string
-	issues []*Issue // pull requests too; number n is at n-1
+	issues []*Issue // includes pull requests; number n is at n-1
 	checks map[string][]*Check
 	rules  []string // required checks
 	refs   map[string]string
@@ -55,19 +55,19 @@ type Server struct {
 	before func(r *http.Request)
 	served int
 	logs   map[int64]string
-	// reactions are "CONTENT by login", by GraphQL's id of what they are on.
+	// reactions are "CONTENT by login", by the GraphQL ID of the comment or review.
 	reactions map[string][]string
-	judged    map[[sha256.Size]byte]bool // answers that were validated
+	judged    map[[sha256.Size]byte]bool // answers that were validated already
 }
 
 type repoState struct {
 	private, archived, noIssues bool
 }
 
-// Access is what a token may do.
+// Access describes a token.
 type Access struct {
 	Login  string
-	Scopes *string // of a classic token
+	Scopes *string // nil unless it is a classic token
 	Ends   time.Time
 	jwt    bool
 }
@@ -79,7 +79,7 @@ type Call struct {
 	Write               bool
 }
 
-// New starts a server, ended with the test.
+// New starts a server that stops at the end of the test.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
@@ -110,30 +110,30 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Host is the server's host and port.
+// Host returns the server's host and port.
 func (s *Server) Host() string { return strings.TrimPrefix(s.http.URL, "http://") }
 
-// BaseURL is the address of the REST API.
+// BaseURL returns the base URL of the REST API.
 func (s *Server) BaseURL() string { return s.http.URL + "/api/v3/" }
 
-// Clock is the server's time, which a client may share.
+// Clock returns the server's clock, which a client may share.
 func (s *Server) Clock() *clocktest.Clock { return s.clock }
 
-// Inject calls f for each request, n from 0; the fault that it returns happens to the request. A nil f ends it.
+// Inject calls f for each request, n from 0, and applies the fault that it returns. A nil f ends the faults.
 func (s *Server) Inject(f func(n int, r *http.Request) *Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inject, s.served = f, 0
 }
 
-// Before calls f before each request; people may do something then.
+// Before calls f before each request, for example to change something.
 func (s *Server) Before(f func(r *http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = f
 }
 
-// Calls returns the requests since the last Calls.
+// Calls returns the requests since the previous call of Calls.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,27 +142,27 @@ func (s *Server) Calls() []Call {
 	return out
 }
 
-// Grant makes another token.
+// Grant adds a token.
 func (s *Server) Grant(token string, a Access) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens[token] = &a
 }
 
-// Revoke ends a token.
+// Revoke revokes a token.
 func (s *Server) Revoke(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.tokens, token)
 }
 
-// id makes a new number; the caller holds mu.
+// id returns a new number. The caller must hold mu.
 func (s *Server) id() int64 {
 	s.nextID++
 	return s.nextID
 }
 
-// now passes a second, so that each event has its own time; the caller holds mu.
+// now advances the clock by a second, so that each event has its own time. The caller must hold mu.
 func (s *Server) now() time.Time {
 	s.clock.Advance(time.Second)
 	return s.clock.Now().UTC().Truncate(time.Second)

@@ -80,7 +80,7 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 }
 
-// spoiled makes answers whose issues lack required fields.
+// spoiled returns a description whose example of an issue lacks a required field.
 func spoiled(d *description) *description {
 	out := *d
 	out.examples = map[string]string{}

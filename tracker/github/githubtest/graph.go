@@ -35,7 +35,7 @@ func (s *Server) graph(a *Access, body []byte) reply {
 	return out
 }
 
-// graphAnswer answers the few documents that ralph sends. Another one fails the test.
+// graphAnswer answers the few documents that ralph sends. Any other document fails the test.
 func (s *Server) graphAnswer(a *Access, document string, variables map[string]any) reply {
 	text := func(name string) string { v, _ := variables[name].(string); return v }
 	id := text("id")

@@ -135,7 +135,7 @@ func (q *request) those(numbers []int) (out []*Issue) {
 	return out
 }
 
-// filtered applies the query of a listing, which contains pull requests too.
+// filtered applies the query of a listing, which includes pull requests.
 func (q *request) filtered() (out []*Issue) {
 	state := q.query.Get("state")
 	for _, i := range q.issues {
@@ -185,7 +185,7 @@ func (q *request) comments(i *Issue) reply {
 	return reply{status: http.StatusCreated, body: q.showComment(i, q.addComment(i, q.access.Login, q.text("body")))}
 }
 
-// allComments are those of all issues and pull requests.
+// allComments returns the comments on all issues and pull requests.
 func (q *request) allComments() reply {
 	type said struct {
 		on *Issue

@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// projectID is GitHub's number of the project, by which it goes after a change of its name, too.
+// projectID is GitHub's ID of the project, to which redirects point after the project was renamed.
 const projectID = "1296269"
 
-// elsewhere is the number of the project that issues are transferred to.
+// elsewhere is the ID of the project that issues are transferred to.
 const elsewhere = "7"
 
-// Rename gives the project another name, OWNER/NAME. The old one redirects.
+// Rename gives the project another name, OWNER/NAME. The old name redirects.
 func (s *Server) Rename(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.name = name
 }
 
-// SetPermission changes what an account may do in the project. With "none" a private one does not exist for it.
+// SetPermission sets an account's permission in the project. With "none" a private project does not exist for it.
 func (s *Server) SetPermission(login, permission string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users[strings.ToLower(login)].Permission = permission
 }
 
-// redirect answers as GitHub does for a project that has another name. A write must not become a read: it gets 307.
+// redirect answers like GitHub for a renamed project. A write gets status 307, since it must not become a read.
 func (q *request) redirect(to string) reply {
 	status := http.StatusMovedPermanently
 	if q.method != http.MethodGet {
@@ -42,17 +42,17 @@ func (q *request) redirect(to string) reply {
 	return a
 }
 
-// transferred answers for an issue that is in another project now.
+// transferred answers for an issue that was transferred to another project.
 func (q *request) transferred(i *Issue, rest []string) reply {
 	if i.Unseen {
 		return refuse(http.StatusNotFound, "Not Found")
 	}
 	a := q.redirect(strings.TrimSuffix(fmt.Sprintf("/repositories/%s/issues/%d/%s", elsewhere, i.Number+100, strings.Join(rest, "/")), "/"))
-	a.status = http.StatusMovedPermanently // whatever the method
+	a.status = http.StatusMovedPermanently // for every method
 	return a
 }
 
-// inOther answers for the project that issues are transferred to. Nothing may be written there.
+// inOther answers for the project that issues are transferred to. It allows no writes.
 func (q *request) inOther(parts []string) reply {
 	if q.method != http.MethodGet {
 		q.t.Errorf("githubtest: %s of an issue that was transferred to another project", q.method)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// account renders a user in one of GitHub's forms.
+// account returns a user in the form of GitHub's users API.
 func (s *Server) account(login string) map[string]any {
 	u := s.users[strings.ToLower(login)]
 	if u == nil {
@@ -26,7 +26,7 @@ func (s *Server) account(login string) map[string]any {
 	return out
 }
 
-// simple is an account as part of something else; nil for a deleted one.
+// simple returns an account as part of another object; nil for a deleted account.
 func (s *Server) simple(login string) any {
 	u := s.account(login)
 	if u == nil {
@@ -55,7 +55,7 @@ func (q *request) user(parts []string) reply {
 	return reply{status: http.StatusOK, body: u}
 }
 
-// collaborators lists people with at least a permission. Bots of apps are not listed.
+// collaborators lists people with at least the requested permission. It omits bots of apps.
 func (q *request) collaborators() reply {
 	if !q.may(q.access, "write") {
 		return refuse(http.StatusForbidden, "Must have push access to view repository collaborators.")

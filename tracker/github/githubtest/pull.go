@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// sha is the head of a branch; without git it is made up from the name. The caller holds mu.
+// sha returns the head of a branch; without git it is a hash of the name. The caller must hold mu.
 func (s *Server) sha(branch string) string {
 	if v := s.refs[branch]; v != "" {
 		return v
@@ -20,7 +20,7 @@ func (s *Server) sha(branch string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:40]
 }
 
-// SetHead moves a branch and its pull requests.
+// SetHead moves a branch and the heads of its pull requests.
 func (s *Server) SetHead(branch, sha string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *Server) SetHead(branch, sha string) {
 	}
 }
 
-// showPull renders a pull request in full, or as lists show it.
+// showPull renders a pull request in full, or in the shorter form of lists.
 func (s *Server) showPull(i *Issue, full bool) map[string]any {
 	out := s.desc.object("pull-request-simple-items")
 	if full {
@@ -135,7 +135,7 @@ func (q *request) pulls() (out []*Issue) {
 	return out
 }
 
-// open makes a pull request, at most one open for two branches.
+// open opens a pull request. There is at most one open request per head and base.
 func (q *request) open() reply {
 	head, base := strings.TrimPrefix(q.text("head"), Owner+":"), q.text("base")
 	if strings.TrimSpace(q.text("title")) == "" {
@@ -174,7 +174,7 @@ func invalid(field, code, message string) reply {
 	return a
 }
 
-// blankTitle refuses what GitHub refuses of issues and pull requests alike.
+// blankTitle is GitHub's error for an issue or pull request without a title.
 func blankTitle() reply { return invalid("title", "custom", "title can't be blank") }
 
 func (q *request) edit(i *Issue) reply {

@@ -20,10 +20,10 @@ type Review struct {
 	Remarks   []Remark
 }
 
-// NodeID is the review's id in GraphQL.
+// NodeID returns the review's GraphQL ID.
 func (r *Review) NodeID() string { return fmt.Sprintf("PRR_%d", r.ID) }
 
-// Remark is a review's comment on a line, and the first of a thread.
+// Remark is a review's comment on a line, which starts a thread.
 type Remark struct {
 	Author, Path, Body string
 	Line               int
@@ -34,12 +34,12 @@ type Remark struct {
 	Replies []Remark
 }
 
-// NodeID is the comment's id in GraphQL.
+// NodeID returns the comment's GraphQL ID.
 func (m Remark) NodeID() string { return fmt.Sprintf("PRRC_%d", m.ID) }
 
 func (m Remark) thread() string { return fmt.Sprintf("PRRT_%d", m.ID) }
 
-// remarks are all comments on lines, oldest first.
+// remarks returns all comments on lines, oldest first.
 func (p *Pull) remarks() (all []Remark) {
 	for _, r := range p.Reviews {
 		for _, m := range r.Remarks {
@@ -50,7 +50,7 @@ func (p *Pull) remarks() (all []Remark) {
 	return all
 }
 
-// AddReview adds a review, of the head commit unless it names another.
+// AddReview adds a review of the commit r.SHA, by default the head.
 func (s *Server) AddReview(number int, r Review) *Review {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *Server) AddReview(number int, r Review) *Review {
 	return &r
 }
 
-// ReplyTo adds a comment to the thread of a remark, and returns the comment's id in GraphQL.
+// ReplyTo adds a comment to the thread of a remark, and returns the comment's GraphQL ID.
 func (s *Server) ReplyTo(number int, remark int64, author, body string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Server) replyTo(i *Issue, m *Remark, author, body string) Remark {
 	return one
 }
 
-// Replies are the texts in the thread of a remark after the first, oldest first.
+// Replies returns the texts in the thread of a remark after the first, oldest first.
 func (s *Server) Replies(number int, remark int64) (texts []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Server) Replies(number int, remark int64) (texts []string) {
 	return texts
 }
 
-// Reactions are those on a comment or a review, each as "CONTENT by login". The id is GraphQL's.
+// Reactions returns the reactions to a comment or review with a GraphQL ID, each as "CONTENT by login".
 func (s *Server) Reactions(id string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *Server) showRemark(m Remark) map[string]any {
 	return out
 }
 
-// holds reports whether there is a comment or a review with GraphQL's id.
+// holds reports whether a comment or review has the GraphQL ID.
 func (s *Server) holds(id string) bool {
 	for _, i := range s.issues {
 		if slices.ContainsFunc(i.Comments, func(c *Comment) bool { return c.NodeID() == id }) {
@@ -161,7 +161,7 @@ func data(v map[string]any) reply {
 	return reply{status: http.StatusOK, body: map[string]any{"data": v}}
 }
 
-// graphSigns shows the groups of reactions as the viewer sees them. GitHub lists the groups without any, too.
+// graphSigns returns the reaction groups from the viewer's side. Like GitHub it includes empty groups.
 func (s *Server) graphSigns(a *Access, ids []any) reply {
 	nodes, missing := []any{}, []any{}
 	for _, v := range ids {
@@ -249,7 +249,7 @@ func (s *Server) graphReply(a *Access, thread, body string) reply {
 	return noNode(thread)
 }
 
-// actor is an account in GraphQL, where the names of bots have no ending; nil when it is deleted.
+// actor returns an account in GraphQL's form, where names of bots have no ending; nil if it was deleted.
 func (s *Server) actor(login string) any {
 	u := s.users[strings.ToLower(login)]
 	if u == nil {

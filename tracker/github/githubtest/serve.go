@@ -29,10 +29,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reply is an answer before it is written.
+// reply is an answer that is not encoded yet.
 type reply struct {
 	status int
-	body   any // JSON; nil: none
+	body   any // encoded as JSON; nil: no body
 	header http.Header
 	text   string
 }
@@ -95,7 +95,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer makes and validates the true answer; the caller holds mu.
+// answer returns the validated answer without faults. The caller must hold mu.
 func (s *Server) answer(r *http.Request, body []byte) (reply, []byte) {
 	access, refused := s.authenticate(r)
 	if refused != nil {
@@ -140,7 +140,7 @@ func (s *Server) render(a reply, known *openapi3filter.RequestValidationInput) (
 	if known == nil {
 		return a, text
 	}
-	// The same answer to the same path has been validated already.
+	// An equal answer for the same path was validated already.
 	what := sha256.Sum256(fmt.Appendf(nil, "%s %s %d\n%s", known.Request.Method, known.Request.URL.Path, a.status, text))
 	if s.judged[what] {
 		return a, text
@@ -171,7 +171,7 @@ func (s *Server) authenticate(r *http.Request) (*Access, *reply) {
 	return a, nil
 }
 
-// route finds the handler by the path's parts; the caller holds mu.
+// route finds the handler by the parts of the path. The caller must hold mu.
 func (s *Server) route(r *http.Request, path string, a *Access, body []byte) reply {
 	var parts []string
 	for p := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
@@ -206,7 +206,7 @@ func (s *Server) route(r *http.Request, path string, a *Access, body []byte) rep
 	case !a.jwt && s.repo.private && !s.reads(a):
 		return refuse(http.StatusNotFound, "Not Found")
 	case strings.EqualFold(name, s.name):
-	case strings.EqualFold(name, Owner+"/"+Repo): // its old name
+	case strings.EqualFold(name, Owner+"/"+Repo): // the old name
 		return q.redirect("/repositories/" + projectID + strings.TrimSuffix("/"+strings.Join(parts[3:], "/"), "/"))
 	default:
 		return refuse(http.StatusNotFound, "Not Found")
@@ -230,7 +230,7 @@ func (s *Server) may(a *Access, permission string) bool {
 	return u != nil && (u.Permission == permission || u.Permission == "admin")
 }
 
-// request is one that passed authentication. The server's mu is held while it is served.
+// request is an authenticated request. The server's mu is held while it is served.
 type request struct {
 	*Server
 	method string
@@ -284,7 +284,7 @@ func (q *request) project(parts []string) reply {
 	return refuse(http.StatusNotFound, "Not Found")
 }
 
-// page cuts a list to the requested page, with a Link header like GitHub's.
+// page returns the requested page of a list, with a Link header like GitHub's.
 func page[T any](q *request, all []T, render func(T) map[string]any) reply {
 	per, n := number(q.query.Get("per_page"), 30), number(q.query.Get("page"), 1)
 	from := min((n-1)*per, len(all))
@@ -309,7 +309,7 @@ func number(s string, otherwise int) int {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// brief leaves out the schema, which fills pages.
+// brief omits the schema, which fills pages.
 func brief(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\nSchema:")
 	return text

@@ -16,7 +16,7 @@ type User struct {
 	Permission string
 }
 
-// Issue is an issue, or a pull request when Pull is set.
+// Issue is an issue, or a pull request if Pull is set.
 type Issue struct {
 	Number           int
 	ID               int64
@@ -27,10 +27,10 @@ type Issue struct {
 	Milestone        string
 	Closed           bool
 	Deleted          bool
-	Moved            string // the project that it was transferred to
+	Moved            string // project that it was transferred to
 	Unseen           bool   // ralph's token may not read that project
-	Locked           bool   // only who may write may comment
-	Converted        bool   // to a discussion: nobody may comment here
+	Locked           bool   // only accounts with write permission may comment
+	Converted        bool   // converted to a discussion: nobody may comment
 	Created, Updated time.Time
 	Comments         []*Comment
 	Events           []Event
@@ -49,7 +49,7 @@ type Comment struct {
 	Updated time.Time
 }
 
-// NodeID is the comment's id in GraphQL.
+// NodeID returns the comment's GraphQL ID.
 func (c *Comment) NodeID() string { return fmt.Sprintf("IC_%d", c.ID) }
 
 // Kinds of events, in GitHub's spelling.
@@ -59,7 +59,7 @@ const (
 	Renamed    = "renamed"
 )
 
-// Event is what happened to an issue.
+// Event is an entry in the history of an issue.
 type Event struct {
 	Kind, Actor, Label, From, To string
 	At                           time.Time
@@ -84,22 +84,22 @@ type Pull struct {
 	Reviewers  []string
 	Teams      []string
 	Reviews    []*Review
-	AutoMerge  string // the method; empty: off
+	AutoMerge  string // merge method; empty: off
 	Queued     bool   // in the merge queue
 }
 
-// Check is a check run, or a status when Status is set.
+// Check is a check run, or a commit status if Status is empty.
 type Check struct {
 	ID         int64
 	Name       string
 	Status     string // of a check run: queued, in_progress, completed; empty: this is a commit status
-	Conclusion string // of a commit status: its state
+	Conclusion string // or the state of a commit status
 	Text       string
 	Actions    bool // run by GitHub Actions
 	At         time.Time
 }
 
-// AddUser adds or replaces an account; without an ID it gets one.
+// AddUser adds or replaces an account. It assigns an ID if there is none.
 func (s *Server) AddUser(u User) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +111,8 @@ func (s *Server) AddUser(u User) User {
 	return u
 }
 
-// AddIssue adds an issue, by ada if it names nobody, labelled by her, and returns its number. A title is required, as on
-// GitHub.
+// AddIssue adds an issue and returns its number. The default author is ada, who also sets the labels. Like GitHub, it
+// requires a title.
 func (s *Server) AddIssue(i Issue) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Server) AddPull(i Issue, p Pull) int {
 	return s.addIssue(i).Number
 }
 
-// AddComment adds a comment to an issue, and returns its id.
+// AddComment adds a comment to an issue, and returns its ID.
 func (s *Server) AddComment(number int, author, body string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +166,7 @@ func (s *Server) addComment(i *Issue, author, body string) *Comment {
 	return c
 }
 
-// Do changes an issue as a person in the browser would, without validation.
+// Do changes an issue like a person in the browser, without validation.
 func (s *Server) Do(number int, f func(i *Issue, now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *Server) Do(number int, f func(i *Issue, now time.Time)) {
 	f(i, at)
 }
 
-// Issue returns a copy.
+// Issue returns a copy of an issue.
 func (s *Server) Issue(number int) Issue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,21 +206,21 @@ func (s *Server) Pulls() (numbers []int) {
 	return numbers
 }
 
-// AddLabel makes a label of the project.
+// AddLabel adds a label to the project.
 func (s *Server) AddLabel(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.needLabel(name)
 }
 
-// Labels are the project's labels.
+// Labels returns the project's labels.
 func (s *Server) Labels() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.labels)
 }
 
-// needLabel makes the label when it does not exist and returns its spelling; the caller holds mu.
+// needLabel creates the label if it does not exist and returns its spelling. The caller must hold mu.
 func (s *Server) needLabel(name string) string {
 	for _, l := range s.labels {
 		if strings.EqualFold(l, name) {
@@ -231,14 +231,14 @@ func (s *Server) needLabel(name string) string {
 	return name
 }
 
-// Require makes checks required on the base branch.
+// Require sets the checks that the base branch requires.
 func (s *Server) Require(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules = names
 }
 
-// SetCheck adds a check or status to a commit, or replaces the one of its name. Log is the log of an Actions job.
+// SetCheck adds a check or status to a commit, or replaces the one with its name. Log is the log of an Actions job.
 func (s *Server) SetCheck(sha string, c Check, log string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +250,7 @@ func (s *Server) SetCheck(sha string, c Check, log string) {
 	}
 }
 
-// SetRepo changes the project's settings.
+// SetRepo sets the project's settings.
 func (s *Server) SetRepo(private, archived, noIssues bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

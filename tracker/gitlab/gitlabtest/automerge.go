@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// acceptMerge answers a wish to merge: at once, unless a pipeline is to be waited for that has not ended.
+// acceptMerge merges at once, unless the caller asks to wait for a pipeline that has not ended.
 func (s *Server) acceptMerge(c *call, p *Project, m *Merge) answer {
 	if refused, bad := p.refusesMerge(c, m); bad {
 		return refused
@@ -37,7 +37,7 @@ func (p *Project) refusesMerge(c *call, m *Merge) (refused answer, bad bool) {
 	return answer{}, false
 }
 
-// joinTrain puts a merge request onto the project's merge train.
+// joinTrain adds a merge request to the project's merge train.
 func (s *Server) joinTrain(c *call, p *Project, m *Merge) answer {
 	if m == nil {
 		return notFound("Merge Request")
@@ -49,7 +49,7 @@ func (s *Server) joinTrain(c *call, p *Project, m *Merge) answer {
 	return created([]object{{"id": s.id(), "status": "idle", "target_branch": m.Target, "created_at": stamp(s.now())}})
 }
 
-// keepMerge takes the wish back.
+// keepMerge cancels auto-merge.
 func (s *Server) keepMerge(c *call, p *Project, m *Merge) answer {
 	switch {
 	case p.level(c.user.ID) < Developer:

@@ -18,11 +18,11 @@ type Thread struct {
 	Resolvable bool
 	Resolved   bool
 	System     bool
-	Path       string // of a diff note
+	Path       string // for a diff note
 	Line       int
 }
 
-// Discuss starts a discussion and returns its id.
+// Discuss starts a discussion and returns its ID.
 func (p *Project) Discuss(iid int, t Thread) string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -46,7 +46,7 @@ func (d *thread) add(n *note) {
 	d.notes = append(d.notes, n)
 }
 
-// Answer adds a note to a discussion, and returns its id.
+// Answer adds a note to a discussion and returns its ID.
 func (p *Project) Answer(iid int, discussion string, by *User, body string) (id int) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *Project) Answer(iid int, discussion string, by *User, body string) (id 
 	return n.id
 }
 
-// Said are the texts in a discussion after the first, oldest first.
+// Said returns the texts in a discussion after the first, oldest first.
 func (p *Project) Said(iid int, discussion string) (texts []string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *Project) Said(iid int, discussion string) (texts []string) {
 	return texts
 }
 
-// notes are all notes, oldest first.
+// notes returns all notes, oldest first.
 func (m *Merge) notes() (all []*note) {
 	for _, d := range m.threads {
 		all = append(all, d.notes...)

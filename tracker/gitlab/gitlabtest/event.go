@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// listEvents lists the comments of the project; ralph asks for no other events.
+// listEvents lists the comments of the project; ralph requests no other events.
 func (s *Server) listEvents(c *call, p *Project) answer {
 	after, err := time.Parse(time.DateOnly, c.query.Get("after"))
 	if err != nil || c.query.Get("action") != "commented" {
@@ -66,7 +66,7 @@ type award struct {
 	at       time.Time
 }
 
-// Awards are the emoji on a note, each as "name by username".
+// Awards returns the emoji on a note, each as "name by username".
 func (p *Project) Awards(note int) (all []string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *Project) Awards(note int) (all []string) {
 	return all
 }
 
-// Award puts an emoji on a note.
+// Award adds an emoji to a note.
 func (p *Project) Award(by *User, note int, name string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *Project) award(note, user int, name string) *award {
 	return a
 }
 
-// awards lists the emoji on a note, or adds one. GitLab refuses a second one of the same name as if it did not exist.
+// awards lists the emoji on a note, or adds one. GitLab answers "not found" to a second one of the same name.
 func (s *Server) awards(c *call, p *Project, id int) answer {
 	show := func(a *award) object {
 		return object{

@@ -11,22 +11,22 @@ import (
 type Call struct {
 	N        int // counted from 1
 	Method   string
-	Path     string // as sent, below the host
+	Path     string // path of the URL as sent
 	Query    string
-	Status   int    // of the answer; 0 before the answer, or without one
-	Username string // of the token's account; empty before authentication
+	Status   int    // status of the answer; 0 before the answer, or without one
+	Username string // account of the token; empty before authentication
 }
 
 // Write reports whether the call could change anything.
 func (c Call) Write() bool { return c.Method != http.MethodGet && c.Method != http.MethodHead }
 
-// Git reports a call of the git program.
+// Git reports whether the call is from git.
 func (c Call) Git() bool { return !strings.HasPrefix(c.Path, apiPath) }
 
-// Fault is a fault of one call.
+// Fault is the fault of one call.
 type Fault = forgetest.Fault
 
-// Inject asks decide before each call; nil lets the call pass. A nil decide ends it.
+// Inject calls decide before each call; if it returns nil, the call passes. A nil decide ends the faults.
 func (s *Server) Inject(decide func(Call) *Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *Server) Calls() []Call {
 	return append([]Call(nil), s.calls...)
 }
 
-// Forget empties the list of calls; the next is number 1.
+// Forget clears the list of calls; the next call is number 1.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Server) begin(r *http.Request) (int, *Fault) {
 func (s *Server) end(n, status int, username string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n <= len(s.calls) { // else forgotten meanwhile
+	if n <= len(s.calls) { // else Forget was called meanwhile
 		s.calls[n-1].Status, s.calls[n-1].Username = status, username
 	}
 }

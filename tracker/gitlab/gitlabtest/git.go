@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
-// AddRepository gives the project a bare repository, which git reaches over HTTP with a token as password, and returns
-// its folder. It is a copy of from; an empty from makes an empty one.
+// AddRepository gives the project a bare repository and returns its folder. git can access it over HTTP with a token as the
+// password. It is a copy of from; without from it is empty.
 func (p *Project) AddRepository(t testing.TB, from string) string {
 	t.Helper()
 	r := forgetest.NewRepository(t)
@@ -23,7 +23,7 @@ func (p *Project) AddRepository(t testing.TB, from string) string {
 	return r.Dir
 }
 
-// branch is the commit a branch points to; empty when there is none.
+// branch returns the commit of a branch; empty if there is none.
 func (p *Project) branch(name string) string {
 	if p.git == nil {
 		return ""
@@ -31,7 +31,7 @@ func (p *Project) branch(name string) string {
 	return p.git.Head(name)
 }
 
-// serveGit answers the git program. The password must be a token with a sufficient scope and role.
+// serveGit answers git. The password must be a token with a sufficient scope and role.
 func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) (status int, username string) {
 	path, _, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
 	user, secret, _ := r.BasicAuth()
@@ -71,7 +71,7 @@ func mayPush(scopes []string) bool {
 	return slices.Contains(scopes, "api") || slices.Contains(scopes, "write_repository")
 }
 
-// recorded keeps the status of an answer.
+// recorded records the status of an answer.
 type recorded struct {
 	http.ResponseWriter
 	status int

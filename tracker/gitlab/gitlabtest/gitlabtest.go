@@ -1,9 +1,9 @@
-// Package gitlabtest is a GitLab for tests: a real HTTP server with state, that answers the part of GitLab's REST API
-// which tracker/gitlab uses, and git over smart HTTP from a bare repository behind the same tokens.
+// Package gitlabtest is a fake GitLab for tests: an HTTP server with state that implements the part of GitLab's REST API
+// which tracker/gitlab uses, and git over smart HTTP from a bare repository with the same tokens.
 //
-// It enforces GitLab's documentation: an unknown parameter, a missing scope or a role that is too low is refused as by
-// GitLab, and text that GitLab would execute as a quick action is recorded. Answers have pagination, entity tags and
-// rate limits. Any call can be made to fail in many ways, before or after its effect.
+// It enforces GitLab's documentation: it refuses an unknown parameter, a missing scope or a role that is too low like GitLab,
+// and records text that GitLab would execute as a quick action. Answers have pagination, entity tags and rate limits. Any call
+// can be made to fail in many ways, before or after its effect.
 //
 // A Server is safe for concurrent use.
 package gitlabtest
@@ -22,7 +22,7 @@ type Server struct {
 	URL string // such as "http://127.0.0.1:1234"
 
 	http *httptest.Server
-	done chan struct{} // closed when the test ends; releases calls that hang
+	done chan struct{} // closed at the end of the test to release hanging calls
 	t    testing.TB
 
 	mu       sync.Mutex // guards everything below
@@ -39,7 +39,7 @@ type Server struct {
 	noKeyset bool
 }
 
-// New starts an instance that ends with the test.
+// New starts an instance that stops at the end of the test.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
@@ -56,11 +56,10 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Host is the host and port of the instance.
+// Host returns the host and port of the instance.
 func (s *Server) Host() string { return s.http.Listener.Addr().String() }
 
-// LimitRequests lets n more requests pass; those after it are refused until the time has passed. A negative n lifts
-// the limit.
+// LimitRequests allows n more requests; later ones are refused until the time reset has passed. A negative n removes the limit.
 func (s *Server) LimitRequests(n int, reset time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +73,7 @@ func (s *Server) SkewClock(d time.Duration) {
 	s.skew = d
 }
 
-// WithoutKeyset makes the instance an older one, which knows only numbered pages.
+// WithoutKeyset makes the instance behave like an older version, which supports only numbered pages.
 func (s *Server) WithoutKeyset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +88,7 @@ func (s *Server) titled(title string) {
 	}
 }
 
-// now is later than every time before, in the API's milliseconds. Callers hold mu.
+// now returns a time later than all previous ones, in milliseconds like the API. The caller must hold mu.
 func (s *Server) now() time.Time {
 	at := time.Now().Add(s.skew).UTC().Truncate(time.Millisecond)
 	if !at.After(s.clock) {

@@ -13,13 +13,13 @@ type Issue struct {
 	Author       *User
 	Labels       []string
 	Closed       bool
-	Type         string // "issue" unless it is "incident", "task", …
+	Type         string // "issue" by default, or "incident", "task", …
 	Milestone    string
 	Assignees    []*User
 	Confidential bool
 	Locked       bool // only members may comment
 	Deleted      bool
-	MovedTo      int       // the id of the issue in another project that it was moved to
+	MovedTo      int       // ID of the issue in another project that it was moved to
 	Created      time.Time // zero: now
 
 	id, iid, author int
@@ -27,7 +27,7 @@ type Issue struct {
 	notes           []*note
 	events          []*labelEvent
 	links           []issueLink
-	writes          int // through the API
+	writes          int // number of writes through the API
 }
 
 type labelEvent struct {
@@ -38,14 +38,14 @@ type labelEvent struct {
 	at     time.Time
 }
 
-// issueLink says that another issue blocks this one, or is blocked by it.
+// issueLink is a link to another issue.
 type issueLink struct {
 	project *Project
 	issue   *Issue
 	kind    string // "is_blocked_by", "blocks", "relates_to"
 }
 
-// AddIssue makes an issue and returns its number. Its author sets the labels. A title is required, as on GitLab.
+// AddIssue creates an issue and returns its number. Its author sets the labels. A title is required, as on GitLab.
 func (p *Project) AddIssue(i Issue) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *Project) issue(iid int) *Issue {
 	return p.issues[iid-1]
 }
 
-// mark sets or removes a label, and records the event.
+// mark sets or removes a label and records the event.
 func (p *Project) mark(i *Issue, user int, name string, on bool) {
 	has := slices.Contains(i.Labels, name)
 	if has == on {
@@ -94,7 +94,7 @@ func (p *Project) mark(i *Issue, user int, name string, on bool) {
 	i.updated = e.at
 }
 
-// Label sets a label on an issue, as an account.
+// Label sets a label on an issue in the name of an account.
 func (p *Project) Label(by *User, iid int, name string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *Project) Close(iid int) {
 	i.Closed, i.updated = true, p.s.now()
 }
 
-// SetIssue changes an issue, as people do in the browser.
+// SetIssue changes an issue like a person in the browser.
 func (p *Project) SetIssue(iid int, change func(*Issue)) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *Project) SetIssue(iid int, change func(*Issue)) {
 	i.updated = p.s.now()
 }
 
-// Describe edits an issue's description. When a task in it is ticked too, GitLab notes only the task.
+// Describe edits an issue's description. If ticked, the edit also ticks a task, and GitLab notes only that.
 func (p *Project) Describe(by *User, iid int, text string, ticked bool) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -152,7 +152,7 @@ func (p *Project) Rename(by *User, iid int, title string) {
 // Block makes one issue block another.
 func (p *Project) Block(blocker, blocked int) { p.BlockFrom(p, blocker, blocked) }
 
-// BlockFrom makes an issue of another project block one of this.
+// BlockFrom makes an issue of another project block one of this project.
 func (p *Project) BlockFrom(other *Project, blocker, blocked int) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -161,14 +161,14 @@ func (p *Project) BlockFrom(other *Project, blocker, blocked int) {
 	b.links = append(b.links, issueLink{other, a, "is_blocked_by"})
 }
 
-// IssueLabels are the labels on an issue.
+// IssueLabels returns the labels of an issue.
 func (p *Project) IssueLabels(iid int) []string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	return slices.Clone(p.issue(iid).Labels)
 }
 
-// Writes counts the writes through the API that reached an issue.
+// Writes returns the number of writes to an issue through the API.
 func (p *Project) Writes(iid int) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

@@ -97,7 +97,7 @@ func (s *Server) listIssues(c *call, p *Project) answer {
 	return paged(c, found, show)
 }
 
-// carries reports whether the issue has all labels of a list with commas. GitLab's labels are case-sensitive.
+// carries reports whether the issue has all labels of a comma-separated list. GitLab's labels are case-sensitive.
 func (i *Issue) carries(list string) bool {
 	return list == "" || !slices.ContainsFunc(strings.Split(list, ","), func(l string) bool { return !slices.Contains(i.Labels, l) })
 }
@@ -112,7 +112,7 @@ func (s *Server) updateIssue(c *call, p *Project, i *Issue) answer {
 		return forbidden()
 	}
 	i.writes++
-	if level >= Reporter { // GitLab silently ignores labels of lower roles
+	if level >= Reporter { // GitLab silently ignores label changes by lower roles
 		for _, name := range names(c.body["add_labels"]) {
 			p.mark(i, c.user.ID, name, true)
 		}
@@ -126,7 +126,7 @@ func (s *Server) updateIssue(c *call, p *Project, i *Issue) answer {
 	return ok(s.issueObject(p, i))
 }
 
-// names reads a list of label names, which the API takes with commas.
+// names parses a comma-separated list of label names.
 func names(v any) []string {
 	text, _ := v.(string)
 	var out []string

@@ -22,10 +22,10 @@ type Merge struct {
 	Assignees    []*User
 	SHA          string
 	Conflicts    bool
-	MergeStatus  string // detailed; empty: "mergeable"
+	MergeStatus  string // detailed_merge_status; empty: "mergeable"
 	RemoveSource bool
-	Writes       int  // through the API
-	AutoMerge    bool // once the pipeline has passed
+	Writes       int  // number of writes through the API
+	AutoMerge    bool // merge once the pipeline has passed
 	Train        bool // on the merge train
 
 	id       int
@@ -51,7 +51,7 @@ type pipeline struct {
 	at     time.Time
 }
 
-// AddMerge makes a merge request as a person does, and returns its number.
+// AddMerge creates a merge request like a person, and returns its number.
 func (p *Project) AddMerge(m Merge) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -84,7 +84,7 @@ func (p *Project) refresh(m *Merge) {
 	m.versions = append(m.versions, version{p.s.id(), sha, p.s.now()})
 }
 
-// Push makes a merge request's source branch point to another commit, where there is no repository.
+// Push moves a merge request's source branch to another commit in a project without a repository.
 func (p *Project) Push(iid int, sha string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *Project) Push(iid int, sha string) {
 	p.refresh(m)
 }
 
-// Merges are copies of the merge requests, oldest first.
+// Merges returns copies of the merge requests, oldest first.
 func (p *Project) Merges() []Merge {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *Project) merge(iid int) *Merge {
 	return p.merges[iid-1]
 }
 
-// closing are the merge requests that close an issue when they are merged.
+// closing returns the merge requests that close an issue when they are merged.
 func (p *Project) closing(i *Issue) (found []*Merge) {
 	pattern := regexp.MustCompile(fmt.Sprintf(`(?i)\b(?:close[sd]?|closing|fix(?:e[sd]|ing)?|resolve[sd]?|resolving|implement(?:s|ed|ing)?):? #%d\b`, i.iid))
 	for _, m := range p.merges {

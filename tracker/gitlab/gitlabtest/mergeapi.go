@@ -45,7 +45,7 @@ func (s *Server) mergeObject(p *Project, m *Merge, whole bool) object {
 	}
 	o["diff_refs"] = object{"base_sha": strings.Repeat("0", 40), "head_sha": m.SHA, "start_sha": strings.Repeat("0", 40)}
 	o["head_pipeline"] = nil
-	if l := m.pipeline; l != nil { // after a push it is the old one until GitLab has made another
+	if l := m.pipeline; l != nil { // after a push it is the previous one until GitLab has created another
 		o["head_pipeline"] = object{
 			"id": l.id, "iid": 1, "project_id": p.id, "sha": l.sha, "ref": l.ref, "status": l.status, "source": l.source,
 			"created_at": stamp(l.at), "updated_at": stamp(l.at), "finished_at": stamp(l.at), "coverage": nil,

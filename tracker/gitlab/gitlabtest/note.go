@@ -14,7 +14,7 @@ type note struct {
 	at, updated          time.Time
 	system, internal     bool
 	resolvable, resolved bool
-	path                 string // of a diff note
+	path                 string // for a diff note
 	line                 int
 }
 
@@ -23,14 +23,14 @@ func (p *Project) newNote(user int, body string) *note {
 	return &note{id: p.s.id(), author: user, body: body, at: at, updated: at}
 }
 
-// noted is an issue or a merge request as something that has notes.
+// noted is the list of notes of an issue or a merge request.
 type noted struct {
-	kind    string // in answers
+	kind    string // type of the object in answers
 	iid, id int
 	list    []*note // oldest first
 	add     func(*note)
 	remove  func(*note)
-	wrote   func() // is told of writes through the API
+	wrote   func() // called after writes through the API
 }
 
 func (p *Project) onIssue(i *Issue) noted {
@@ -55,7 +55,7 @@ func (p *Project) onMerge(m *Merge) noted {
 	}
 }
 
-// by are the texts that an account wrote, oldest first.
+// by returns the texts of an account, oldest first.
 func (x noted) by(u *User) (texts []string) {
 	for _, n := range x.list {
 		if n.author == u.ID && !n.system {
@@ -65,7 +65,7 @@ func (x noted) by(u *User) (texts []string) {
 	return texts
 }
 
-// Comment adds a note to an issue and returns its id. A system note describes an event.
+// Comment adds a note to an issue and returns its ID. A system note describes an event.
 func (p *Project) Comment(by *User, iid int, body string, system bool) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -79,14 +79,14 @@ func (p *Project) say(i *Issue, user int, body string, system bool) *note {
 	return n
 }
 
-// Notes are the texts that an account wrote on an issue, oldest first.
+// Notes returns an account's texts on an issue, oldest first.
 func (p *Project) Notes(by *User, iid int) []string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	return p.onIssue(p.issue(iid)).by(by)
 }
 
-// DeleteNotes removes the notes of an account, as a maintainer does.
+// DeleteNotes deletes an account's notes on an issue, like a maintainer.
 func (p *Project) DeleteNotes(by *User, iid int) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Project) DeleteNotes(by *User, iid int) {
 	i.notes = slices.DeleteFunc(i.notes, func(n *note) bool { return n.author == by.ID })
 }
 
-// NoteOn adds a note to a merge request that is in no discussion, and returns its id.
+// NoteOn adds a note outside of discussions to a merge request, and returns its ID.
 func (p *Project) NoteOn(iid int, by *User, body string) int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *Project) NoteOn(iid int, by *User, body string) int {
 	return n.id
 }
 
-// MergeNotes are the texts that an account wrote on a merge request, oldest first.
+// MergeNotes returns an account's texts on a merge request, oldest first.
 func (p *Project) MergeNotes(by *User, iid int) []string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Server) noteObject(p *Project, x noted, n *note) object {
 
 const maxNote = 1000000
 
-// inNotes answers calls about the notes of something.
+// inNotes answers calls about the notes of an issue or merge request.
 func (s *Server) inNotes(c *call, p *Project, x noted, kind string, rest []string) answer {
 	switch kind {
 	case "GET /notes":
@@ -159,7 +159,7 @@ func (s *Server) inNotes(c *call, p *Project, x noted, kind string, rest []strin
 	return answer{status: http.StatusNoContent, body: []byte{}}
 }
 
-// writeNote gives a note the text of a call, and then puts it where it belongs.
+// writeNote sets the text of a note from a call, and calls put to store it.
 func (s *Server) writeNote(c *call, p *Project, x noted, n *note, put func(*note)) answer {
 	body, _ := c.body["body"].(string)
 	switch {

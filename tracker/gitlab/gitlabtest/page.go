@@ -37,7 +37,7 @@ func paged[T any](c *call, items []T, show func(T) object) answer {
 	return answer{status: http.StatusOK, header: header, body: shown(items[from:to], show)}
 }
 
-// keyset answers with the page after the cursor. Items are ordered by what position gives.
+// keyset answers with the page after the cursor. Items must be sorted by position.
 func keyset[T any](c *call, items []T, position func(T) string, show func(T) object) answer {
 	size, a, good := pageSize(c)
 	if !good {

@@ -18,7 +18,7 @@ type Job struct {
 	pipeline int
 }
 
-// Run gives the head commit of a merge request a pipeline of that status.
+// Run gives the head commit of a merge request a pipeline with this status.
 func (p *Project) Run(iid int, status string, jobs ...Job) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -27,7 +27,7 @@ func (p *Project) Run(iid int, status string, jobs ...Job) {
 	p.run(m, pipeline{status: status, sha: m.SHA, ref: m.Source, source: "push"}, jobs)
 }
 
-// RunMerged gives a merge request a pipeline of a commit that GitLab has made: of merged results, or of a merge "train".
+// RunMerged gives a merge request a pipeline on a commit made by GitLab: of a "merge" result or of a merge "train".
 func (p *Project) RunMerged(iid int, of, status string, jobs ...Job) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

@@ -9,22 +9,22 @@ import (
 	"github.com/ralph-pool/ralph/tracker/forge/forgetest"
 )
 
-// Project is a repository with issues and merge requests. Its methods act as people in the browser do.
+// Project is a repository with issues and merge requests. Its methods act like people in the browser.
 type Project struct {
 	Private  bool
 	Public   bool // everybody may see it
-	Archived bool // nothing may be written
+	Archived bool // read-only
 	Hidden   bool // no account may see it
-	NoIssues bool // issues are switched off
+	NoIssues bool // issues are disabled
 	NoMerge  bool // the base is protected: no account may merge
 	Trains   bool // the project has merge trains
-	// HideMembers refuses the list of members, but not a request for one of them.
+	// HideMembers refuses the list of members, but not a request for a single one.
 	HideMembers bool
 
 	s       *Server
 	id      int
 	path    string
-	old     string      // its path before MoveTo; empty: it has had no other
+	old     string      // path before MoveTo; empty: never moved
 	members map[int]int // access level by user; guarded by s.mu, as all below
 	labels  []*label
 	issues  []*Issue
@@ -40,10 +40,10 @@ type label struct {
 	name        string
 	color       string
 	description string
-	group       bool // of the group above the project
+	group       bool // belongs to the group above the project
 }
 
-// AddProject makes a project; path has its groups.
+// AddProject creates a project; path includes its groups.
 func (s *Server) AddProject(path string) *Project {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Server) AddProject(path string) *Project {
 	return p
 }
 
-// MoveTo gives the project another path, as its owner does.
+// MoveTo moves the project to another path, like its owner.
 func (p *Project) MoveTo(path string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -66,10 +66,10 @@ func (p *Project) SetProject(change func(*Project)) {
 	change(p)
 }
 
-// Path is the project's name with its groups.
+// Path returns the project's name including its groups.
 func (p *Project) Path() string { return p.path }
 
-// Remote is where git finds the repository.
+// Remote returns the address of the git repository.
 func (p *Project) Remote() string { return p.s.URL + "/" + p.path + ".git" }
 
 // SetMember gives an account a role; 0 removes it.
@@ -79,14 +79,14 @@ func (p *Project) SetMember(u *User, level int) {
 	p.members[u.ID] = level
 }
 
-// AddLabel makes a label; group says that it belongs to the group above.
+// AddLabel creates a label, in the group above the project if group is set.
 func (p *Project) AddLabel(name string, group bool) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	p.label(name).group = group
 }
 
-// Labels are the names of the project's labels.
+// Labels returns the names of the project's labels.
 func (p *Project) Labels() []string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -97,17 +97,17 @@ func (p *Project) Labels() []string {
 	return out
 }
 
-// QuickActions are the lines that GitLab would have executed as commands, such as "/close".
+// QuickActions returns the lines that GitLab would have executed as commands, such as "/close".
 func (p *Project) QuickActions() []string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	return slices.Clone(p.acted)
 }
 
-// level is the account's role; 0 when it is no member.
+// level returns the account's role; 0 if it is not a member.
 func (p *Project) level(user int) int { return p.members[user] }
 
-// project finds a project by id or path.
+// project finds a project by ID or path.
 func (s *Server) project(name string) *Project {
 	if id, err := strconv.Atoi(name); err == nil {
 		return s.projects[id]
@@ -141,7 +141,7 @@ func (s *Server) projectObject(p *Project, u *User) object {
 	}
 }
 
-// label finds a label or makes it.
+// label finds or creates a label.
 func (p *Project) label(name string) *label {
 	for _, l := range p.labels {
 		if l.name == name {

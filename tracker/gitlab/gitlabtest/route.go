@@ -45,7 +45,7 @@ func (s *Server) dispatch(c *call) answer {
 	return answer{status: http.StatusNotFound, body: object{"error": "404 Not Found"}}
 }
 
-// shape names a call by its method and path, with numbers as "#".
+// shape returns the method and path of a call, with numbers replaced by "#".
 func shape(c *call, parts []string) string {
 	out := make([]string, len(parts))
 	for i, p := range parts {
@@ -164,7 +164,7 @@ func number(s string) int {
 	return n
 }
 
-// parameters are those that GitLab's documentation has for a kind of call, without those of pages; false: any.
+// parameters lists the documented parameters of a kind of call, without those for pages; false: any are allowed.
 func parameters(kind string) (known string, checked bool) {
 	switch {
 	case strings.HasPrefix(kind, "POST merge_requests/#/discussions/"), kind == "PUT issues/#/notes/#":
@@ -196,7 +196,7 @@ func parameters(kind string) (known string, checked bool) {
 	return known, checked
 }
 
-// unknownParameter finds a parameter that the documentation of a kind of call does not have.
+// unknownParameter returns a parameter of the call that GitLab does not document.
 func unknownParameter(c *call, kind string) (string, bool) {
 	text, checked := parameters(kind)
 	known := append(strings.Fields(text), "page", "per_page", "pagination", "cursor")

@@ -24,7 +24,7 @@ type object map[string]any
 type answer struct {
 	status int
 	header map[string]string
-	body   any // JSON; []byte goes out as it is
+	body   any // encoded as JSON; []byte is sent unchanged
 }
 
 func ok(body any) answer      { return answer{status: http.StatusOK, body: body} }
@@ -42,7 +42,7 @@ func badParameter(format string, args ...any) answer {
 	return answer{status: http.StatusBadRequest, body: object{"error": fmt.Sprintf(format, args...)}}
 }
 
-// text is the body as it goes out.
+// text returns the encoded body.
 func (a answer) text() []byte {
 	if body, raw := a.body.([]byte); raw {
 		return body
@@ -64,7 +64,7 @@ func (a answer) write(w http.ResponseWriter) {
 	_, _ = w.Write(body)
 }
 
-// call is a request with its account and project.
+// call is an API request with the account that makes it.
 type call struct {
 	r     *http.Request
 	user  *User
@@ -103,7 +103,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	a.write(w)
 }
 
-// admit checks rate limit and token, and reads the body.
+// admit checks rate limit and token, and parses the body.
 func (s *Server) admit(h http.Header, r *http.Request) (*call, answer) {
 	s.mu.Lock()
 	h.Set("Date", time.Now().Add(s.skew).UTC().Format(http.TimeFormat))
@@ -147,7 +147,7 @@ func (s *Server) admit(h http.Header, r *http.Request) (*call, answer) {
 	return c, answer{}
 }
 
-// unchanged answers 304 to a caller that has the current answer.
+// unchanged answers 304 if the caller has the current answer.
 func unchanged(w http.ResponseWriter, r *http.Request, a answer) bool {
 	sum := md5.Sum(a.text()) //nolint:gosec // see the import
 	tag := `W/"` + hex.EncodeToString(sum[:]) + `"`

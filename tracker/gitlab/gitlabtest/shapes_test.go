@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shapes reads which fields GitLab's documentation and the samples of its own client show, and of what JSON types.
+// shapes returns the fields in GitLab's documentation and in the samples of its own client, with their JSON types.
 func shapes(t *testing.T) map[string]string {
 	t.Helper()
 	f, err := os.Open("testdata/shapes.txt")
@@ -32,7 +32,7 @@ func shapes(t *testing.T) map[string]string {
 	return out
 }
 
-// TestShapes compares every answer with the samples: no unknown field, none of another type.
+// TestShapes compares every answer with the samples: it has no unknown field, and no field of another type.
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	s, p, ada := populated(t)
@@ -62,7 +62,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestUnknownParameters: a parameter that GitLab's documentation does not have is refused.
+// TestUnknownParameters: an undocumented parameter is refused.
 func TestUnknownParameters(t *testing.T) {
 	t.Parallel()
 	s, p, _ := populated(t)
@@ -76,7 +76,7 @@ func TestUnknownParameters(t *testing.T) {
 	}
 }
 
-// populated is an instance with one of everything.
+// populated returns an instance with one object of each kind.
 func populated(t *testing.T) (*Server, *Project, *User) {
 	t.Helper()
 	s := New(t)
@@ -118,7 +118,7 @@ func ask(t *testing.T, s *Server, p *Project, path string) (int, []byte) {
 	return resp.StatusCode, body
 }
 
-// nested names fields that hold other kinds of objects.
+// nested returns the kind of object in a field.
 func nested(field string) string {
 	switch field {
 	case "author", "assignees", "reviewers", "user":

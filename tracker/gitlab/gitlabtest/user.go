@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Roles of a member, as numbers of the API.
+// Roles of a member, as the API's numbers.
 const (
 	Guest      = 10
 	Reporter   = 20
@@ -20,8 +20,8 @@ const (
 type User struct {
 	ID       int
 	Username string
-	Bot      bool   // of a project or group access token
-	State    string // "active" unless it is "blocked"
+	Bot      bool   // bot user of a project or group access token
+	State    string // "active" by default, or "blocked"
 	Admin    bool
 }
 
@@ -33,7 +33,7 @@ type token struct {
 	expires time.Time
 }
 
-// AddUser makes an account.
+// AddUser creates an account.
 func (s *Server) AddUser(u User) *User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Server) AddToken(u *User, secret string, expires time.Time, scopes ...s
 	s.tokens[secret] = &token{id: s.id(), user: u, scopes: scopes, expires: expires}
 }
 
-// Revoke ends a token.
+// Revoke revokes a token.
 func (s *Server) Revoke(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *token) object() object {
 	return o
 }
 
-// basic is an account inside other objects; null when it is deleted.
+// basic returns an account as part of another object; nil if it was deleted.
 func (s *Server) basic(id int) any {
 	u := s.users[id]
 	if u == nil {

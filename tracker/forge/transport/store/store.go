@@ -1,4 +1,4 @@
-// Package store keeps answers of a forge in the files of one folder.
+// Package store caches answers of a forge in the files of one folder.
 package store
 
 import (
@@ -22,7 +22,7 @@ const (
 	suffix     = ".answer"
 	staleTemp  = time.Hour
 	trimTo     = 8  // tenths of the limit that remain after a trim
-	trimEvery  = 16 // fraction of the limit that may be written between two trims
+	trimEvery  = 16 // trim after 1/trimEvery of the limit was written; also the limit of one entry
 	folderMode = 0o700
 )
 
@@ -35,23 +35,24 @@ type Entry struct {
 	Body         []byte `json:"body"`
 }
 
-// Store keeps entries in the files of one folder, up to a number of bytes. Several processes may share the folder: a
-// file is replaced as a whole, gzip's checksum protects it, and a file that cannot be read does not exist.
+// Store keeps entries as files in one folder, up to a number of bytes. Several processes may share the folder: files are
+// replaced atomically, gzip's checksum detects damage, and a file that cannot be read counts as missing. A Store is safe for
+// concurrent use.
 type Store struct {
 	root *os.Root
 	max  int64
 	temp atomic.Uint64
 
 	mu      sync.Mutex
-	written int64 // since the last trim; guarded by mu
+	written int64 // bytes since the last trim; guarded by mu
 }
 
-// Open opens the folder, which is made if it is missing, for so many bytes.
+// Open opens or creates the folder for at most max bytes.
 func Open(dir string, max int64) (*Store, error) {
 	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return nil, fmt.Errorf("make the cache folder: %w", err)
 	}
-	// An existing folder may be open to others, and answers about the project may be private.
+	// An existing folder may be readable by others, and answers about the project may be private.
 	if err := os.Chmod(dir, folderMode); err != nil {
 		return nil, fmt.Errorf("close the cache folder to others: %w", err)
 	}
@@ -64,7 +65,7 @@ func Open(dir string, max int64) (*Store, error) {
 	return s, nil
 }
 
-// Get returns the entry of a name.
+// Get returns the entry with this name.
 func (s *Store) Get(name string) (Entry, bool) {
 	f, err := s.root.Open(name + suffix)
 	if err != nil {
@@ -76,11 +77,11 @@ func (s *Store) Get(name string) (Entry, bool) {
 		return Entry{}, false
 	}
 	now := time.Now()
-	_ = s.root.Chtimes(name+suffix, now, now) // the least recently used is trimmed first
+	_ = s.root.Chtimes(name+suffix, now, now) // a trim starts with the least recently used entry
 	return e, true
 }
 
-// Put stores an entry. One that takes too much of the room is left out.
+// Put stores an entry. It skips one that takes too much of the space.
 func (s *Store) Put(name string, e Entry) error {
 	b, err := encodeEntry(e)
 	if err != nil || int64(len(b)) > s.max/trimEvery {
@@ -109,8 +110,8 @@ func (s *Store) Put(name string, e Entry) error {
 // Close closes the folder.
 func (s *Store) Close() error { return s.root.Close() }
 
-// trim removes temporary files of writers that died, and the least recently used entries when all are too many. A file
-// that cannot be removed now is removed another time.
+// trim removes temporary files of dead writers and, beyond the limit, the least recently used entries. It ignores failures:
+// the next trim tries again.
 func (s *Store) trim() {
 	files, err := fs.ReadDir(s.root.FS(), ".")
 	if err != nil {
@@ -145,7 +146,7 @@ func (s *Store) trim() {
 	}
 }
 
-// encodeEntry writes gzipped JSON.
+// encodeEntry encodes an entry as gzipped JSON.
 func encodeEntry(e Entry) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// noise does not compress.
+// noise returns n bytes that do not compress.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails
@@ -63,7 +63,7 @@ func TestDamageIsDetected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range b { // or is in a header field that nobody reads
+	for n := range b { // a damaged header field that nobody reads is harmless
 		bad := bytes.Clone(b)
 		bad[n] ^= 1
 		if e, err := decodeEntry(bytes.NewReader(bad), 1<<20); err == nil && !reflect.DeepEqual(e, good) {

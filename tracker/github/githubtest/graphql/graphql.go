@@ -1,4 +1,4 @@
-// Package graphql holds requests, and a fake's answers, to GitHub's published GraphQL schema.
+// Package graphql validates requests, and the answers of a fake, against GitHub's published GraphQL schema.
 package graphql
 
 import (
@@ -39,13 +39,13 @@ func parseSchema() (*ast.Schema, error) {
 	return gqlparser.LoadSchema(&ast.Source{Name: "github-schema.graphql", Input: string(text)})
 }
 
-// Operation is one GraphQL request that the schema allows.
+// Operation is one valid GraphQL request.
 type Operation struct {
 	schema *ast.Schema
 	def    *ast.OperationDefinition
 }
 
-// Parse validates the document and its variables.
+// Parse parses and validates the document and its variables.
 func Parse(document string, variables map[string]any) (Operation, error) {
 	schema, err := loadSchema()
 	if err != nil {
@@ -70,7 +70,7 @@ func Parse(document string, variables map[string]any) (Operation, error) {
 	return op, nil
 }
 
-// Answer validates data: it has what the document selects, in the schema's types, and nothing else.
+// Answer validates data: it has exactly the fields that the document selects, with the schema's types.
 func (o Operation) Answer(data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -87,7 +87,7 @@ func (o Operation) Answer(data any) error {
 	return o.object(root, o.def.SelectionSet, plain, "data")
 }
 
-// object validates an object of the type, or of one of its possible types.
+// object validates an object of a type, or of one of its possible types.
 func (o Operation) object(def *ast.Definition, selected ast.SelectionSet, value any, at string) error {
 	got, ok := value.(map[string]any)
 	if !ok {
@@ -121,7 +121,7 @@ func (o Operation) object(def *ast.Definition, selected ast.SelectionSet, value 
 	return nil
 }
 
-// collect finds the fields that an object of a concrete type has, by their names in the answer.
+// collect adds the selected fields of an object with a concrete type, by their names in the answer.
 func (o Operation) collect(def *ast.Definition, selected ast.SelectionSet, fields map[string]*ast.Field) {
 	within := func(condition string) bool {
 		return condition == "" || slices.Contains(o.schema.GetPossibleTypes(o.schema.Types[condition]), def)
@@ -142,7 +142,7 @@ func (o Operation) collect(def *ast.Definition, selected ast.SelectionSet, field
 	}
 }
 
-// value validates what stands for a field.
+// value validates the value of a field.
 func (o Operation) value(want *ast.Type, selected ast.SelectionSet, v any, at string) error {
 	if v == nil {
 		if want.NonNull {
@@ -179,7 +179,7 @@ func (o Operation) value(want *ast.Type, selected ast.SelectionSet, v any, at st
 	return nil
 }
 
-// isScalar reports whether JSON's v is a value of the type. GitHub's own scalars are texts.
+// isScalar reports whether the JSON value v has the scalar type. GitHub's own scalars are strings.
 func isScalar(name string, v any) bool {
 	switch v := v.(type) {
 	case bool:
