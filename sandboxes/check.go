@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Check refuses a spec that no provider can meet. Every provider calls it.
+// Check returns an error if the spec is invalid for every provider. Every provider calls it.
 func (s Spec) Check() error {
 	switch {
 	case s.Run == "":

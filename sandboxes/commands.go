@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// Commands are the running commands of one sandbox, and whether there can be more. Providers use it. The zero value is an open
-// sandbox.
+// Commands tracks the running commands of one sandbox and whether more may start. Providers use it. The zero value is an
+// open sandbox. It is safe for concurrent use.
 type Commands struct {
-	closing sync.Mutex // held by the one Close that works
-	ended   bool       // guarded by closing; Close has done its work
+	closing sync.Mutex // held by the Close call that does the work
+	ended   bool       // guarded by closing; a Close has succeeded
 
 	mu      sync.Mutex
-	closed  bool                                      // guarded by mu; no command starts any more
-	broken  error                                     // guarded by mu; why no command can succeed any more
+	closed  bool                                      // guarded by mu; no command may start any more
+	broken  error                                     // guarded by mu; the reason why no command can succeed any more
 	running map[chan struct{}]context.CancelCauseFunc // guarded by mu
 }
 
-// Begin registers a command, whose client stop ends. The caller calls end when nothing of the command is left.
+// Begin registers a command; stop ends the command's client. The caller calls end when no process of the command is left.
 func (c *Commands) Begin(stop context.CancelCauseFunc) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *Commands) Closed() bool {
 	return c.closed
 }
 
-// Break sets the reason why no command can succeed any more. The first one counts.
+// Break sets the reason why no command can succeed any more. Later reasons are ignored.
 func (c *Commands) Break(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,15 +57,15 @@ func (c *Commands) Break(why error) {
 	}
 }
 
-// Broken is that reason; nil when commands can succeed.
+// Broken returns the reason given to Break, or nil.
 func (c *Commands) Broken() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
 }
 
-// Close lets no more commands start, removes the sandbox, and ends the running commands. It is idempotent; after an error it
-// can be called again. first reports whether this call has ended the sandbox.
+// Close prevents new commands, removes the sandbox, and ends the running commands. It is idempotent, and may be called
+// again after an error. first reports whether this call closed the sandbox.
 func (c *Commands) Close(ctx context.Context, remove func(context.Context) error) (first bool, err error) {
 	c.mu.Lock()
 	c.closed = true
@@ -85,7 +85,7 @@ func (c *Commands) Close(ctx context.Context, remove func(context.Context) error
 	return true, nil
 }
 
-// Stop ends the running commands and waits for them.
+// Stop ends the running commands and waits for them, or returns the cause of ctx when ctx ends first.
 func (c *Commands) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	running := maps.Clone(c.running)

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// As finds an optional interface, or any other type, in a provider or sandbox or in the one that it decorates. A decorator
+// As returns x as a T if x, or a provider or sandbox that x decorates, is a T (usually an optional interface). A decorator
 // has a method Unwrap() Provider or Unwrap() Sandbox.
 func As[T any](x any) (T, bool) {
 	for {
@@ -27,24 +27,24 @@ func As[T any](x any) (T, bool) {
 
 // Fetcher is implemented by sandboxes with Copy files.
 type Fetcher interface {
-	// Fetch copies files of the sandbox into a folder of the host. A relative path, of a file or folder in the worktree,
-	// gets the same name in the host's folder; an absolute path is a folder whose contents get there. Existing files are
-	// replaced, and none is removed. The contents are hostile: only regular files, folders and links that stay in the
-	// folder are accepted. If anything else was there, the error is a *RefusedError, and all the rest was copied. Any
-	// other error, such as for too many files, may leave some of them copied.
+	// Fetch copies files of the sandbox into a host folder. A relative path names a file or folder in the worktree, which
+	// gets the same path below the host folder. An absolute path names a folder, whose contents are copied. Fetch replaces
+	// existing files and removes none. The contents are hostile: Fetch accepts only regular files, folders, and links that
+	// stay in the folder. If it refused some, the error is a *RefusedError, and all others were copied. After any other
+	// error, such as too many files, some files may have been copied.
 	Fetch(ctx context.Context, paths []string, into *os.Root, limits FetchLimits) error
 }
 
-// FetchLimits bound one Fetch. Zero means the default.
+// FetchLimits bounds one Fetch. Zero means the default.
 type FetchLimits struct {
 	Entries int   // files, folders and links; default 1,000,000
 	File    int64 // bytes of one file; default 1 GiB
-	Bytes   int64 // of all files; default 8 GiB
+	Bytes   int64 // bytes of all files; default 8 GiB
 }
 
 // RefusedError counts the files that a Fetch did not accept.
 type RefusedError struct {
-	First string // the first path, and why
+	First string // the first path, and the reason
 	Count int
 }
 

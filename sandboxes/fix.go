@@ -1,37 +1,37 @@
 package sandboxes
 
-// FixError is an error that a change of the settings would avoid. Its text names no setting: only the program that has the
-// settings knows what they are called.
+// FixError is an error with changes of settings that avoid it. Its text names no setting: only the program that owns the
+// settings knows their names.
 type FixError struct {
 	Err   error
-	Fixes []Fix // each of them helps
+	Fixes []Fix // alternatives
 }
 
 // Fix is a change of one setting.
 type Fix struct {
 	Setting Setting
-	Value   string // the value that helps, where it is known
+	Value   string // the value to set, if known
 }
 
-// Setting is what a program can set of a sandbox.
+// Setting is a setting of a sandbox.
 type Setting string
 
 const (
-	SetProvider  Setting = "provider"  // another one
-	SetImage     Setting = "image"     // build it; Value is the engine's name
+	SetProvider  Setting = "provider"  // choose another provider
+	SetImage     Setting = "image"     // build the image; Value is the engine's name
 	SetUser      Setting = "user"      // Value is UID:GID, or empty for the default
-	SetCopy      Setting = "copy"      // copy files instead of mounting them; Value is the user for it
-	SetRuntime   Setting = "runtime"   // one that the engine has
+	SetCopy      Setting = "copy"      // copy files instead of mounting them; Value is the user for the copy
+	SetRuntime   Setting = "runtime"   // choose a runtime that the engine has
 	SetUnbounded Setting = "unbounded" // accept an engine without limits
-	SetMemory    Setting = "memory"    // more
-	SetCPUs      Setting = "cpus"      // more
+	SetMemory    Setting = "memory"    // raise it
+	SetCPUs      Setting = "cpus"      // raise it
 	SetPlace     Setting = "place"     // move the folder that the error names
 )
 
-// Fixable returns an error with the changes that help.
+// Fixable returns err as a *FixError with alternative fixes.
 func Fixable(err error, fixes ...Fix) error { return &FixError{err, fixes} }
 
 func (e *FixError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error itself.
+// Unwrap returns the underlying error.
 func (e *FixError) Unwrap() error { return e.Err }

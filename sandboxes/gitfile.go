@@ -12,10 +12,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// A provider that cannot cover the worktree's .git file, so that commands can replace it, saves it first and restores it at the
-// end, also after a crash.
+// Some providers cannot cover the worktree's .git file, so commands can replace it. Such a provider saves the file when it
+// opens the sandbox, and restores it on Close or after a crash.
 
-// savedGitFile is its name in the folder that it is saved in.
+// savedGitFile is the name of the saved copy.
 const savedGitFile = "git-file.json"
 
 type gitFile struct {
@@ -23,7 +23,7 @@ type gitFile struct {
 	Content  []byte `json:"content"`
 }
 
-// SaveGitFile saves the worktree's .git file, which Spec.Check has seen, in a folder that no command can write to.
+// SaveGitFile saves the worktree's .git file, which Spec.Check has validated, in a folder that no command can write to.
 func SaveGitFile(folder, worktree string) error {
 	content, err := os.ReadFile(filepath.Join(worktree, ".git"))
 	if err != nil {
@@ -43,8 +43,8 @@ func SaveGitFile(folder, worktree string) error {
 	return nil
 }
 
-// RestoreGitFile restores the .git file that was saved in the folder, and reports whether it had changed. Without one, or
-// without its worktree, there is nothing to do. No command may run any more.
+// RestoreGitFile restores the .git file that was saved in the folder, and reports whether it had changed. It does nothing
+// if no file was saved or the worktree is gone. No command may run any more.
 func RestoreGitFile(folder string) (changed bool, err error) {
 	text, err := os.ReadFile(filepath.Join(folder, savedGitFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,8 @@ func RestoreGitFile(folder string) (changed bool, err error) {
 	return true, WriteGitFile(f.Worktree, f.Content)
 }
 
-// WriteGitFile gives a worktree another .git file, of the worktree's owner. It follows no link that a command has put there.
+// WriteGitFile replaces a worktree's .git file, owned by the worktree's owner. It does not follow links: a command may have
+// created one there.
 func WriteGitFile(worktree string, content []byte) error {
 	if err := disk.Replace(worktree, ".git", content, 0o644); err != nil {
 		return fmt.Errorf("write the worktree's .git file: %w", err)

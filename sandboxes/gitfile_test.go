@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// A saved .git file comes back whatever a command has put in its place, and no link of a command is followed.
+// A saved .git file is restored whatever a command has put in its place, and no link is followed.
 func TestRestoreGitFile(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(git, elsewhere string) error{

@@ -11,7 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// crashing names the run that the test binary, as a program of its own, runs a command in until it is killed.
+// crashing is the variable with the run id for which the test binary, started as a program of its own, runs a command until
+// it is killed.
 const crashing = "SANDBOXES_TEST_CRASH"
 
 func TestMain(m *testing.M) {

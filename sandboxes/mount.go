@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Mount shows a host file or folder inside.
+// Mount shows a host file or folder inside the sandbox.
 type Mount struct {
 	Host     string // absolute; must exist
 	Inside   string // absolute
 	ReadOnly bool
-	// Own says that the host's folder belongs to this run alone. A provider with Copy files accepts only such a mount
-	// without ReadOnly; a caller gets the files by a Fetcher.
+	// Own means that the host folder belongs to this run alone. A provider with Copy files accepts a writable mount only if
+	// it is set; the caller reads the results with a Fetcher.
 	Own bool
 }
 
-// Source is the mount's host path with every link resolved, and its file info. It refuses, with an error that does not name
-// the mount, every host path that would break the isolation: the root, the file systems of kernel and devices, sockets, and
-// anything else that is neither a file nor a folder. Every isolating provider calls it.
+// Source returns the mount's host path with all links resolved, and its file info. It refuses every host path that would
+// break the isolation: the root, kernel and device file systems, sockets, and anything else that is neither a file nor a
+// folder. The error does not name the mount. Every isolating provider calls Source.
 func (m Mount) Source() (string, fs.FileInfo, error) {
 	if !filepath.IsAbs(m.Host) {
 		return "", nil, errors.New("it is not an absolute path")
@@ -49,7 +49,7 @@ func (m Mount) Source() (string, fs.FileInfo, error) {
 	return "", nil, fmt.Errorf("%w: it is neither a file nor a folder", ErrUnsupported)
 }
 
-// opens reports whether a path shows more than files.
+// opens reports whether a path exposes more than ordinary files.
 func opens(path string) bool {
 	for _, dir := range []string{"/proc", "/sys", "/dev", "/run"} {
 		if path == "/" || Within(path, dir) {
@@ -59,7 +59,7 @@ func opens(path string) bool {
 	return false
 }
 
-// Within reports whether a path is a folder or below it; both are clean.
+// Within reports whether a path is the folder or below it. Both must be clean.
 func Within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }

@@ -13,15 +13,15 @@ import (
 
 // NoneConfig configures the provider "none". Its zero value is the default.
 type NoneConfig struct {
-	// Env is the host's environment ("K=V") that commands start from; nil means that of this process.
+	// Env is the host's environment ("K=V") that commands inherit from; nil means this process's environment.
 	Env []string
-	// Deny are names that are not inherited, in addition to the built-in ones, such as a tracker's token variables
-	// (tracker.Registry.SecretVars); one "*" stands for any characters. The Env of a Spec or Command may still set them.
+	// Deny lists more names that are not inherited, in addition to the built-in ones, such as a tracker's token variables
+	// (tracker.Registry.SecretVars). One "*" matches any characters. The Env of a Spec or Command may still set them.
 	Deny []string
 }
 
-// None is the provider "none": commands run on the host, as the user, in the worktree. It only hides the host's tokens and ends
-// the processes that it started.
+// None is the provider "none": commands run on the host, as the user, in the worktree. It only hides the host's tokens and
+// ends the processes that it started.
 type None struct {
 	env []string
 }
@@ -41,13 +41,13 @@ func NewNone(c NoneConfig) *None {
 	return &None{env: inherit(host, slices.Concat(denied(), c.Deny))}
 }
 
-// Name is "none".
+// Name returns "none".
 func (*None) Name() string { return "none" }
 
-// Environ is the environment that commands start from.
+// Environ returns the environment that commands start with.
 func (n *None) Environ() []string { return slices.Clone(n.env) }
 
-// Capabilities promise no isolation.
+// Capabilities reports no isolation.
 func (*None) Capabilities() Capabilities {
 	return Capabilities{Files: InPlace, Isolation: NoIsolation}
 }
@@ -68,7 +68,7 @@ func (n *None) Open(ctx context.Context, spec Spec) (Sandbox, error) {
 	if spec.RequireIsolation {
 		return nil, Fixable(fmt.Errorf("sandbox none does not isolate: %w", ErrUnsupported), Fix{Setting: SetProvider})
 	}
-	// The rest of the spec is for others.
+	// The provider ignores the other fields, so they are not checked.
 	if err := (Spec{Run: spec.Run, Worktree: spec.Worktree}).Check(); err != nil {
 		return nil, fmt.Errorf("open sandbox none: %w", err)
 	}
@@ -77,14 +77,14 @@ func (n *None) Open(ctx context.Context, spec Spec) (Sandbox, error) {
 	}, nil
 }
 
-// Reap ends the processes of a run that a crashed ralph left behind.
+// Reap ends the processes that a crashed ralph left of a run.
 func (*None) Reap(ctx context.Context, run string) error { return proc.KillMarked(ctx, run) }
 
 type noneSandbox struct {
 	run, dir string
 	env      []string
 	commands Commands
-	// cut is set when a command did not end by itself. Of one that did, nothing is left.
+	// cut is set when a command did not run to its end. Commands that did left no processes.
 	cut atomic.Bool
 }
 
@@ -118,8 +118,8 @@ func (s *noneSandbox) Exec(ctx context.Context, cmd Command) (Exit, error) {
 	return ExitOf(exit.Code, exit.Signal), nil
 }
 
-// Close kills the running commands and waits for their Execs. If it had to, or if a command was cut short before, it looks for
-// every other process with the run's mark, too. When ctx ends first it can be called again.
+// Close kills the running commands and waits for their Execs. If some were running, or a command was cut short earlier,
+// Close also kills every process with the run's mark. It may be called again if ctx ends first.
 func (s *noneSandbox) Close(ctx context.Context) error {
 	_, err := s.commands.Close(ctx, func(ctx context.Context) error {
 		if err := s.commands.Stop(ctx); err != nil {

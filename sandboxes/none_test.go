@@ -129,7 +129,7 @@ func TestNoneSaysWhyAProgramDoesNotStart(t *testing.T) {
 	}
 }
 
-// A closed sandbox whose run is opened again does not end the new one's processes when it is closed once more.
+// Closing a sandbox twice does not end the processes of a new sandbox with the same run id.
 func TestNoneCloseTwiceSparesASuccessor(t *testing.T) {
 	t.Parallel()
 	p := sandboxes.NewNone(sandboxes.NoneConfig{})
@@ -156,7 +156,7 @@ func TestNoneCloseTwiceSparesASuccessor(t *testing.T) {
 	}
 }
 
-// readerFunc is an empty input that does something when it is read.
+// readerFunc is an empty input that calls a function when it is read.
 type readerFunc func()
 
 func (f readerFunc) Read([]byte) (int, error) {
@@ -164,7 +164,7 @@ func (f readerFunc) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// A ralph that is killed leaves its command; the next one's Reap ends it.
+// Reap ends the command of a ralph process that was killed.
 func TestNoneReapsAfterACrash(t *testing.T) {
 	t.Parallel()
 	dir, run := t.TempDir(), t.Name()
@@ -179,11 +179,11 @@ func TestNoneReapsAfterACrash(t *testing.T) {
 	ctx, crash := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		// Without a mark only this program's group is killed: what it started is in another.
+		// Without a mark, proc kills only this program's process group; the command is in another group.
 		_, err := proc.Run(ctx, proc.Spec{Argv: []string{self}, Dir: dir, Env: append(os.Environ(), crashing+"="+run)})
 		done <- err
 	}()
-	fifo, err := os.Open(life) // returns when the command has opened its end
+	fifo, err := os.Open(life) // Open returns when the command has opened its end.
 	if err != nil {
 		t.Fatal(err)
 	}

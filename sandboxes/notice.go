@@ -2,7 +2,7 @@ package sandboxes
 
 import "fmt"
 
-// Notice is one line for people, and what it is about: nobody has to read the line for that.
+// Notice is one line for people, with its subject in structured form, so that no program has to parse the text.
 type Notice struct {
 	Text string `json:"text"`
 	About
@@ -10,32 +10,32 @@ type Notice struct {
 
 func (n Notice) String() string { return n.Text }
 
-// About is what a notice is about, where that is known. The zero value says nothing.
+// About is the subject of a notice. The zero value means that the subject is unknown.
 type About struct {
 	Cause Cause  `json:"cause,omitempty"`
-	Host  string `json:"host,omitempty"` // of a connection that was not made
-	Port  int    `json:"port,omitempty"` // of it; 0: not known
+	Host  string `json:"host,omitempty"` // host of a refused connection
+	Port  int    `json:"port,omitempty"` // port of that connection; 0: unknown
 }
 
-// Cause is what a setting can change. The set is open.
+// Cause names a cause that a setting can change. Other values may be added.
 type Cause string
 
 const (
-	MemoryLimit    Cause = "memory-limit"    // processes were killed there
-	ProcessLimit   Cause = "process-limit"   // processes were killed there
+	MemoryLimit    Cause = "memory-limit"    // processes were killed at the memory limit
+	ProcessLimit   Cause = "process-limit"   // processes were killed at the process limit
 	NotAllowed     Cause = "not-allowed"     // no rule allows Host and Port
-	AddressRefused Cause = "address-refused" // Host leads to an address that only a rule for private ones allows
+	AddressRefused Cause = "address-refused" // Host resolves to an address that only a rule for private addresses allows
 )
 
-// Noticef makes a notice that is about nothing else.
+// Noticef formats a notice with a zero About.
 func Noticef(format string, args ...any) Notice { return Notice{Text: fmt.Sprintf(format, args...)} }
 
-// MemoryNotice says that processes were killed because the sandbox had used up its memory, in bytes.
+// MemoryNotice reports how many processes were killed at the sandbox's memory limit, in bytes.
 func MemoryNotice(processes int, memory int64) Notice {
 	return killed(processes, MemoryLimit, fmt.Sprintf("the memory limit of %d MB", memory>>20))
 }
 
-// PIDsNotice says that processes were killed because there were too many.
+// PIDsNotice reports how many processes were killed at the process limit.
 func PIDsNotice(processes, most int) Notice {
 	return killed(processes, ProcessLimit, fmt.Sprintf("the process limit of %d", most))
 }

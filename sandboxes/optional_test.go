@@ -25,7 +25,7 @@ type noted struct{ sandboxes.Sandbox }
 
 func (n noted) Unwrap() sandboxes.Sandbox { return n.Sandbox }
 
-// noticing is a provider whose sandboxes have something to say.
+// noticing is a provider whose sandboxes have notices.
 type noticing struct{ *sandboxes.None }
 
 func (n noticing) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
@@ -39,7 +39,7 @@ func (noticed) Notices() []sandboxes.Notice {
 	return []sandboxes.Notice{{Text: "a limit was reached"}}
 }
 
-// A decorated provider still ends what a crash left behind, and its sandboxes still say what they know.
+// A decorated provider and its sandboxes still offer their optional interfaces.
 func TestDecoratorsKeepOptionalInterfaces(t *testing.T) {
 	t.Parallel()
 	var p sandboxes.Provider = logged{logged{noticing{sandboxes.NewNone(sandboxes.NoneConfig{})}}}
@@ -77,7 +77,7 @@ func TestDecoratorsKeepOptionalInterfaces(t *testing.T) {
 	}
 }
 
-// signalWriter tells of its first write.
+// signalWriter signals its first write.
 type signalWriter struct {
 	bytes.Buffer
 	wrote chan struct{}

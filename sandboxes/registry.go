@@ -9,13 +9,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/nearest"
 )
 
-// Registry finds providers by name. It is a value that the program composes once, and does not change after that.
+// Registry finds providers by name. The program composes it once; it is immutable.
 type Registry struct {
 	byName map[string]Provider
 }
 
-// NewRegistry returns a registry of the providers. It panics if two have the same name, or one has no name: both are
-// mistakes in the program.
+// NewRegistry returns a registry of the providers. It panics if two have the same name or one has an empty name: both are
+// programming errors.
 func NewRegistry(providers ...Provider) Registry {
 	r := Registry{byName: make(map[string]Provider, len(providers))}
 	for _, p := range providers {
@@ -31,7 +31,7 @@ func NewRegistry(providers ...Provider) Registry {
 	return r
 }
 
-// Lookup returns the provider of that name. The error names the nearest and all valid names.
+// Lookup returns the named provider. The error lists all valid names and suggests the nearest one.
 func (r Registry) Lookup(name string) (Provider, error) {
 	if p, ok := r.byName[name]; ok {
 		return p, nil
@@ -47,5 +47,5 @@ func (r Registry) Lookup(name string) (Provider, error) {
 	return nil, fmt.Errorf("sandbox %q is not known: %svalid are %s", name, hint, strings.Join(names, ", "))
 }
 
-// Names lists the names in alphabetical order.
+// Names returns the names in alphabetical order.
 func (r Registry) Names() []string { return slices.Sorted(maps.Keys(r.byName)) }

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// named is a provider with nothing but a name.
+// named is a provider with only a name.
 type named struct {
 	sandboxes.Provider
 	name string

@@ -7,8 +7,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// Tee returns the command with its output going to out and errs too, which must not fail. A failing writer of the
-// command's own is not called again, and one that takes both outputs is still called by one goroutine at a time.
+// Tee returns the command with its output also written to out and errs, whose writes must not fail. After a writer of cmd
+// has failed, it is not called again. A writer for both outputs is still called by one goroutine at a time.
 func Tee(cmd Command, out, errs io.Writer) Command {
 	first, second := new(sync.Mutex), new(sync.Mutex)
 	if proc.Same(cmd.Stdout, cmd.Stderr) {
@@ -21,7 +21,7 @@ func Tee(cmd Command, out, errs io.Writer) Command {
 type tee struct {
 	log io.Writer
 	mu  *sync.Mutex
-	to  io.Writer // guarded by mu; nil: none, or it has failed
+	to  io.Writer // guarded by mu; nil: there was none, or it failed
 }
 
 func (t *tee) Write(p []byte) (int, error) {

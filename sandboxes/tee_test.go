@@ -9,12 +9,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// failing is a writer that fails, and counts how often it was called.
+// failing is a writer that always fails and counts its calls.
 type failing struct{ calls int }
 
 func (f *failing) Write([]byte) (int, error) { f.calls++; return 0, errors.New("full") }
 
-// A command's own writers get everything that the log gets, and a failing one stops only itself.
+// A command's own writers get everything that the log gets, and the failure of one affects no other.
 func TestTee(t *testing.T) {
 	t.Parallel()
 	none := sandboxes.NewNone(sandboxes.NoneConfig{})
@@ -32,7 +32,7 @@ func TestTee(t *testing.T) {
 		}
 		return logs[0].String(), logs[1].String()
 	}
-	var both bytes.Buffer // not safe for two goroutines: the race detector sees both at once
+	var both bytes.Buffer // not safe for two goroutines: the race detector sees concurrent calls
 	bad := &failing{}
 	for name, to := range map[string][2]io.Writer{"none": {}, "one for both": {&both, &both}, "failing": {bad, &both}} {
 		if out, errs := run(to[0], to[1]); out != "out\nout\nout\n" || errs != "err\nerr\nerr\n" {

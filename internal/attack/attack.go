@@ -1,6 +1,6 @@
-// Package attack lists every attack on a sandbox and on what ralph does with what comes out of it: those of package
-// sandboxes/escape, and those on the user's repository. The tests of the providers and the check of a user's machine make
-// the same ones. It holds no state.
+// Package attack lists all attacks on a sandbox: those of package sandboxes/escape, and those on the user's repository
+// through what ralph imports from the sandbox. The tests of the providers and the check of a user's machine run the same
+// list. The package has no state.
 package attack
 
 import (
@@ -33,21 +33,21 @@ func All() []escape.Attack {
 	}...)
 }
 
-// secret is in commits that no sandbox may see.
+// secret is the content of commits that no sandbox may see.
 const secret = "the-secret-of-another-branch"
 
-// repository is a user's repository, with a run of ralph's in a sandbox.
+// repository is a user's repository with a run in a sandbox.
 type repository struct {
 	*escape.Suite
 	dir     string
-	private []string // objects that the run is not about
+	private []string // objects outside the run's history
 	repo    *worktree.Repo
 	base    worktree.Base
 	tree    *worktree.Tree
 	room    *escape.Room
 }
 
-// begin makes a repository and opens a sandbox for a run.
+// begin creates a repository and opens a sandbox for a run.
 func begin(s *escape.Suite) *repository {
 	s.Helper()
 	at, err := filepath.EvalSymlinks(s.TempDir())
@@ -126,7 +126,7 @@ func (r *repository) git(args ...string) string {
 	return out
 }
 
-// commit makes a commit of a file as the user.
+// commit commits a file as the user.
 func (r *repository) commit(name, content string) string {
 	r.Helper()
 	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o644); err != nil {
@@ -147,7 +147,7 @@ func (r *repository) inside(script string, args ...string) string {
 	return out
 }
 
-// imported imports the run's work.
+// imported imports the run's work, and reports an error.
 func (r *repository) imported() worktree.Import {
 	r.Helper()
 	got, err := r.tryImport()
@@ -164,7 +164,7 @@ func (r *repository) tryImport() (worktree.Import, error) {
 	})
 }
 
-// lookAround looks for commits and files that the run is not about.
+// lookAround searches for commits and files outside the run's history.
 func lookAround(s *escape.Suite) {
 	r := begin(s)
 	out := r.inside(`
@@ -184,7 +184,7 @@ func lookAround(s *escape.Suite) {
 	}
 }
 
-// directGit writes to the host's repository, and has git run code wherever it looks.
+// directGit writes to the host's repository, and plants programs wherever git might run them.
 func directGit(s *escape.Suite) {
 	r := begin(s)
 	marker := filepath.Join(filepath.Dir(r.dir), "marker")
@@ -220,7 +220,7 @@ func directGit(s *escape.Suite) {
 	}
 }
 
-// state is what decides how git on the host behaves.
+// state returns the files, hooks and refs that determine how git on the host behaves.
 func (r *repository) state() string {
 	r.Helper()
 	var all strings.Builder
@@ -242,7 +242,7 @@ func (r *repository) state() string {
 	return all.String() + r.git("for-each-ref", "refs/heads")
 }
 
-// blockGit puts pipes where git reads: it would wait there.
+// blockGit puts named pipes where git reads: git would block on them.
 func blockGit(s *escape.Suite) {
 	r := begin(s)
 	r.inside(`

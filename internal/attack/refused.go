@@ -14,10 +14,10 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// maxPaths is how many paths a commit may have here: few, so that a bomb that gets through does no harm.
+// maxPaths limits the paths of a commit in these attacks. It is low, so that a bomb that gets through does no harm.
 const maxPaths = 10_000
 
-// refuses reports commits that get into the user's repository although they must not. The script leaves them at HEAD.
+// refuses reports an error if commits get into the user's repository. The script leaves the commits at HEAD.
 func (r *repository) refuses(what, script string, args ...string) {
 	r.Helper()
 	out, exit, err := r.room.Sh("set -e; "+script, args...)
@@ -31,7 +31,7 @@ func (r *repository) refuses(what, script string, args ...string) {
 	r.inside(`git update-ref HEAD "$1"; git read-tree "$1"`, r.base.Commit)
 }
 
-// borrowHistory commits on top of a commit that the run is not about: pushed, it would be published.
+// borrowHistory commits on top of a commit outside the run's history: a push would publish that commit.
 func borrowHistory(s *escape.Suite) {
 	r := begin(s)
 	r.refuses("a commit on a private one", `
@@ -40,10 +40,10 @@ func borrowHistory(s *escape.Suite) {
 	git update-ref HEAD "$c"`, r.private[0])
 }
 
-// breakGit commits what git on the host would obey, or break down at.
+// breakGit commits objects that git on the host would obey, or that would crash or overload it.
 func breakGit(s *escape.Suite) {
 	r := begin(s)
-	var id strings.Builder // of a tree, for printf
+	var id strings.Builder // raw tree id as escapes for printf
 	raw, err := hex.DecodeString(r.git("rev-parse", "HEAD^{tree}"))
 	if err != nil {
 		s.Fatal(err)
@@ -66,7 +66,7 @@ func breakGit(s *escape.Suite) {
 	git update-ref HEAD refs/heads/deep`, strings.Repeat("d/", 300)+"x")
 }
 
-// filter commits attributes that put a filter of the user's on files of the agent's.
+// filter commits attributes that apply a filter of the user to files of the agent.
 func filter(s *escape.Suite) {
 	r := begin(s)
 	marker := filepath.Join(filepath.Dir(r.dir), "marker")
@@ -95,7 +95,7 @@ func filter(s *escape.Suite) {
 	}
 }
 
-// findings are those of the policy on what a script commits.
+// findings returns the policy's findings on the commits of a script.
 func (r *repository) findings(script string, args ...string) string {
 	r.Helper()
 	r.inside(script+`; git add -A; git commit -qm more`, args...)
@@ -107,7 +107,7 @@ func (r *repository) findings(script string, args ...string) string {
 	return strings.Join(findings, "\n")
 }
 
-// commitSecrets commits a value that ralph knows, in other forms, and one of a well-known kind.
+// commitSecrets commits a value that ralph knows, in several encodings, and a token of a well-known format.
 func commitSecrets(s *escape.Suite) {
 	r := begin(s)
 	forms := []string{
@@ -123,7 +123,7 @@ func commitSecrets(s *escape.Suite) {
 	}
 }
 
-// changeProtected commits what would direct ralph, CI, agents or a person's git.
+// changeProtected commits files that direct ralph, CI, agents or a person's git.
 func changeProtected(s *escape.Suite) {
 	r := begin(s)
 	r.git("config", "core.hooksPath", "dev/hooks")

@@ -1,5 +1,5 @@
-// Package cgroup limits the resources of sandboxes with the control groups of Linux. The providers native and landlock use
-// it. Version 1 has one hierarchy for each controller; version 2 has one for all, a part of which must have been delegated
-// to this user. A sandbox's group is below ralph's own, or beside it, so that ralph's limits are limits of its sandboxes
-// too. Places and groups do not change once they are made; the functions are safe for concurrent use.
+// Package cgroup limits the resources of sandboxes with Linux control groups, for the providers native and landlock.
+// Version 1 has one hierarchy per controller; version 2 has one for all controllers, and a subtree of it must be delegated
+// to this user. A sandbox's group is below ralph's own group or beside it, so that limits of ralph also apply to its
+// sandboxes. Places and groups are immutable, and the functions are safe for concurrent use.
 package cgroup

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Free is how many more processes and threads the control groups of this process allow; false: there is no limit, or it is not
-// seen.
+// Free returns how many more processes and threads the control groups of this process allow. limited is false if there is
+// no limit or it cannot be read.
 func Free() (n int, limited bool) {
 	places := ownPlaces()
 	at, ok := places["pids"]
@@ -18,9 +18,9 @@ func Free() (n int, limited bool) {
 	return freeIn(at.Dir)
 }
 
-// freeIn looks at a group and those above it, of which each may have a limit.
+// freeIn returns the smallest remainder of a group and its ancestors, each of which may have a limit.
 func freeIn(dir string) (least int, limited bool) {
-	for ; len(dir) > 1; dir = filepath.Dir(dir) { // to the root; empty: no group is known
+	for ; len(dir) > 1; dir = filepath.Dir(dir) { // stops at the root; dir is empty if the group is unknown
 		most, ok := number(dir, "pids.max")
 		used, known := number(dir, "pids.current")
 		if free := max(0, most-used); ok && known && (!limited || free < least) {
@@ -36,5 +36,5 @@ func number(dir, file string) (int, bool) {
 		return 0, false
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	return n, err == nil // "max" is none
+	return n, err == nil // "max" means no limit
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The nearest of the limits of all groups above counts; a group without one has none.
+// The smallest limit of the group and its ancestors counts; a group without a limit is skipped.
 func TestFree(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()

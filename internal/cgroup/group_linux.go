@@ -20,28 +20,28 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// Limits are the limits of a group.
+// Limits holds the limits of one sandbox's group.
 type Limits struct {
 	Memory int64 // bytes
 	CPUs   float64
 	PIDs   int // processes and threads; the group allows [Spare] more
 }
 
-// Spare are processes and threads that a group allows beyond the limit, so that the supervisor of a sandbox can work
-// while its commands are at theirs.
+// Spare is the number of processes and threads that a group allows beyond PIDs, so that the sandbox's supervisor can work
+// while the commands are at their limit.
 const Spare = 48
 
-// Group is the control groups of one sandbox. A nil Group limits nothing.
+// Group is the set of control groups of one sandbox. A nil Group limits nothing.
 type Group struct {
 	dirs   []string
 	limits map[string]bool // by controller
-	events string          // the file that counts processes killed by the memory limit; empty without one
+	events string          // file with the count of processes killed at the memory limit; empty without such a limit
 }
 
-// Limits reports whether the group has the limit of a controller.
+// Limits reports whether the group limits a controller.
 func (g *Group) Limits(controller string) bool { return g != nil && g.limits[controller] }
 
-// Dirs are the group's folders, for [Enter].
+// Dirs returns the group's folders, for [Enter].
 func (g *Group) Dirs() []string {
 	if g == nil {
 		return nil
@@ -49,14 +49,14 @@ func (g *Group) Dirs() []string {
 	return slices.Clone(g.dirs)
 }
 
-// Killed is how many processes the kernel has killed because the group had used up its memory.
+// Killed returns how many processes the kernel has killed at the group's memory limit.
 func (g *Group) Killed() int {
 	if g == nil || g.events == "" {
 		return 0
 	}
 	text, err := os.ReadFile(g.events)
 	if err != nil {
-		return 0 // removed, or a kernel that does not count
+		return 0 // removed, or a kernel without the counter
 	}
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == "oom_kill" {
@@ -67,14 +67,14 @@ func (g *Group) Killed() int {
 	return 0
 }
 
-// Prefix begins the names of a run's groups. The id itself may be unfit for a folder's name.
+// Prefix returns the prefix of the names of a run's groups: the run id itself may be no valid folder name.
 func Prefix(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return "ralph-" + hex.EncodeToString(sum[:8]) + "-"
 }
 
-// Make makes the groups of a sandbox, with the limits for which there is a place. It returns what it has made even with
-// an error.
+// Make creates the groups of a sandbox, with the limits for which there is a place. After an error it still returns the
+// groups made so far.
 func (p Places) Make(run string, l Limits) (*Group, error) {
 	name := Prefix(run) + strings.ToLower(rand.Text()[:8])
 	g := &Group{limits: make(map[string]bool)}
@@ -103,7 +103,7 @@ func (p Places) Make(run string, l Limits) (*Group, error) {
 	return g, nil
 }
 
-// Enter moves a process, with all its threads, into groups.
+// Enter moves a process with all its threads into groups.
 func Enter(dirs []string, pid int) error {
 	for _, dir := range dirs {
 		if err := writeControl(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
@@ -123,7 +123,7 @@ func writeLimit(dir, controller string, v2 bool, l Limits) error {
 		if err := writeControl(dir, file, strconv.FormatInt(l.Memory, 10)); err != nil {
 			return err
 		}
-		if v2 { // absent on a machine without swap
+		if v2 { // the file is missing on a machine without swap
 			_ = writeControl(dir, "memory.swap.max", "0")
 		} else {
 			_ = writeControl(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(l.Memory, 10))
@@ -149,7 +149,7 @@ func writeControl(dir, file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Remove removes the groups, whose processes have ended.
+// Remove removes the groups. Their processes must have ended.
 func (g *Group) Remove(ctx context.Context) error {
 	if g == nil {
 		return nil
@@ -161,7 +161,7 @@ func (g *Group) Remove(ctx context.Context) error {
 	return all
 }
 
-// removeGroup removes one group. The kernel counts processes for a moment after their end.
+// removeGroup removes one group. It retries, because the kernel counts processes for a moment after their end.
 func removeGroup(ctx context.Context, dir string) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		err := unix.Rmdir(dir)
@@ -177,7 +177,7 @@ func removeGroup(ctx context.Context, dir string) error {
 	}
 }
 
-// Reap removes the groups that sandboxes of a run have left, whichever group ralph was in then.
+// Reap removes all groups of a run's sandboxes, wherever in the hierarchy they are.
 func Reap(ctx context.Context, run string) error {
 	prefix := Prefix(run)
 	var all error

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Places are the folders in which groups can be made, by controller: memory, cpu, pids.
+// Places maps a controller (memory, cpu, pids) to the folder in which its groups can be created.
 type Places map[string]Folder
 
-// Folder is one of the places.
+// Folder is a folder in which groups can be created.
 type Folder struct {
 	Dir string
-	V2  bool // of control groups version 2
+	V2  bool // control groups version 2
 }
 
 func controllers() []string { return []string{"memory", "cpu", "pids"} }
 
-// Find tries where this process may make groups with limits.
+// Find determines, by trying, where this process may create groups with limits.
 func Find() Places {
 	found := make(Places)
 	for controller, own := range ownPlaces() {
@@ -55,7 +55,7 @@ func ownPlaces() Places {
 	return parsePlaces(groups, mounts)
 }
 
-// parsePlaces finds the folder of this process's group, by controller; "" is version 2.
+// parsePlaces returns the folder of this process's group by controller; "" is version 2.
 func parsePlaces(groups, mounts []byte) Places {
 	found := make(Places)
 	paths := make(map[string]string)
@@ -97,7 +97,7 @@ func parsePlaces(groups, mounts []byte) Places {
 	return found
 }
 
-// usable reports whether a group can be made in dir, and has the file.
+// usable reports whether a group created in dir has the file, writable.
 func usable(dir, file string) bool {
 	probe, err := os.MkdirTemp(dir, "ralph-probe-")
 	if err != nil {
@@ -107,7 +107,7 @@ func usable(dir, file string) bool {
 	return unix.Access(filepath.Join(probe, file), unix.W_OK) == nil
 }
 
-// delegated finds the nearest group above own in which this process may make groups that the controller limits.
+// delegated returns the nearest ancestor of own in which this process may create groups limited by the controller.
 func delegated(own, controller string) string {
 	for dir := filepath.Dir(own); strings.HasPrefix(dir, "/sys/fs/cgroup"); dir = filepath.Dir(dir) {
 		on, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
@@ -117,7 +117,7 @@ func delegated(own, controller string) string {
 		if !slices.Contains(strings.Fields(string(on)), controller) {
 			continue
 		}
-		// Moving a process needs the right to write here, even when it goes to a group below.
+		// Moving a process needs write access here, even when it moves to a group below.
 		if unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) != nil {
 			return ""
 		}

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// floor is the space that must stay free.
+// floor is the free space that must remain.
 type floor struct{ bytes, files int64 }
 
-// perFile is how many bytes of the floor stand for one file, where the number of files is limited: ext4's ratio.
+// perFile is the number of bytes of the floor that count as one file where the number of files is limited: ext4's ratio.
 const perFile = 16 << 10
 
-// floorFor is the floor of a file system. The number of files can run out long before the bytes; on file systems with few files a
-// tenth of them is enough.
+// floorFor returns the floor of a file system. Inodes can run out long before the bytes do. On file systems with few
+// inodes, a tenth of them must stay free.
 func floorFor(bytes int64, r Room) floor {
 	return floor{bytes: bytes, files: min(bytes/perFile, r.MostFiles/10)}
 }
@@ -21,12 +21,12 @@ func floorFor(bytes int64, r Room) floor {
 type ShortError struct {
 	Place string
 	Room  Room
-	Floor int64 // bytes
+	Floor int64 // in bytes
 
-	files bool // the number of files is the limit
+	files bool // files run short, not bytes
 }
 
-// Error does not say how much is free: that changes all the time, and people are told once of each reason.
+// Error omits the amount of free space: it changes all the time, and each distinct reason is reported only once.
 func (e *ShortError) Error() string {
 	if e.files {
 		return fmt.Sprintf("room for fewer files than must stay free in %s", e.Place)
@@ -34,7 +34,7 @@ func (e *ShortError) Error() string {
 	return fmt.Sprintf("less than the %d MiB that must stay free in %s", e.Floor>>20, e.Place)
 }
 
-// short is the error for a lack of space; nil if there is enough.
+// short returns an error if there is too little space, or nil.
 func short(place string, r Room, bytes int64) *ShortError {
 	f := floorFor(bytes, r)
 	switch {
@@ -46,19 +46,19 @@ func short(place string, r Room, bytes int64) *ShortError {
 	return nil
 }
 
-// The fastest growth of usage in a second.
+// Upper bounds of the growth of usage per second.
 const (
 	fastestBytes = 2 << 30
 	fastestFiles = 200_000
 )
 
-// The time between checks.
+// Bounds of the time between checks.
 const (
 	shortestPause = 100 * time.Millisecond
 	longestPause  = 5 * time.Second
 )
 
-// untilShort is the time until the next check: at the fastest growth, space is not short before that.
+// untilShort returns the time until the next check. Even at the fastest growth, space is not short before that.
 func untilShort(r Room, bytes int64) time.Duration {
 	f := floorFor(bytes, r)
 	pause := float64(r.Bytes-f.bytes) / fastestBytes

@@ -10,40 +10,40 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// Guard keeps some space free on a disk: it ends the largest writer when there is too little. Several goroutines may call Watch.
+// Guard keeps space free on a disk: it ends the largest writer when there is too little. It is safe for concurrent use.
 type Guard struct {
-	Place string                     // where writers write
-	Also  string                     // another place with the same floor, where none of them writes; empty: none
-	Floor int64                      // bytes that must stay free; 0 or less: no limit
+	Place string                     // where the writers write
+	Also  string                     // a second place with the same floor, to which no writer writes; may be empty
+	Floor int64                      // bytes that must stay free; 0 or less: no floor
 	Room  func(string) (Room, error) // default RoomAt
-	// Freeing reports whether files of writers that were removed are still being deleted; nil: they never are.
+	// Freeing reports whether files of removed writers are still being deleted; nil means never.
 	Freeing func() bool
 
-	checking sync.Mutex // one check at a time
-	freeing  bool       // guarded by checking; account.last counts
+	checking sync.Mutex // held during a check
+	freeing  bool       // guarded by checking; usage counts from account.last
 
 	mu      sync.Mutex
 	writers []*account // guarded by mu
-	needed  int        // guarded by mu; calls of Needed that are not over
-	end     func()     // guarded by mu; ends the watch for them
+	needed  int        // guarded by mu; calls of Needed that are not done
+	end     func()     // guarded by mu; ends the watch of Needed
 }
 
 // Writer is a run, or anything else that writes to the disk.
 type Writer struct {
-	// Folders are the folders in which it writes. They need not exist.
+	// Folders returns the folders in which it writes. They need not exist.
 	Folders func() []string
-	// Marks identify its processes: an argument, or "NAME=value" in the environment. Deleted files that these processes hold open
-	// count, too. Marks must be impossible to guess.
+	// Marks identify its processes: an argument, or "NAME=value" in the environment. Deleted files that these processes
+	// hold open count, too. Marks must be impossible to guess.
 	Marks []string
-	// End asks it to end, and does not wait. It is called at most once.
+	// End asks the writer to end, without waiting. It is called at most once.
 	End func(*UsageError)
 }
 
-// account is what the guard knows of a Writer. Its amounts are guarded by Guard.checking.
+// account is the guard's record of a Writer. Its amounts are guarded by Guard.checking.
 type account struct {
 	Writer
-	start Amount // its usage when it was added, such as a checkout
-	last  Amount // its usage when a writer was last ended, or when space was first short while files were being deleted
+	start Amount // usage when it was added, such as a checkout
+	last  Amount // usage when a writer was last ended, or when space was first short during a deletion
 	ended bool
 	// timeout bounds one measurement.
 	timeout time.Duration
@@ -51,7 +51,7 @@ type account struct {
 
 // UsageError means that a writer was ended because it was filling the disk.
 type UsageError struct {
-	Wrote Amount // since it was added
+	Wrote Amount // growth since the writer was added
 	Short *ShortError
 }
 
@@ -67,18 +67,18 @@ func (e *UsageError) Error() string {
 		written, left, e.Short.Place, e.Short.Floor>>20)
 }
 
-// measureTime bounds the measurement of one writer, however many files it makes.
+// measureTime bounds the measurement of one writer, which may have any number of files.
 const measureTime = 2 * time.Second
 
-// slower is how many times as long as the first measurement a later one may take, so that on a busy machine a large checkout does
-// not count as more than could be measured.
+// slower is the factor by which a later measurement may take longer than the first. Without it, a large checkout on a busy
+// machine would look like a writer that cannot be measured.
 const slower = 5
 
-// share: a writer counts as a cause if it has written more than this part of the floor (1/share). When other files fill the disk,
-// ending runs that have written little would not help.
+// share defines a cause: a writer that has written more than 1/share of the floor. If other files fill the disk, ending
+// runs that have written little would not help.
 const share = 8
 
-// Add adds a writer, whose usage counts from now on, until remove is called.
+// Add adds a writer until remove is called. Its usage counts from now on.
 func (g *Guard) Add(ctx context.Context, w Writer) (remove func()) {
 	if g.Floor <= 0 {
 		return func() {}
@@ -86,7 +86,7 @@ func (g *Guard) Add(ctx context.Context, w Writer) (remove func()) {
 	limited, cancel := context.WithTimeout(ctx, measureTime)
 	defer cancel()
 	began := time.Now()
-	start := Measure(limited, g.Place, w.Folders()...) // it has no processes yet that hold deleted files
+	start := Measure(limited, g.Place, w.Folders()...) // it has no processes with deleted files yet
 	added := &account{Writer: w, start: start, last: start, timeout: max(measureTime, slower*time.Since(began))}
 	g.mu.Lock()
 	g.writers = append(g.writers, added)
@@ -106,7 +106,7 @@ func (g *Guard) measure(ctx context.Context, w *account) Amount {
 	return Amount{Bytes: a.Bytes + h.Bytes, Files: a.Files + h.Files, Cut: a.Cut || h.Cut}
 }
 
-// Short returns an error if there is too little space now. A disk that cannot be read has enough: others report its fault.
+// Short returns an error if there is too little space now. It ignores a disk that cannot be read: others report that fault.
 func (g *Guard) Short() *ShortError {
 	if g.Floor <= 0 {
 		return nil
@@ -120,7 +120,7 @@ func (g *Guard) Short() *ShortError {
 	return lack
 }
 
-// also looks at the other place, and returns the time until the next look.
+// also checks the other place, and returns the time until its next check.
 func (g *Guard) also() (*ShortError, time.Duration) {
 	if g.Also != "" {
 		if r, err := g.room(g.Also); err == nil {
@@ -158,7 +158,7 @@ func (g *Guard) Watch(ctx context.Context, changed func(*ShortError)) {
 	}
 }
 
-// Watching watches as Watch does until stop is called.
+// Watching runs Watch in the background until stop is called; stop waits for its end.
 func (g *Guard) Watching(ctx context.Context, changed func(*ShortError)) (stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -166,7 +166,7 @@ func (g *Guard) Watching(ctx context.Context, changed func(*ShortError)) (stop f
 	return func() { cancel(nil); watching.Wait() }
 }
 
-// Needed has the disk watched, once for all callers, until each has called done.
+// Needed keeps the disk watched, with one watch for all callers, until each caller has called done.
 func (g *Guard) Needed() (done func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -204,15 +204,15 @@ func (g *Guard) check(ctx context.Context) (*ShortError, time.Duration) {
 	return lack, min(max(20*time.Since(began), shortestPause), longestPause)
 }
 
-// frees reports that a writer which was ended, or one before it, still frees its space.
+// frees reports whether the space of an ended writer, current or earlier, is still being freed.
 func (g *Guard) frees() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.ContainsFunc(g.writers, func(w *account) bool { return w.ended }) || g.Freeing != nil && g.Freeing()
 }
 
-// endOne ends the writer with the largest usage, if that is enough to be a cause. While an ended writer, or one before it, still
-// frees its space, the usage of the others counts from the moment it was ended, or this was first seen.
+// endOne ends the writer with the largest usage if that usage makes it a cause. While space of an earlier writer is still
+// being freed, the usage of the others counts only from the time when that writer was ended, or the deletion first seen.
 func (g *Guard) endOne(ctx context.Context, lack *ShortError) {
 	g.mu.Lock()
 	writers := slices.Clone(g.writers)
@@ -264,7 +264,7 @@ func remember(writers []*account, now []Amount) {
 	}
 }
 
-// enough reports whether a writer with this usage is a cause. One that could not be measured completely is a cause, too.
+// enough reports whether usage of this size is a cause. An incomplete measurement is a cause, too.
 func enough(wrote Amount, f floor, files bool) bool {
 	if files {
 		return wrote.Files > f.files/share
@@ -279,7 +279,7 @@ func (a Amount) of(files bool) int64 {
 	return a.Bytes
 }
 
-// minus is the growth since before, at least 0.
+// minus returns the growth since before, at least 0.
 func (a Amount) minus(before Amount) Amount {
 	return Amount{Bytes: max(0, a.Bytes-before.Bytes), Files: max(0, a.Files-before.Files), Cut: a.Cut && !before.Cut}
 }

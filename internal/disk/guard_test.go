@@ -12,7 +12,7 @@ import (
 
 const mib = 1 << 20
 
-// scene is a guard over a place of which the test says how much is free.
+// scene is a guard over a place whose free space the test sets.
 type scene struct {
 	t     *testing.T
 	guard *Guard
@@ -29,7 +29,7 @@ func newScene(t *testing.T, floor int64) *scene {
 
 func (s *scene) free(bytes int64) { s.room.Store(&Room{Bytes: bytes}) }
 
-// run is a writer that counts how often it was ended.
+// run is a writer that records its ends.
 type run struct {
 	dir    string
 	ended  []*UsageError
@@ -46,7 +46,7 @@ func (s *scene) add(before int) *run {
 	return r
 }
 
-// look looks once, and says whether the place was short.
+// look checks once, and reports whether space was short.
 func (s *scene) look() bool {
 	s.t.Helper()
 	short, _ := s.guard.check(s.t.Context())
@@ -62,7 +62,7 @@ func (s *scene) wantEnded(want int, runs ...*run) {
 	}
 }
 
-// Whoever has taken most is ended, and then the next if that was not enough.
+// The largest writer is ended, and then the next if that was not enough.
 func TestGuardEndsTheBiggestFirst(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)
@@ -85,7 +85,7 @@ func TestGuardEndsTheBiggestFirst(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 
-	s.look() // it is still giving its room back, and nobody has taken more
+	s.look() // its space is still being freed, and nobody has written more
 	s.wantEnded(0, small, big)
 	s.wantEnded(1, bigger)
 
@@ -99,7 +99,7 @@ func TestGuardEndsTheBiggestFirst(t *testing.T) {
 	s.wantEnded(0, small)
 }
 
-// A second one that goes on writing does not have to wait for the first to be cleaned up.
+// A second writer that keeps writing does not have to wait until the first is removed.
 func TestGuardEndsWhoGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)
@@ -109,7 +109,7 @@ func TestGuardEndsWhoGoesOn(t *testing.T) {
 	s.free(0)
 	s.look()
 	s.wantEnded(1, first)
-	fill(t, second.dir+"/more", mib) // not enough to be a cause
+	fill(t, second.dir+"/more", mib) // too little to be a cause
 	s.look()
 	s.wantEnded(0, second)
 	fill(t, second.dir+"/most", 2*mib)
@@ -117,7 +117,7 @@ func TestGuardEndsWhoGoesOn(t *testing.T) {
 	s.wantEnded(1, first, second)
 }
 
-// Nobody is ended for space that is being freed: only for what they have written since.
+// While space is being freed, writers are ended only for what they have written since.
 func TestGuardWaitsForWhatIsFreed(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)
@@ -142,7 +142,7 @@ func TestGuardWaitsForWhatIsFreed(t *testing.T) {
 	s.wantEnded(1, r, late)
 	late.remove()
 
-	next := s.add(0) // what it writes between two deletions counts for neither
+	next := s.add(0) // its writes between two deletions count for neither
 	s.free(100 * mib)
 	s.look()
 	fill(t, next.dir+"/f", 8*mib)
@@ -152,7 +152,7 @@ func TestGuardWaitsForWhatIsFreed(t *testing.T) {
 	s.wantEnded(0, next)
 }
 
-// The user's own files fill the disk: nobody is ended for a checkout, nor for a little.
+// If the user's own files fill the disk, no writer is ended for its checkout or for little usage.
 func TestGuardSparesWhoIsNotTheCause(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)
@@ -168,10 +168,10 @@ func TestGuardSparesWhoIsNotTheCause(t *testing.T) {
 	s.wantEnded(1, checkout)
 }
 
-// Empty files run out, too, where there can only be so many.
+// Empty files count where the number of files is limited.
 func TestGuardCountsFiles(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, 16*mib) // 1024 files, of which 128 are a cause
+	s := newScene(t, 16*mib) // 1024 files must stay free; more than 128 make a cause
 	big, many := s.add(0), s.add(0)
 	fill(t, big.dir+"/f", 8*mib)
 	for i := range 200 {
@@ -186,13 +186,13 @@ func TestGuardCountsFiles(t *testing.T) {
 	if got := many.ended[0].Error(); !strings.Contains(got, "wrote 200 files") {
 		t.Errorf("it says %q", got)
 	}
-	s.room.Store(&Room{Bytes: 1 << 40, Files: 1000, MostFiles: 9000}) // there never were many
+	s.room.Store(&Room{Bytes: 1 << 40, Files: 1000, MostFiles: 9000}) // this file system never had many files
 	if s.look() {
 		t.Error("short")
 	}
 }
 
-// Folders that cannot be counted to the end do not hide anything.
+// A writer whose folders cannot be measured completely is not spared.
 func TestGuardEndsWhoHides(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)
@@ -227,7 +227,7 @@ func TestGuardWithoutAFloor(t *testing.T) {
 	}
 }
 
-// Watching tells when the place becomes short and when it has room again, and ends with its context.
+// Watch reports when space becomes short and when it is enough again, and ends with its context.
 func TestGuardWatches(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)
@@ -250,7 +250,7 @@ func TestGuardWatches(t *testing.T) {
 	<-done
 }
 
-// The disk is watched while anybody needs that, and not after it.
+// The disk is watched exactly while it is needed.
 func TestGuardIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)
@@ -270,7 +270,7 @@ func TestGuardIsNeeded(t *testing.T) {
 	<-looks
 	<-looks
 	other()
-	select { // the last look before the end
+	select { // drops the last check before the end
 	case <-looks:
 	default:
 	}
@@ -281,7 +281,7 @@ func TestGuardIsNeeded(t *testing.T) {
 	}
 }
 
-// However fast somebody writes, the next look comes before the room is gone.
+// However fast writers write, the next check comes before the space is used up.
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -299,7 +299,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// A lack of space is one reason for as long as it lasts, however much is free at the moment.
+// The text of a ShortError does not depend on the current free space.
 func TestShortIsOneReason(t *testing.T) {
 	t.Parallel()
 	for name, rooms := range map[string][2]Room{
@@ -312,7 +312,7 @@ func TestShortIsOneReason(t *testing.T) {
 	}
 }
 
-// TestGuardWatchesAnotherPlace: nobody is ended for it, as no writer of ralph's fills it.
+// TestGuardWatchesAnotherPlace: no writer is ended for the other place, because no writer fills it.
 func TestGuardWatchesAnotherPlace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, 16*mib)

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostEnvironment bounds what is read of one process's environment or arguments.
+// mostEnvironment bounds the bytes read of a process's environment or arguments.
 const mostEnvironment = 1 << 20
 
-// held counts the files of the file system of a place that have no name any more, and that processes of somebody still have open:
-// they are in no folder, and take room until the last of these processes ends. Its processes are those with one of the
-// marks as an argument or in their environment, and all that share a PID namespace with one, unless that is this process's
-// own as well: a sandbox has its own, and can take the mark off but not leave it.
+// held counts the deleted files on the file system of place that a writer's processes still hold open: they are in no
+// folder, but use space until the last of these processes ends. A writer's processes are those with one of the marks as an
+// argument or in the environment, and all in the same PID namespace as one of them, unless that is this process's own
+// namespace: a process of a sandbox can remove the mark, but not leave the namespace.
 func held(ctx context.Context, place string, marks []string) Amount {
 	device, err := filesystem(place)
 	var size unix.Statfs_t
@@ -30,8 +30,8 @@ func held(ctx context.Context, place string, marks []string) Amount {
 		return Amount{}
 	}
 	self, _ := os.Readlink("/proc/self/ns/pid")
-	spaces := map[string][]string{} // PID namespaces, and the processes in them
-	theirs := map[string]bool{}     // processes
+	spaces := map[string][]string{} // processes by PID namespace
+	theirs := map[string]bool{}     // processes with a mark
 	for _, p := range procs {
 		if _, err := strconv.Atoi(p.Name()); err != nil || ctx.Err() != nil {
 			continue
@@ -39,7 +39,7 @@ func held(ctx context.Context, place string, marks []string) Amount {
 		dir := filepath.Join("/proc", p.Name())
 		space, err := os.Readlink(filepath.Join(dir, "ns", "pid"))
 		if err != nil {
-			continue // gone, or none of ours
+			continue // ended, or not readable for us
 		}
 		spaces[space] = append(spaces[space], dir)
 		theirs[dir] = marked(filepath.Join(dir, "environ"), marks) || marked(filepath.Join(dir, "cmdline"), marks)
@@ -57,7 +57,7 @@ func held(ctx context.Context, place string, marks []string) Amount {
 	return m.Amount
 }
 
-// marked reports whether an environment, or a command line, has one of the marks.
+// marked reports whether an environment or a command line contains one of the marks.
 func marked(path string, marks []string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -76,16 +76,16 @@ func marked(path string, marks []string) bool {
 	return false
 }
 
-// nameless counts files without a name.
+// nameless counts deleted files.
 type nameless struct {
 	measure
-	blocks uint64 // size of the file system
+	blocks uint64 // blocks of the file system
 }
 
-// process counts what one process holds. Each of its threads can have files of its own; those that it has mapped into its
-// memory only root can see.
+// process counts the deleted files that a process holds open. Each thread may have a file table of its own. Only root can
+// see mapped files.
 func (m *nameless) process(ctx context.Context, dir string) {
-	folders, _ := filepath.Glob(filepath.Join(dir, "task", "*", "fd")) // the pattern is sound
+	folders, _ := filepath.Glob(filepath.Join(dir, "task", "*", "fd")) // the pattern is valid
 	for _, folder := range append(folders, filepath.Join(dir, "map_files")) {
 		files, err := os.Open(folder)
 		if err != nil {
@@ -95,7 +95,7 @@ func (m *nameless) process(ctx context.Context, dir string) {
 			var names []string
 			names, err = files.Readdirnames(manyLots)
 			for _, name := range names {
-				// This follows the kernel's link to the open file itself, whatever its name says; it opens nothing.
+				// Stat follows the kernel's link to the open file itself, regardless of its name, and opens nothing.
 				path := filepath.Join(folder, name)
 				if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && linksOf(info) == 0 {
 					m.file(path, info)
@@ -106,7 +106,7 @@ func (m *nameless) process(ctx context.Context, dir string) {
 	}
 }
 
-// file counts a file on the file system, or on an overlay whose changes go there: that has another device, but the same size.
+// file counts a file on the file system, or on an overlay that writes there: it has another device, but the same size.
 func (m *nameless) file(path string, info os.FileInfo) {
 	own := m.device
 	defer func() { m.device = own }()

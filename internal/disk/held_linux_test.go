@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// holder starts a shell that holds 3 MiB of a file without a name until its input ends.
+// holder starts a shell that holds a deleted file of 3 MiB open until its input ends.
 func holder(t *testing.T, mark string, argv ...string) (dir string) {
 	t.Helper()
 	const holds = `exec 3>junk; rm junk; head -c 3145728 /dev/zero >&3; echo up; read x`
@@ -36,7 +36,7 @@ func holder(t *testing.T, mark string, argv ...string) (dir string) {
 	return cmd.Dir
 }
 
-// A removed file that is still open counts for the run whose processes hold it, and for no other.
+// A deleted file that is still open counts for the run whose processes hold it, and for no other.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	for name, argv := range map[string][]string{
@@ -48,7 +48,7 @@ func TestHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mark := "RALPH_TEST_HELD=" + t.TempDir()
-			if slices.Contains(argv, "env") && argv[0] == "unshare" { // what leads the space keeps the mark
+			if slices.Contains(argv, "env") && argv[0] == "unshare" { // the first process of the namespace keeps the mark
 				argv = append(argv[:len(argv)-3:len(argv)-3], "sh", "-c", `env -u RALPH_TEST_HELD "$@"; exit`, "sh")
 			}
 			dir := holder(t, mark, argv...)

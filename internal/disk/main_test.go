@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostOpen is how many files the tests may have open: what looks at folders of an agent needs few.
+// mostOpen limits the open files of the tests: code that reads an agent's folders needs few.
 const mostOpen = 1000
 
 func TestMain(m *testing.M) {

@@ -9,23 +9,24 @@ import (
 	"syscall"
 )
 
-// Amount is what folders take of a file system.
+// Amount is the space that folders use on a file system.
 type Amount struct {
-	Bytes int64 // allocated: holes of sparse files are none
-	Files int64 // of every kind, folders too
-	// Cut says that not all of it was counted: it is at least that much.
+	Bytes int64 // allocated bytes, without the holes of sparse files
+	Files int64 // files of every kind, including folders
+	// Cut means that the count is incomplete: the usage is at least this much.
 	Cut bool
 }
 
-// Limits of one look at folders that may have been made to last.
+// Limits of one measurement: the folders may have been made to exhaust it.
 const (
-	deepest  = 200     // folders below each other
-	pending  = 4 << 20 // bytes of the paths of folders that wait to be looked at
+	deepest  = 200     // levels of nested folders
+	pending  = 4 << 20 // bytes of the paths of folders still to visit
 	manyLots = 1000    // names read at once
 )
 
-// Measure counts what the folders take of the file system that holds place; what of them lies elsewhere, or is not there,
-// counts nothing. It follows no link, and counts a file with several names once. When ctx ends it returns what it has.
+// Measure counts what the folders use of the file system that holds place. Missing folders, and files on other file
+// systems, count nothing. It follows no links, and counts a file with several hard links once. When ctx ends it returns the
+// count so far.
 func Measure(ctx context.Context, place string, folders ...string) Amount {
 	device, err := filesystem(place)
 	if err != nil {
@@ -41,12 +42,12 @@ func Measure(ctx context.Context, place string, folders ...string) Amount {
 type measure struct {
 	Amount
 	device uint64
-	seen   map[uint64]bool // files with several names
+	seen   map[uint64]bool // inodes with several hard links
 }
 
-// level is a folder to look at.
+// level is a folder to visit.
 type level struct {
-	path  string // within the root
+	path  string // relative to the root
 	depth int
 }
 
@@ -81,10 +82,10 @@ func (m *measure) folder(ctx context.Context, folder string) {
 	}
 }
 
-// level counts what is in one folder, and returns the folders in it, as far as their paths have so many bytes; false if that
-// is not all.
+// level counts the entries of one folder, and returns its subfolders up to room bytes of paths. all is false if the count
+// or the list is incomplete.
 func (m *measure) level(ctx context.Context, root *os.Root, at level, room int) (below []level, all bool) {
-	// Never a pipe that has taken the folder's place: opening it would wait for a writer.
+	// Never open a named pipe that has replaced the folder: the call would wait for a writer.
 	dir, err := root.OpenFile(at.path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
@@ -94,9 +95,9 @@ func (m *measure) level(ctx context.Context, root *os.Root, at level, room int) 
 	for ctx.Err() == nil {
 		entries, err := dir.ReadDir(manyLots)
 		for _, e := range entries {
-			info, err := e.Info() // lstat
+			info, err := e.Info() // lstat, so links are not followed
 			if err != nil || !m.count(info) || !info.IsDir() {
-				continue // removed meanwhile, counted before, mounted here
+				continue // removed meanwhile, already counted, or a mount point
 			}
 			length := len(at.path) + 1 + len(e.Name())
 			if room < length || at.depth >= deepest {
@@ -106,14 +107,14 @@ func (m *measure) level(ctx context.Context, root *os.Root, at level, room int) 
 			room -= length
 			below = append(below, level{filepath.Join(at.path, e.Name()), at.depth + 1})
 		}
-		if err != nil { // the end, most often
+		if err != nil { // usually io.EOF
 			return below, all
 		}
 	}
 	return below, false
 }
 
-// count adds one file, and says whether it was one to count.
+// count adds a file, and reports whether it counts.
 func (m *measure) count(info os.FileInfo) bool {
 	if linksOf(info) > 1 && !info.IsDir() {
 		return m.once(info)
@@ -121,7 +122,7 @@ func (m *measure) count(info os.FileInfo) bool {
 	return m.add(info)
 }
 
-// once is count for a file that may be met again.
+// once is count for a file that may be seen again.
 func (m *measure) once(info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || m.seen[st.Ino] || !m.add(info) {
@@ -143,7 +144,7 @@ func (m *measure) add(info os.FileInfo) bool {
 	if !ok || deviceOf(info) != m.device {
 		return false
 	}
-	m.Bytes += st.Blocks * 512 // whatever the file system's own blocks are
+	m.Bytes += st.Blocks * 512 // always 512, whatever the block size of the file system
 	m.Files++
 	return true
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fill writes a file of that many bytes.
+// fill writes a file of this many bytes.
 func fill(t *testing.T, path string, bytes int) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(strings.Repeat("x", bytes)), 0o600); err != nil {
@@ -20,7 +20,7 @@ func fill(t *testing.T, path string, bytes int) {
 	}
 }
 
-// Blocks are counted, of every file once, and of nothing that only a link leads to.
+// Measure counts the blocks of every file once, and nothing that only a link leads to.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -61,7 +61,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Folders that have been made to last do: what was counted until then stands.
+// If folders exhaust a limit, the count so far is returned.
 func TestMeasureEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -79,7 +79,7 @@ func TestMeasureEnds(t *testing.T) {
 	}
 }
 
-// Folders with long paths do not fill the memory.
+// Folders with long paths do not exhaust memory.
 func TestMeasureLongPaths(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x")

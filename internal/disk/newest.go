@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Newest lists the folders in dir with wanted names, the last changed first. There are none where dir cannot be read.
+// Newest lists the folders in dir whose names are wanted, the most recently changed first; none if dir cannot be read.
 func Newest(dir string, wanted func(name string) bool) []fs.FileInfo {
 	entries, _ := os.ReadDir(dir)
 	var all []fs.FileInfo

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Folders come in the order of their last change, then of their names; files and other names do not come.
+// Folders are sorted by their last change, then by name; files and other names are left out.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

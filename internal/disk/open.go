@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// ErrSpecial says that a name is not that of a regular file.
+// ErrSpecial means that a name is not that of a regular file.
 var ErrSpecial = errors.New("it is not a regular file")
 
-// OpenRegular opens a file of a folder that hostile programs may write to: no link, though os.Root follows those below its
-// folder, and nothing that could block, such as a pipe.
+// OpenRegular opens a regular file in a folder that hostile programs may write to. It refuses symbolic links, which os.Root
+// follows within its folder, and files that could block, such as named pipes.
 func OpenRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	before, err := root.Lstat(name)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"syscall"
 )
 
-// removeLevels is how many levels of folders RemoveAll has open at once. Only few trees are deeper, and have folders moved.
+// removeLevels is how many levels of folders RemoveAll opens at once. Deeper trees are rare; their folders are moved up.
 const removeLevels = 32
 
-// removeRounds is how often RemoveAll looks for more. A process that makes files all the time could keep it for ever.
+// removeRounds limits the passes of RemoveAll, so that a process that keeps creating files cannot keep it busy forever.
 const removeRounds = 100
 
-// RemoveAll deletes a file or a folder, also when there are read-only folders in it. It follows no link. It needs few open
-// files and little memory however deep the folder is, and its time grows with the number of files alone. When something
-// cannot be deleted, the rest is deleted, and the error names only dir: the names below may be an agent's.
+// RemoveAll deletes a file or a folder, including read-only folders in it. It follows no links. However deep the folder is,
+// RemoveAll needs few open files and little memory, and its time depends only on the number of files. If something cannot
+// be deleted, the rest is deleted. The error names only dir: an agent may have chosen the names below.
 func RemoveAll(dir string) error { return removeAll(dir, func() {}) }
 
-// removeAll calls after at the end of each round.
+// removeAll calls after at the end of each pass.
 func removeAll(dir string, after func()) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,11 +44,11 @@ func removeAll(dir string, after func()) error {
 				err = e
 			}
 		})
-		// A file system may leave names out of a list while others are removed; another look finds these.
+		// A directory listing may skip names while others are removed; the next pass finds them.
 		if errors.Is(failed, fs.ErrNotExist) {
 			failed = nil
 		}
-		if removed == 0 && (failed != nil || !errors.Is(err, syscall.ENOTEMPTY)) { // else another process has deleted what was there
+		if removed == 0 && (failed != nil || !errors.Is(err, syscall.ENOTEMPTY)) { // otherwise another process has deleted the rest
 			if failed != nil && !errors.Is(failed, syscall.ENOTDIR) {
 				err = failed
 			}
@@ -59,7 +59,7 @@ func removeAll(dir string, after func()) error {
 	return fmt.Errorf("remove %s: another process makes files in it all the time", dir)
 }
 
-// cause is an error without the names in it.
+// cause returns an error without file names.
 func cause(err error) error {
 	if no, ok := errors.AsType[syscall.Errno](err); ok {
 		return no

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process that makes a file again and again does not keep RemoveAll for ever.
+// A process that keeps creating a file does not keep RemoveAll busy forever.
 func TestRemoveAllOfWhatGrows(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "dir")
@@ -35,7 +35,7 @@ func TestRemoveAllOfWhatGrows(t *testing.T) {
 	}
 }
 
-// Several may delete the same folder, and none of them fails.
+// Concurrent RemoveAlls of the same folder all succeed.
 func TestRemoveTogether(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x")
@@ -58,8 +58,7 @@ func TestRemoveTogether(t *testing.T) {
 	}
 }
 
-// nest makes a folder with so many folders of a name inside each other, and returns the last one. A link is beside each, and
-// each has only the rights that are given.
+// nest creates nested folders with the given name and permissions, a link beside each, and returns the last folder.
 func nest(t *testing.T, dir, name string, levels int, mode uint32) *os.File {
 	t.Helper()
 	must := func(err error) {
@@ -84,7 +83,7 @@ func nest(t *testing.T, dir, name string, levels int, mode uint32) *os.File {
 	return last
 }
 
-// However deep an agent has nested folders, removing them takes few open files.
+// However deep an agent has nested folders, RemoveAll needs few open files.
 func TestRemoveDeepFolders(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x")
@@ -97,7 +96,7 @@ func TestRemoveDeepFolders(t *testing.T) {
 	}
 }
 
-// Folders that are too deep are moved up and visited as well, and everything else stays in its place.
+// Folders that are too deep are moved up and visited as well. Everything else stays in place.
 func TestOpenDeepFolders(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x")
@@ -132,7 +131,7 @@ func TestOpenDeepFolders(t *testing.T) {
 	}
 }
 
-// The error names the folder, and nothing of what is in it.
+// The error names the folder, but nothing in it.
 func TestRemoveSaysWhatCannotBeRemoved(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -147,7 +146,7 @@ func TestRemoveSaysWhatCannotBeRemoved(t *testing.T) {
 	}
 }
 
-// Deleting as root needs no rights; this is the part that others need.
+// RemoveAll as root needs no permissions; this test covers what other users need.
 func TestFoldersWithoutRights(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "x")

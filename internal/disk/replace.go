@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Replace writes a file of a folder that hostile programs may write to, in the place of whatever has the name. It follows no
-// link, and the file is of the folder's owner. When another program makes the name meanwhile it fails.
+// Replace writes a file in a folder that hostile programs may write to, and replaces any entry of that name. It follows no
+// links. The file belongs to the folder's owner. Replace fails if another program creates the name meanwhile.
 func Replace(folder, name string, content []byte, mode fs.FileMode) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

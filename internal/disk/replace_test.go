@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whatever has the name goes, and what a link names stays as it is, also of a link that comes before the file is made.
+// Replace replaces any entry of that name. It does not change the target of a link, even of one that appears meanwhile.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	elsewhere := filepath.Join(t.TempDir(), "file")

@@ -1,5 +1,5 @@
-// Package disk keeps the host's disk from being filled. It measures the free space of a file system ([RoomAt]) and the size
-// of folders ([Measure]), and has a [Guard] that ends the largest run when there is too little space. Package pool uses it.
+// Package disk prevents runs from filling the host's disk. [RoomAt] returns the free space of a file system, [Measure] the
+// space that folders use, and a [Guard] ends the largest run when free space is short. Package pool uses it.
 //
 // The content of the folders is hostile: it is counted, and never opened or followed. Everything is safe for concurrent
 // use.
@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Room is what a file system has left for a user without privileges.
+// Room is the free space of a file system for an unprivileged user.
 type Room struct {
 	Bytes int64
-	Files int64 // how many more can be made
-	// MostFiles is how many there can be in all; 0 where the file system has no such limit.
+	Files int64 // inodes that can still be created
+	// MostFiles is the total number of inodes; 0: unlimited.
 	MostFiles int64
 }
 
-// RoomAt looks at the file system that holds the path. It is one system call.
+// RoomAt returns the free space of the file system that holds the path, with one system call.
 func RoomAt(path string) (Room, error) {
 	var st unix.Statfs_t
 	for {
@@ -41,7 +41,7 @@ func RoomAt(path string) (Room, error) {
 	}
 }
 
-// filesystem is the number of the file system that holds the path.
+// filesystem returns the device number of the file system that holds the path.
 func filesystem(path string) (uint64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func filesystem(path string) (uint64, error) {
 	return deviceOf(info), nil
 }
 
-// Same reports that both paths are on the same file system.
+// Same reports whether both paths are on the same file system.
 func Same(a, b string) bool {
 	first, err := filesystem(a)
 	if err != nil {
@@ -67,7 +67,7 @@ func deviceOf(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// Size writes a number of bytes for people.
+// Size formats a number of bytes for people.
 func Size(bytes int64) string {
 	if bytes >= 10<<30 {
 		return fmt.Sprintf("%d GiB", bytes>>30)
@@ -78,7 +78,7 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%d MiB", bytes>>20)
 }
 
-// Unwritable reports that a file system has no room, or is read-only: whatever else is written there fails, too.
+// Unwritable reports whether an error means that a file system is full or read-only, so that other writes fail, too.
 func Unwritable(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS)
 }

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openLevels is how many levels of folders OpenFolders leaves in their place: as many as an import accepts.
+// openLevels is how many levels of folders OpenFolders leaves in place: as many as an import accepts.
 const openLevels = 250
 
-// OpenFolders gives the owner all rights on a folder and those below it, and calls visit with the folder above every entry
-// and the entry's name, once it has visited what is in the entry. It follows no link. A folder that it cannot open is left
-// out. Folders that are more than 250 levels down are moved up into dir itself, so that few files are open at once.
+// OpenFolders gives the owner all permissions on a folder and those below it. It calls visit for every entry below, with
+// the entry's parent and name, after visiting the entry's content. It follows no links, and skips folders that it cannot
+// open. Folders more than 250 levels deep are moved up into dir, so that few files are open at once.
 func OpenFolders(dir string, visit func(parent *os.Root, name string)) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -35,12 +35,12 @@ type walker struct {
 	visit  func(*os.Root, string)
 
 	top    *os.File
-	prefix string // of the names in top that folders get which were too deep
-	moved  int    // how many there are
-	failed error  // about the first folder that was left out
+	prefix string // prefix of the names in top of folders that were too deep
+	moved  int    // number of these folders
+	failed error  // error of the first folder that was skipped
 }
 
-// walk visits what is in a folder and below. Its error is about what it left out.
+// walk visits the content of a folder recursively. Its error is that of the first folder that it skipped.
 func walk(parent *os.Root, name string, levels int, visit func(*os.Root, string)) error {
 	root, err := open(parent, name)
 	if err != nil {
@@ -54,14 +54,14 @@ func walk(parent *os.Root, name string, levels int, visit func(*os.Root, string)
 	defer top.Close()
 	w := &walker{levels: levels, visit: visit, top: top, prefix: "deep-" + rand.Text() + "-"}
 	w.entries(root, top, 1)
-	for i := 0; i < w.moved; i++ { // there may be more of them by then
+	for i := 0; i < w.moved; i++ { // the loop may append to them
 		w.folder(root, w.prefix+strconv.Itoa(i), 2)
 		visit(root, w.prefix+strconv.Itoa(i))
 	}
 	return w.failed
 }
 
-// open opens a folder, which is no link, with all rights for its owner.
+// open opens a folder, but no link, after giving its owner all permissions.
 func open(parent *os.Root, name string) (*os.Root, error) {
 	info, err := parent.Lstat(name)
 	if err != nil {
@@ -92,14 +92,14 @@ func (w *walker) folder(parent *os.Root, name string, level int) {
 	w.entries(dir, f, level)
 }
 
-// entries visits the entries of a folder, a part of them at a time.
+// entries visits the entries of a folder, in batches.
 func (w *walker) entries(dir *os.Root, f *os.File, level int) {
 	for {
 		entries, err := f.ReadDir(manyLots)
 		for _, e := range entries {
 			switch {
 			case level == 1 && strings.HasPrefix(e.Name(), w.prefix):
-				continue // it is visited later
+				continue // walk visits it later
 			case e.IsDir() && level >= w.levels:
 				w.moveUp(dir, f, e.Name())
 				continue
@@ -108,15 +108,15 @@ func (w *walker) entries(dir *os.Root, f *os.File, level int) {
 			}
 			w.visit(dir, e.Name())
 		}
-		if err != nil || len(entries) == 0 { // the end, most often
+		if err != nil || len(entries) == 0 { // usually io.EOF
 			return
 		}
 	}
 }
 
-// moveUp moves a folder that is too deep to go into.
+// moveUp moves a folder that is too deep into top.
 func (w *walker) moveUp(dir *os.Root, f *os.File, name string) {
-	err := dir.Chmod(name, 0o700) // else its owner cannot move it: its ".." changes
+	err := dir.Chmod(name, 0o700) // moving a folder changes its "..", for which its owner needs write permission
 	if err == nil {
 		err = unix.Renameat(int(f.Fd()), name, int(w.top.Fd()), w.prefix+strconv.Itoa(w.moved))
 	}

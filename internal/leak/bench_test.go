@@ -23,7 +23,7 @@ func fill(text string, size int) []byte {
 	return bytes.Repeat([]byte(text), size/len(text)+1)[:size]
 }
 
-// diffs are large diffs: of people, and of somebody who wants to make ralph slow.
+// diffs returns large diffs: ordinary ones, and ones made to slow ralph down.
 func diffs(size int) map[string][]byte {
 	b64 := base64.StdEncoding
 	code := "func (w *worker) request(ctx context.Context, s *session) error {\n\tif err := w.push(ctx, s); err != nil {\n\t\treturn err // see https://example.com/a%20b\n\t}\n}\n"

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// lead is the beginning of a kind of credential.
+// lead is the prefix of a kind of credential.
 type lead struct {
 	text  string
 	shape *shape
 }
 
-// leads are the beginnings of credentials by their first two bytes.
+// leads are the prefixes of credentials by their first two bytes.
 //
 //nolint:gochecknoglobals // a table, made at its first use: most commands do without
 var leads = sync.OnceValue(func() *[1 << 16][]lead {
@@ -29,7 +29,7 @@ var leads = sync.OnceValue(func() *[1 << 16][]lead {
 
 func pair(a, b byte) int { return int(a)<<8 | int(b) }
 
-// credential reports whether the text carries a well-known credential as it is.
+// credential reports whether the text contains an unencoded well-known credential.
 func credential(text []byte) bool {
 	leads := leads()
 	for i := 0; i+1 < len(text); i++ {
@@ -42,15 +42,15 @@ func credential(text []byte) bool {
 	return false
 }
 
-// inWide reports whether there is a credential in UTF-16.
+// inWide reports whether the text contains a credential in UTF-16.
 func inWide(text []byte) bool {
 	return bytes.IndexByte(text, 0) >= 0 && credential(bytes.ReplaceAll(text, []byte{0}, nil))
 }
 
-// shortRun is how many digits of base64 the shortest credential has, of 20 bytes.
+// shortRun is the number of base64 digits of the shortest credential, which has 20 bytes.
 const shortRun = 26
 
-// inBase64 reports whether there is a credential in base64, of either alphabet, which may go over line ends.
+// inBase64 reports whether the text contains a credential in base64 of either alphabet, also across line ends.
 func inBase64(text []byte) bool {
 	var run []byte
 	for i := 0; i < len(text); i++ {
@@ -75,14 +75,14 @@ func inBase64(text []byte) bool {
 	return inRun(run)
 }
 
-// inRun looks into digits of base64 from each of the first four on: the run may have begun before, in other text.
+// inRun decodes base64 digits from each of the first four positions: the run may begin in other text.
 func inRun(run []byte) bool {
 	if len(run) < shortRun {
 		return false
 	}
 	out := make([]byte, len(run))
 	for skip := range 4 {
-		n, _ := base64.RawStdEncoding.Decode(out, run[skip:]) // at the end there may be half a byte
+		n, _ := base64.RawStdEncoding.Decode(out, run[skip:]) // the end may decode to an incomplete byte
 		if credential(out[:n]) {
 			return true
 		}
@@ -90,7 +90,7 @@ func inRun(run []byte) bool {
 	return false
 }
 
-// lineBreak returns where the line that follows a line end at i begins, after its indentation; i when there is no line end.
+// lineBreak returns the start of the text on the next line, after its indentation, if a line ends at i; otherwise i.
 func lineBreak(text []byte, i int) int {
 	if rest := bytes.TrimPrefix(text[i:], []byte("\r")); bytes.HasPrefix(rest, []byte("\n")) {
 		return len(text) - len(bytes.TrimLeft(rest[1:], " \t"))

@@ -17,7 +17,7 @@ const (
 	digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 )
 
-// forms are the ways in which a value may stand in text.
+// forms returns the encodings in which a value may occur in text.
 func forms(v string) []string {
 	reversed := []byte(v)
 	slices.Reverse(reversed)
@@ -34,7 +34,7 @@ func forms(v string) []string {
 		}
 		all = append(all, string(wide))
 	}
-	for shift := range 3 { // the value may stand anywhere in what was encoded
+	for shift := range 3 { // the value may begin at any offset of the encoded text
 		form := encoded(v, digits64, 6, shift)
 		all = append(all, form, strings.NewReplacer("+", "-", "/", "_").Replace(form))
 	}
@@ -44,8 +44,8 @@ func forms(v string) []string {
 	return all
 }
 
-// encoded are the digits, of so many bits each, that the value alone decides when it stands shift bytes into what was
-// encoded.
+// encoded returns the digits, of size bits each, that the value alone determines when it begins shift bytes into the
+// encoded text.
 func encoded(v, digits string, size, shift int) string {
 	var all []byte
 	for i := (8*shift + size - 1) / size; i < 8*(shift+len(v))/size; i++ {
@@ -58,5 +58,5 @@ func encoded(v, digits string, size, shift int) string {
 	return string(all)
 }
 
-// dumpLine is a line of od, xxd or hexdump -C: an offset, bytes, and these as characters.
+// dumpLine matches a line of od, xxd or hexdump -C: an offset, hexadecimal bytes, and the same bytes as characters.
 var dumpLine = pattern.Lazy(`^[0-9a-fA-F]{6,16}:? +((?:[0-9a-fA-F]{2} {0,2})+)(?: .*)?\s*$`)

@@ -4,13 +4,13 @@ import "slices"
 
 // index finds patterns in texts.
 type index struct {
-	fold    *[256]byte // what each byte counts as; 0: nothing
-	escapes bool       // an escape counts as what it stands for
-	// begins has the patterns by their first Shortest bytes, and an entry for each shorter beginning. maybe has a bit for each
-	// of its keys, and is much faster.
+	fold    *[256]byte // maps each byte to its folded form; 0: ignored
+	escapes bool       // an escape stands for its decoded byte
+	// begins maps the first Shortest bytes of patterns to the patterns, and each shorter prefix to nil. maybe is a Bloom
+	// filter of the full keys, and much faster.
 	begins map[uint64][]string
 	maybe  []bool
-	// longest is the length of the longest pattern.
+	// longest is the length of the longest pattern in bytes.
 	longest int
 }
 
@@ -22,7 +22,7 @@ func newIndex(fold *[256]byte, escapes bool) index {
 
 func hash(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> (64 - maybeBits) }
 
-// add adds what counts of a text, unless that is too short.
+// add adds the folded text as a pattern, unless it is too short.
 func (x *index) add(text string) {
 	var pattern []byte
 	for rest := []byte(text); len(rest) > 0; {
@@ -39,7 +39,7 @@ func (x *index) add(text string) {
 	var key uint64
 	for _, c := range pattern[:Shortest-1] {
 		key = key<<8 | uint64(c)
-		x.begins[key] = nil // no shorter key has patterns
+		x.begins[key] = nil // shorter keys have no patterns
 	}
 	key = key<<8 | uint64(pattern[Shortest-1])
 	x.maybe[hash(key)] = true
@@ -48,8 +48,8 @@ func (x *index) add(text string) {
 	}
 }
 
-// next returns the byte with which the text begins, or what the escape there stands for, and its size; 0 when the text
-// ends within it.
+// next returns the first byte of the text, or the byte that an escape there stands for, and its size in the text; size zero
+// if the text ends within the escape.
 func (x *index) next(text []byte) (c byte, size int) {
 	if !x.escapes || text[0] != '%' && text[0] != '\\' {
 		return text[0], 1
@@ -57,8 +57,8 @@ func (x *index) next(text []byte) (c byte, size int) {
 	return escape(text)
 }
 
-// escape reads %41, \x41, \u0041, \101, \0101 and the escapes of line ends and tabs, which are all one. A backslash before
-// anything else is one.
+// escape decodes %41, \x41, \u0041, \101, \0101, and \n, \r and \t, which all count as a line end. A backslash before
+// anything else is a plain byte.
 func escape(text []byte) (c byte, size int) {
 	lead, size := 1, 3
 	if text[0] == '\\' {
@@ -85,12 +85,12 @@ func escape(text []byte) (c byte, size int) {
 		if !hexes[text[i]] {
 			return text[0], 1
 		}
-		c = c<<4 | nibble(text[i]) // of \u0041 the last two digits
+		c = c<<4 | nibble(text[i]) // of \u0041, the last two digits remain
 	}
 	return c, size
 }
 
-// octal reads \101, as programs write it, and \0101, as shells do.
+// octal decodes \101, as in programming languages, and \0101, as in shells.
 func octal(text []byte) (c byte, size int) {
 	size = 4
 	if len(text) > 2 && text[1] == '0' && text[2] <= '3' {
@@ -101,7 +101,7 @@ func octal(text []byte) (c byte, size int) {
 			return 0, 0
 		}
 		if text[i] < '0' || text[i] > '7' {
-			if i == 4 { // there are three digits
+			if i == 4 { // \0dd has three digits in all
 				return c, i
 			}
 			return '\\', 1
@@ -111,7 +111,7 @@ func octal(text []byte) (c byte, size int) {
 	return c, size
 }
 
-// nibble is the value of a hexadecimal digit.
+// nibble returns the value of a hexadecimal digit.
 func nibble(c byte) byte {
 	if c <= '9' {
 		return c - '0'
@@ -119,17 +119,17 @@ func nibble(c byte) byte {
 	return c&0x0f + 9
 }
 
-// find returns where patterns stand in the text. Unless the text is the last, it ends where one begins that may go on after
-// the text, and returns that place; else the text's end.
+// find returns the positions of patterns in the text. If more text may follow (last is false), find stops where a pattern
+// begins that may continue there, and returns that position in open; otherwise open is the end of the text.
 func (x *index) find(text []byte, last bool) (spans []span, open int) {
 	open = len(text)
 	if len(x.begins) == 0 {
 		return nil, open
 	}
 	var (
-		key   uint64        // the last bytes that count
-		at    [Shortest]int // where they stand
-		n     int           // how many there are
+		key   uint64        // the last folded bytes
+		at    [Shortest]int // their positions
+		n     int           // their number
 		empty gap
 	)
 	for i, size := 0, 0; i < len(text); i += size {
@@ -171,7 +171,7 @@ func (x *index) find(text []byte, last bool) (spans []span, open int) {
 	return spans, open
 }
 
-// match returns where the pattern ends with which the text begins. More reports that the text is too short to tell.
+// match returns the end of the pattern if the text begins with it. more means that the text is too short to decide.
 func (x *index) match(text []byte, pattern string) (end int, more bool) {
 	var empty gap
 	for i, size := 0, 0; i < len(text); i += size {
@@ -195,14 +195,14 @@ func (x *index) match(text []byte, pattern string) (end int, more bool) {
 	return 0, true
 }
 
-// gap is what stands between two bytes that count.
+// gap is the ignored text between two bytes of a pattern.
 type gap struct{ size, lines int }
 
-// longestGap is for a line end and the next line's indentation, with the quotes and operators of string literals.
+// longestGap, in bytes, covers a line end, the indentation of the next line, and quotes and operators of string literals.
 const longestGap = 64
 
-// ends takes a byte of the gap and reports whether no pattern goes over it. None goes over an empty line: an event of a
-// stream ends with one.
+// ends adds a byte to the gap, and reports whether the gap is too long for a pattern. No pattern spans an empty line: it
+// ends an event of a stream.
 func (g *gap) ends(c byte) bool {
 	g.size++
 	if c == '\n' {
@@ -213,7 +213,7 @@ func (g *gap) ends(c byte) bool {
 
 //nolint:gochecknoglobals // tables, never written
 var (
-	// bytesAsTheyAre has zeros count as 0xff, which no text has.
+	// bytesAsTheyAre keeps every byte, but maps 0 to 0xff, which occurs in no text.
 	bytesAsTheyAre = func() (t [256]byte) {
 		for i := range t {
 			t[i] = byte(i)
@@ -221,7 +221,7 @@ var (
 		t[0] = 0xff
 		return t
 	}()
-	// lettersOnly leaves digits and letters, of which large and small ones are the same, and all that is not ASCII.
+	// lettersOnly keeps digits, letters in lower case, and non-ASCII bytes.
 	lettersOnly = func() (t [256]byte) {
 		for i := range t {
 			c := byte(i)

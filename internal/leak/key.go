@@ -8,11 +8,11 @@ import (
 
 var keyHeader = pattern.Lazy(`^----(?:-BEGIN| BEGIN SSH2)[ +][A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)? ?----`)
 
-// leastKey is how many digits of base64 a private key has at the least that is worth the name.
+// leastKey is the minimum number of base64 digits of a private key.
 const leastKey = 32
 
-// privateKey reports whether a private key's header stands at a place of the text, and a key after it: programs that read
-// keys have the header alone.
+// privateKey reports whether the text has a private key's header at a position and a key after it. Programs that read keys
+// contain the header alone.
 func privateKey(text []byte, at int) bool {
 	header := keyHeader().FindIndex(text[at:min(len(text), at+longestShape)])
 	if header == nil {
@@ -32,7 +32,7 @@ func privateKey(text []byte, at int) bool {
 	return false
 }
 
-// random64 reports whether digits of base64 look as if by chance: they have capitals, small letters and numbers.
+// random64 reports whether base64 digits look random: they include capitals, small letters and digits.
 func random64(text []byte) bool {
 	return bytes.ContainsAny(text, "0123456789") && !bytes.Equal(bytes.ToUpper(text), text) && !bytes.Equal(bytes.ToLower(text), text)
 }

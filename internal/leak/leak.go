@@ -1,11 +1,11 @@
-// Package leak finds secrets in text and data: known values, and text that has the shape of a well-known credential.
+// Package leak finds secrets in text and data: known values, and text in the format of a well-known credential.
 //
-// A known value is found as it is, reversed, in base64 and base32 at any alignment, in hexadecimal, and in the escapes of
-// URLs, JSON and programs; also when other signs stand between its letters, as in UTF-16, wrapped lines, dumps and string
-// literals side by side. A credential is found as it is, in UTF-16 and in base64.
+// It finds a known value unencoded, reversed, in base64 and base32 at any alignment, in hexadecimal, and in the escapes of
+// URLs, JSON and programs; also with other characters between its letters, as in UTF-16, wrapped lines, dumps, and adjacent
+// string literals. It finds a credential unencoded, in UTF-16 and in base64.
 //
-// It is a net for accidents and plain tricks, not a boundary: a secret can always be written in an unknown encoding. The
-// time is linear in the input. Its callers are pool/redact, sandboxes/egress and sandboxes/runner.
+// This catches accidents and simple tricks, but is no security boundary: a secret can always be written in an unknown
+// encoding. The time is linear in the input. The callers are pool/redact, sandboxes/egress and sandboxes/runner.
 package leak
 
 import (
@@ -14,25 +14,25 @@ import (
 	"strings"
 )
 
-// Shortest is the least length of a value that is looked for, in bytes; shorter ones are in ordinary text by chance.
+// Shortest is the minimum length of a searched value in bytes. Shorter values occur in ordinary text by chance.
 const Shortest = 8
 
-// Finder knows what to look for. It never changes and is safe for concurrent use.
+// Finder searches for secrets. It is immutable and safe for concurrent use.
 type Finder struct {
-	exact   index // the forms of values, byte by byte
-	letters index // their letters and digits alone
+	exact   index // encoded values, byte by byte
+	letters index // letters and digits of encoded values
 	shapes  bool
 }
 
-// New returns a Finder for the values, in the forms in which they may stand, and for well-known credentials. Values
-// shorter than Shortest are left out.
+// New returns a Finder for the values, in all their encodings, and for well-known credentials. It ignores values shorter
+// than Shortest.
 func New(values []string) *Finder {
 	f := Known(values)
 	f.shapes = true
 	return f
 }
 
-// Known returns a Finder for the values alone.
+// Known returns a Finder for the values only.
 func Known(values []string) *Finder {
 	f := &Finder{exact: newIndex(&bytesAsTheyAre, false), letters: newIndex(&lettersOnly, true)}
 	for _, v := range values {
@@ -47,7 +47,7 @@ func Known(values []string) *Finder {
 	return f
 }
 
-// In reports whether the text carries a secret, encoded or not.
+// In reports whether the text contains a secret, encoded or not.
 func (f *Finder) In(text string) bool { return f.in([]byte(text)) }
 
 func (f *Finder) in(text []byte) bool {
@@ -59,23 +59,24 @@ func (f *Finder) hasValue(text []byte) bool {
 	return len(spans) > 0
 }
 
-// find returns where values stand in the text, and where one begins that may go on after it, if it is not the last.
+// find returns the spans of values in the text, and where a value begins that may continue after the text, unless it is the
+// last.
 func (f *Finder) find(text []byte, last bool) (spans []span, open int) {
 	spans, open = f.exact.find(text, last)
 	more, begun := f.letters.find(text, last)
 	return apart(append(spans, more...)), min(open, begun)
 }
 
-// findExact is find for values of which no sign is left out.
+// findExact is find for values without other characters between their letters.
 func (f *Finder) findExact(text []byte, last bool) (spans []span, open int) {
 	spans, open = f.exact.find(text, last)
 	return apart(spans), open
 }
 
-// span is a part of a text.
+// span is a half-open range of a text.
 type span struct{ from, to int }
 
-// apart drops spans that overlap: the first stays, and of those that begin together the longest.
+// apart drops overlapping spans: the first one wins, and of those with the same start the longest.
 func apart(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		if a.from != b.from {
@@ -93,7 +94,7 @@ func apart(spans []span) []span {
 	})
 }
 
-// SecretName reports whether a variable's name says that its value is secret.
+// SecretName reports whether the name of a variable suggests a secret value.
 func SecretName(name string) bool {
 	name = strings.ToUpper(name)
 	for _, word := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE", "APIKEY"} {
@@ -104,7 +105,7 @@ func SecretName(name string) bool {
 	return slices.Contains(strings.Split(name, "_"), "KEY")
 }
 
-// undump returns what dumps in the text have of bytes, in hexadecimal; nothing when there is no dump.
+// undump returns the hexadecimal digits of the bytes in dumps; nothing if the text has no dump.
 func undump(text []byte) (digits []byte) {
 	for line := range bytes.Lines(text) {
 		if offset := 6; len(line) > offset && !bytes.ContainsFunc(line[:offset], func(r rune) bool { return r > 0xff || !hexes[r] }) {

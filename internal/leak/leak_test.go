@@ -16,10 +16,10 @@ import (
 	"unicode/utf16"
 )
 
-// token has the shape of a credential and is none.
+// token has the format of a credential but is none.
 var token = "ghp_" + strings.Repeat("aB3xYz", 7)[:36]
 
-// hidden are plain ways to write a value.
+// hidden returns simple encodings of a value by name.
 func hidden(v string) map[string]string {
 	reversed := []byte(v)
 	slices.Reverse(reversed)
@@ -93,7 +93,7 @@ func spaced(v, format, by string) string {
 	return strings.Join(all, by)
 }
 
-// dump are lines of 16 bytes, each after its offset.
+// dump formats lines of 16 bytes, each after its offset.
 func dump(v, after, column string) string {
 	var b strings.Builder
 	for i := 0; i < len(v); i += 16 {
@@ -126,8 +126,8 @@ func TestValuesAreFoundInEveryForm(t *testing.T) {
 	}
 }
 
-// Credentials that are known by their shape only are found as they are, in UTF-16 and in base64. Literals are not joined:
-// tests and examples are written in such pieces.
+// Credentials known only by their format are found unencoded, in UTF-16 and in base64. String literals are not joined:
+// tests and examples write credentials in such pieces.
 func TestCredentialsAreFoundEncoded(t *testing.T) {
 	t.Parallel()
 	f := New(nil)
@@ -143,7 +143,7 @@ func TestCredentialsAreFoundEncoded(t *testing.T) {
 	}
 }
 
-// Files of honest projects carry no secret: checksums, pictures.
+// Checksums, pictures and code of ordinary projects contain no secret.
 func TestHonestFiles(t *testing.T) {
 	t.Parallel()
 	finder := New(nil)
@@ -188,7 +188,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// What stands across the border of two chunks is found.
+// A secret across the border of two chunks is found.
 func TestScanAcrossChunks(t *testing.T) {
 	t.Parallel()
 	coded := wrap(base64.StdEncoding.EncodeToString([]byte(token)), 20, "\n")
@@ -206,7 +206,7 @@ func TestScanAcrossChunks(t *testing.T) {
 	}
 }
 
-// Long values are found across the border of two chunks, too, in the longest way to write them.
+// Long values across the border of two chunks are found, too, in the longest encoding.
 func TestScanLongValuesAcrossChunks(t *testing.T) {
 	t.Parallel()
 	value := strings.Repeat("a-Long_value/", 300)
@@ -221,7 +221,7 @@ func TestScanLongValuesAcrossChunks(t *testing.T) {
 		for _, before := range []int{1, len(text) / 2, len(text) - 1} {
 			found := 0
 			s := Known([]string{value}).Scan(func(string) { found++ })
-			s.Line("f", append(bytes.Repeat([]byte(" "), chunk-before), text...)) // it is cut at the border
+			s.Line("f", append(bytes.Repeat([]byte(" "), chunk-before), text...)) // cut at the border
 			s.End()
 			if found != 1 {
 				t.Errorf("%s, %d bytes before the border: found %d times", name, before, found)

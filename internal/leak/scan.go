@@ -1,35 +1,34 @@
 package leak
 
 const (
-	chunk   = 256 << 10 // bytes that are looked at together
-	overlap = 4 << 10   // of them again with the next ones, for what stands across the border; more for long values
+	chunk   = 256 << 10 // bytes scanned together
+	overlap = 4 << 10   // bytes scanned again with the next chunk, for secrets across the border; more for long values
 )
 
-// Scan looks at lines of many files, one after the other. It belongs to one goroutine.
+// Scan searches the lines of many files, one file after the other. It is used by one goroutine.
 type Scan struct {
 	finder *Finder
 	found  func(name string)
 	name   string
 	text   []byte
-	done   bool // the file is known to carry a secret
-	fresh  int  // bytes of text that were not looked at yet
-	kept   int  // bytes that are looked at again
+	done   bool // a secret was found in this file
+	fresh  int  // bytes of text not yet scanned
+	kept   int  // bytes that are scanned twice
 }
 
-// Scan returns a Scan that calls found for each file in which there is a secret, once while its lines come one after the
-// other.
+// Scan returns a Scan that calls found once for each file with a secret, if the lines of a file are passed consecutively.
 func (f *Finder) Scan(found func(name string)) *Scan {
-	// A form has at least two bytes of each byte of the value, and an escape or a dump has six.
+	// An encoding needs at least two bytes per byte of the value; an escape or a dump needs six.
 	return &Scan{finder: f, found: found, kept: max(overlap, 3*max(f.exact.longest, f.letters.longest))}
 }
 
-// Line takes a line, without its end, of the file of that name.
+// Line scans a line, without its end, of the named file.
 func (s *Scan) Line(name string, line []byte) {
 	if name != s.name {
 		s.End()
 		s.name, s.text, s.done = name, s.text[:0], false
 	}
-	for len(line) > chunk { // a line may be as long as a file
+	for len(line) > chunk { // a line may be as long as a whole file
 		s.add(line[:chunk])
 		line = line[chunk:]
 	}
@@ -50,7 +49,7 @@ func (s *Scan) add(text []byte) {
 	}
 }
 
-// End looks at what is left of the last file.
+// End scans the rest of the last file.
 func (s *Scan) End() {
 	if s.fresh > 0 {
 		s.look()

@@ -5,27 +5,27 @@ import (
 	"regexp"
 )
 
-// shape is how a kind of credential looks.
+// shape describes the format of a kind of credential.
 type shape struct {
-	leads []string // what it begins with, at least two bytes that ordinary text seldom has
-	of    *class   // what the rest is made of
-	least int      // how many of these
-	exact bool     // no more of letters, digits and underscores may follow
-	mixed bool     // there have to be a digit and a capital, which words with dashes between them seldom have
-	// inside is for what is unmistakable: it may stand at the end of a longer word.
+	leads []string // prefixes; at least two bytes that are rare in ordinary text
+	of    *class   // bytes after the prefix
+	least int      // minimum number of these bytes
+	exact bool     // no further letters, digits or underscores may follow
+	mixed bool     // requires a digit and a capital, which hyphenated words rarely have together
+	// inside allows the prefix within a longer word, for unmistakable prefixes.
 	inside bool
-	// whole is for what is not that simple: it has to match from the lead on. It is tried after the others.
+	// whole is a pattern for more complex formats. It is matched from the prefix, and is tried after the other fields.
 	whole *regexp.Regexp
-	// back is how many bytes before the lead belong to it; whole is matched from there.
+	// back is the number of bytes before the prefix that belong to the credential; whole is matched from there.
 	back int
-	// test is for what no pattern says: it is told where the lead stands, and decides alone.
+	// test replaces all other checks, for formats that no pattern describes. It gets the position of the prefix.
 	test func(text []byte, at int) bool
 }
 
-// longestShape bounds what a pattern looks at, in bytes.
+// longestShape limits the text that a pattern is matched against, in bytes.
 const longestShape = 512
 
-// fits reports whether the credential whose lead of n bytes stands at i is there.
+// fits reports whether a credential with the prefix of n bytes at i is there.
 func (s *shape) fits(text []byte, i, n int) bool {
 	if s.test != nil {
 		return s.test(text, i)
@@ -50,14 +50,14 @@ func (s *shape) fits(text []byte, i, n int) bool {
 	if s.exact && len(rest) > s.least && words[rest[s.least]] || s.mixed && !s.isMixed(rest) {
 		return false
 	}
-	shown := s.least // what follows may show that it is none
+	shown := s.least // the bytes after the minimum may reveal a placeholder
 	for shown < min(len(rest), s.least+2*longestRun) && s.of[rest[shown]] {
 		shown++
 	}
 	return !placeholder(rest[:shown])
 }
 
-// isMixed reports whether what the text begins with has a digit and a capital.
+// isMixed reports whether the credential at the start of the text has a digit and a capital.
 func (s *shape) isMixed(text []byte) bool {
 	digit, upper := false, false
 	for _, c := range text[:min(len(text), longestShape)] {
@@ -69,8 +69,8 @@ func (s *shape) isMixed(text []byte) bool {
 	return digit && upper
 }
 
-// begins reports whether what stands at i is not the end of a longer word. After an escape a word begins; after an
-// underscore, one whose lead has an underscore or a dash as its last byte.
+// begins reports whether a word may begin at i: after another character than a letter, digit or underscore, after an
+// escape, or after an underscore if the prefix ends with an underscore or a dash.
 func begins(text []byte, i int, last byte) bool {
 	if i == 0 || !words[text[i-1]] || !words[text[i]] {
 		return true
@@ -87,10 +87,10 @@ func begins(text []byte, i int, last byte) bool {
 	return false
 }
 
-// longestRun is how often a credential has one letter or digit at a stretch, at most. What has more is a placeholder.
+// longestRun is the maximum number of repetitions of a letter or digit in a credential. Longer runs mean a placeholder.
 const longestRun = 7
 
-// placeholder reports whether what has the shape of a credential only shows how one looks.
+// placeholder reports whether text in the format of a credential is only an example.
 func placeholder(text []byte) bool {
 	run := 0
 	for i, c := range text {

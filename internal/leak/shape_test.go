@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The samples are put together from pieces: this file must not look as if it carried secrets.
+// The samples are concatenated: this file must not look as if it contained secrets.
 
 const (
 	randomText = "k3Jf9QpZx7Lm2Vb8Nc4Rt6Yw1Hd5Sg0AeUoIiPqTzXvCnBmKlJhGfDsaWqErTyUi"
@@ -14,13 +14,13 @@ const (
 	dashes     = "-----"
 )
 
-// x is so many characters as a credential has them.
+// x returns n random-looking characters.
 func x(n int) string { return (randomText + randomText + randomText)[:n] }
 
-// same is one string so many times.
+// same repeats a string.
 func same(text string, n int) string { return strings.Repeat(text, n) }
 
-// pem is a private key of a kind, with what stands before its digits, and with line ends as given.
+// pem returns a private key of a kind, with text before its digits, and with the given line ends.
 func pem(kind, before, lineEnd string) string {
 	return dashes + "BEGIN " + kind + dashes + lineEnd + before + x(64) + lineEnd + x(20) + "=" + lineEnd + dashes + "END " + kind + dashes
 }
@@ -57,7 +57,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// Words that stand right before a credential do not hide it.
+// A word right before a credential does not hide it.
 func TestCredentialsWithinWords(t *testing.T) {
 	t.Parallel()
 	finder := New(nil)
@@ -72,7 +72,7 @@ func TestCredentialsWithinWords(t *testing.T) {
 	}
 }
 
-// A run is not held up for what only shows how a credential looks, or looks like one by chance.
+// Examples of credentials, and text that looks like one by chance, do not stop a run.
 func TestNoCredentials(t *testing.T) {
 	t.Parallel()
 	finder := New(nil)
@@ -93,7 +93,7 @@ func TestNoCredentials(t *testing.T) {
 		`{"d": "` + randomHex + `"}`, ".sk-folding-cube-wrapper--is-loading-and-visible-now", "sk-circle-bounce-delay-animation-container-wrapper-element-2",
 		"task-ant-design-component-library-for-tables", "kebab-sk-" + same("abcdefgh", 6), "github.com:AAAAB3NzaC1yc2EAAAADAQABAAABgQC7", "12:AA" + x(33), "123456789:AA" + x(50),
 		"data-xai-" + same("word-", 20), "adapi" + randomHex[:32] + "e", "discord.com/api/webhooks/{id}/{token}",
-		// URLs without a password, and those that say where one goes.
+		// URLs without a password, and templates of URLs with one.
 		"https://github.com/ralph-pool/ralph", "ssh://git@github.com:22/a", "http://localhost:8080/a@b", "https://registry.example.com:5000/team@sha256:0",
 		"postgres://user:password@localhost/db", "postgres://user:MyPassw0rd@db/x", "postgres://user:${DB_PASS1}@db/x", "https://%s:%s12345678@host", "https://user:{{ .Key1 }}@host",
 		"https://user:$(cat key1)@host", "https://oauth2:" + "YOUR-KEY-123@host", "https://user:xxxxxxxxxx1@host", "https://user:********@host", "postgres://user:postgres@db", "http://a:12345678@b", "http://user:S3cret@b",

@@ -2,8 +2,8 @@ package leak
 
 import "regexp"
 
-// shapes are the credentials that are looked for, by what their issuers say of them. A shape that is not precise would
-// hold up honest work: each has a beginning of its own, and a length.
+// shapes returns the formats of known credentials, as documented by their issuers. Each is precise, with a prefix and a
+// length: a loose format would block honest work.
 func shapes() []shape {
 	github := []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}
 	return []shape{
@@ -18,14 +18,14 @@ func shapes() []shape {
 		{leads: []string{"sk-ant-"}, of: dashed, least: 24},
 		{leads: []string{"sk-ant-"}, of: dashed, least: 24, mixed: true, inside: true},
 		{leads: []string{"sk-or-v1-"}, of: lowHex, least: 64, inside: true}, // OpenRouter
-		{leads: []string{"sk-"}, of: dashed, least: 40, mixed: true},        // OpenAI and those who speak like it
+		{leads: []string{"sk-"}, of: dashed, least: 40, mixed: true},        // OpenAI and compatible services
 		{leads: []string{"xai-"}, of: words, least: 80},
 		{leads: []string{"pplx-"}, of: letters, least: 48},                                       // Perplexity
 		{leads: []string{"r8_"}, of: letters, least: 37, exact: true},                            // Replicate
 		{leads: []string{"dapi"}, of: lowHex, least: 32, exact: true},                            // Databricks
 		{leads: []string{"ATATT3"}, of: anyCode, least: 160},                                     // Atlassian
-		{leads: []string{"sntrys_"}, of: anyCode, least: 60, inside: true},                       // Sentry: an organization's,
-		{leads: []string{"sntryu_"}, of: lowHex, least: 64, inside: true},                        // and a person's
+		{leads: []string{"sntrys_"}, of: anyCode, least: 60, inside: true},                       // Sentry: of an organisation
+		{leads: []string{"sntryu_"}, of: lowHex, least: 64, inside: true},                        // Sentry: of a person
 		{leads: []string{"ntn_"}, of: letters, least: 40},                                        // Notion
 		{leads: []string{"figd_"}, of: dashed, least: 40},                                        // Figma
 		{leads: []string{"sbp_"}, of: lowHex, least: 40, exact: true},                            // Supabase

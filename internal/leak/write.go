@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Replace returns the text with every value of which New was told, in its usual forms, replaced. It does not look for
-// credentials, nor for values between whose letters other signs stand: what is replaced may be JSON.
+// Replace replaces every value given to New in the text, in all encodings. It searches neither for credentials nor for
+// values with other characters between their letters: the text may be JSON.
 func (f *Finder) Replace(text []byte, by string) []byte {
 	spans, _ := f.findExact(text, true)
 	if len(spans) == 0 {
@@ -15,18 +15,18 @@ func (f *Finder) Replace(text []byte, by string) []byte {
 	}
 	var out bytes.Buffer
 	w := &writer{to: &out, find: f.findExact, by: func(int) string { return by }}
-	_ = w.pass(text, true) // a Buffer fails never
+	_ = w.pass(text, true) // a Buffer never fails
 	return out.Bytes()
 }
 
-// Redact returns a writer that does to a stream what Replace does to a text, however the stream is cut into pieces. It
-// holds back only what may be a value's beginning, until more comes or it is closed. Closing it leaves to open.
+// Redact returns a writer that replaces values in a stream as Replace does in a text, however the stream is split. It holds
+// back only a possible start of a value, until more data arrives or it is closed. Close does not close to.
 func (f *Finder) Redact(to io.Writer, by string) io.WriteCloser {
 	return &writer{to: to, find: f.findExact, by: func(int) string { return by }}
 }
 
-// Mask returns a writer that puts stars in place of each value that In finds, as many as it has bytes. It holds back what
-// Redact does, and nothing over an empty line, so that a stream of events is not delayed.
+// Mask returns a writer that replaces each value that In finds by as many stars as the value has bytes. It holds back what
+// Redact does, but nothing across an empty line, so that a stream of events is not delayed.
 func (f *Finder) Mask(to io.Writer) io.WriteCloser {
 	return &writer{to: to, find: f.find, by: func(n int) string { return strings.Repeat("*", n) }}
 }
@@ -40,7 +40,7 @@ type writer struct {
 
 func (w *writer) Write(p []byte) (int, error) { return len(p), w.pass(append(w.held, p...), false) }
 
-// Close writes the bytes that were held back.
+// Close writes the held bytes.
 func (w *writer) Close() error { return w.pass(w.held, true) }
 
 func (w *writer) pass(text []byte, last bool) error {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pieces writes the text in pieces of a size.
+// pieces writes the text in pieces of the given size.
 func pieces(t *testing.T, text string, size int, writer func(io.Writer) io.WriteCloser) string {
 	t.Helper()
 	var to bytes.Buffer
@@ -25,7 +25,7 @@ func pieces(t *testing.T, text string, size int, writer func(io.Writer) io.Write
 	return to.String()
 }
 
-// FuzzRedact: however a text is cut into pieces, the stream shows what Replace shows, and never the secret.
+// FuzzRedact: however a text is split, the stream matches the result of Replace, and never contains the secret.
 func FuzzRedact(f *testing.F) {
 	f.Add("say hunter22 twice: hunter22", "hunter22", 5)
 	f.Add("aaaaaaaaab", "aaaaaaaab", 1)
@@ -34,7 +34,7 @@ func FuzzRedact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, secret string, size int) {
 		secret = strings.TrimSpace(secret)
 		if len(text)+len(secret) > 4<<10 || strings.Contains(secret, "\xff") {
-			return // more of the same; no value has this
+			return // longer texts add nothing; no real value contains 0xff
 		}
 		finder := Known([]string{secret, "hunter22plus"})
 		want := string(finder.Replace([]byte(text), "[secret]"))
@@ -75,7 +75,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// stars counts what was masked, and checks that nothing else has changed.
+// stars counts masked bytes, and checks that all other bytes are unchanged.
 func stars(t *testing.T, name, before, after string) (n int) {
 	t.Helper()
 	if len(before) != len(after) {
@@ -93,18 +93,18 @@ func stars(t *testing.T, name, before, after string) (n int) {
 	return n
 }
 
-// A value is masked in every encoding, wherever the stream is cut.
+// A value is masked in every encoding, wherever the stream is split.
 func TestMask(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{`k9-Zq/"7+x%41_vW\3fTyaB`, "sk-ant-api03-AbCdEfGh", "aaaaaaaaab", strings.Repeat("long-token.", 20)} {
 		finder := Known([]string{value})
 		for name, coded := range hidden(value) {
 			if name == "od -tx1" || name == "xxd" || name == "hexdump -C" || strings.Contains(value, `\`) && strings.Contains(name, "percent in part") {
-				continue // no service answers so
+				continue // no service answers in this encoding
 			}
 			text := `{"error":"bad key ` + coded + ` here"}` + "\n\n"
 			for _, size := range []int{1, 3, 64, len(text)} {
-				// The digits at an encoding's ends belong to its neighbors, too, and stay; so do words around the value.
+				// Digits at the ends of an encoding also encode neighboring bytes, and stay; so do words around the value.
 				if n := stars(t, name, text, pieces(t, text, size, finder.Mask)); n < len(value)*6/10 {
 					t.Errorf("%s of %.30q in pieces of %d: %d of %d bytes are masked", name, value, size, n, len(coded))
 				}
@@ -113,7 +113,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// What is no value goes on at once, and unchanged.
+// Other text passes at once and unchanged.
 func TestMaskDoesNotDelay(t *testing.T) {
 	t.Parallel()
 	var to bytes.Buffer
@@ -139,7 +139,7 @@ func TestMaskDoesNotDelay(t *testing.T) {
 	}
 }
 
-// Any text keeps its length and all but the value; the value is never in what comes out.
+// Any text keeps its length and everything but the value; the output never contains the value.
 func FuzzMask(f *testing.F) {
 	const value = `k9-Zq/"7+x%41_vW\3fTyaB`
 	for _, coded := range hidden(value) {

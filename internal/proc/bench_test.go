@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkRun compares with os/exec what ralph does several times for each issue: start git, read what it says.
+// BenchmarkRun compares proc with os/exec for a frequent operation: run git and read its output.
 func BenchmarkRun(b *testing.B) {
 	env := path()
 	argv := []string{"git", "version"}
@@ -37,7 +37,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkOutput is a stream of 64 MiB from a process.
+// BenchmarkOutput reads a stream of 64 MiB from a process.
 func BenchmarkOutput(b *testing.B) {
 	const size = 64 << 20
 	b.SetBytes(size)

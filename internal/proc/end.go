@@ -13,29 +13,28 @@ import (
 )
 
 const (
-	// endLimit is how long one process may survive SIGKILL before it is reported, stormLimit how long processes that
-	// start others faster than they die may keep us busy.
+	// endLimit is how long one process may survive SIGKILL before it is an error. stormLimit bounds the whole killing when
+	// processes start others faster than they die.
 	endLimit   = 30 * time.Second
 	stormLimit = 2 * time.Minute
-	// firstPause and lastPause are between two scans; a killed process is usually gone after the first.
+	// firstPause and lastPause bound the pause between two scans. A killed process is usually gone after the first.
 	firstPause = 200 * time.Microsecond
 	lastPause  = 20 * time.Millisecond
-	// unsureLimit is how long scans are repeated only because of processes in the middle of their exec, which may turn
-	// out to be members.
+	// unsureLimit bounds the scans that are repeated only for processes in the middle of an exec, which may be members.
 	unsureLimit = time.Second
 )
 
-// KillMarked ends every process of this user that carries the mark, and waits until none is left. This process is
-// never among them. It returns context.Cause(ctx) when ctx ends first, and an error that names what survives SIGKILL.
+// KillMarked kills every process of this user with the mark, except this process, and waits until all have ended. It
+// returns context.Cause(ctx) when ctx ends first, and an error that names the processes that survive SIGKILL.
 func KillMarked(ctx context.Context, mark string) error { return killMarked(ctx, mark, false) }
 
-// KillParts is KillMarked for the mark and for all that begin with it and a "-".
+// KillParts is like KillMarked, but also kills processes whose mark begins with mark and a "-".
 func KillParts(ctx context.Context, mark string) error { return killMarked(ctx, mark, true) }
 
-// Parts lists the processes that KillParts would end. It does not stop them.
+// Parts lists the processes that KillParts would kill. It does not stop them.
 func Parts(ctx context.Context, mark string) (pids []int, err error) {
 	t := tree{needle: markName + "=" + mark, parts: true, spare: true}
-	var unsure map[int]uint64 // after the first scan: who may yet turn out to be a part
+	var unsure map[int]uint64 // candidates of the first scan that may still turn out to be members
 	began := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		alive, doubtful, err := t.scan()
@@ -69,7 +68,7 @@ func killMarked(ctx context.Context, mark string, parts bool) error {
 	return nil
 }
 
-// end kills the tree and returns when a scan finds nothing of it alive. The root stays unreaped.
+// end kills the tree and returns when a scan finds no living member. The root stays unreaped.
 func (t *tree) end() error {
 	if t.needle == "" {
 		t.signalGroup(unix.SIGKILL)
@@ -81,14 +80,14 @@ func (t *tree) end() error {
 func (t *tree) endUntil(ctx context.Context) error {
 	began := time.Now()
 	seen := make(map[identity]time.Time)
-	var unsure map[int]uint64 // after a scan that found nothing alive: who may yet turn out to be a member
-	var since time.Time       // of that scan: on a busy machine the killing before it takes a while
-	// Nothing is killed before it was scanned: it is the parents, while they live, that show whose a child is. But a
-	// stopped one starts no more.
+	var unsure map[int]uint64 // candidates of the first scan without a living member: they may still turn out to be members
+	var since time.Time       // time of that scan; on a busy machine the killing before it takes a while
+	// Scan before killing: a child can only be identified while its parent lives. Stop the group first, so that it starts
+	// no more processes.
 	t.signalGroup(unix.SIGSTOP)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		alive, doubtful, err := t.scan()
-		if exhausted(err) && time.Since(began) < endLimit { // other processes of ours give their files back
+		if exhausted(err) && time.Since(began) < endLimit { // other processes of ours will close files
 			if err := sleep(ctx, pause); err != nil {
 				return err
 			}
@@ -103,7 +102,7 @@ func (t *tree) endUntil(ctx context.Context) error {
 			unsure = nil
 		case unsure == nil:
 			unsure, since = doubtful, time.Now()
-		default: // others that are new do not matter: no member was left to start them
+		default: // new candidates do not matter: no member was left to start them
 			maps.DeleteFunc(unsure, func(pid int, started uint64) bool { return doubtful[pid] != started })
 		}
 		if len(alive) == 0 && (len(unsure) == 0 || time.Since(since) > unsureLimit) {
@@ -124,13 +123,13 @@ func (t *tree) endUntil(ctx context.Context) error {
 	}
 }
 
-// identity names a process for good.
+// identity identifies a process even after its PID is reused.
 type identity struct {
 	pid     int
 	started uint64
 }
 
-// stubborn returns those that were seen alive endLimit ago or earlier. seen holds when each was seen first.
+// stubborn returns the processes first seen alive more than endLimit ago. seen maps each to that time, and is updated.
 func stubborn(alive []process, seen map[identity]time.Time) (left []process) {
 	now := time.Now()
 	for _, p := range alive {
@@ -144,14 +143,14 @@ func stubborn(alive []process, seen map[identity]time.Time) (left []process) {
 	return left
 }
 
-// signalGroup signals the root's process group. The root must not be reaped yet: its PID keeps the number ours.
+// signalGroup signals the root's process group. The root must be unreaped, so that its PID is not reused.
 func (t *tree) signalGroup(sig unix.Signal) {
 	if t.root > 0 {
-		_ = unix.Kill(-t.root, sig) // an empty group is what we want
+		_ = unix.Kill(-t.root, sig) // an error means that the group is empty, as intended
 	}
 }
 
-// awaitGroup waits until the killed group of the reaped root is empty; nearly always it is already.
+// awaitGroup waits until the killed group of the reaped root is empty; nearly always it already is.
 func (t *tree) awaitGroup() error {
 	limit := time.Now().Add(endLimit)
 	for pause := firstPause; unix.Kill(-t.root, 0) != unix.ESRCH; pause = min(2*pause, lastPause) {
@@ -176,7 +175,7 @@ func (t *tree) awaitGroup() error {
 	return nil
 }
 
-// survivors is the error for what cannot be killed, such as a process that waits for a dead disk, or another user's.
+// survivors returns the error for processes that cannot be killed: they hang on a dead disk, or belong to another user.
 func survivors(alive []process) error {
 	const most = 20
 	var pids []string

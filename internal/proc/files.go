@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenFiles is how many files this process may have open. The Go runtime raises the soft limit to the hard one before
-// main runs, and restores the old soft limit in child processes.
+// OpenFiles returns the soft limit of open files of this process. The Go runtime raises it to the hard limit before main
+// runs, and restores the old one in child processes.
 func OpenFiles() (uint64, error) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
@@ -17,7 +17,7 @@ func OpenFiles() (uint64, error) {
 	return l.Cur, nil
 }
 
-// exhausted reports that this process, not the one looked at, is the reason.
+// exhausted reports whether err comes from a lack of resources here, not from the process that was inspected.
 func exhausted(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }

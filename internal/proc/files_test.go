@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fileHelpers are programs that the test binary is with few open files.
+// fileHelpers returns the programs that the test binary can run as, to test limits of open files.
 func fileHelpers() map[string]func() {
 	return map[string]func(){
 		"exhaust-files": func() {
@@ -43,8 +43,8 @@ func fileHelpers() map[string]func() {
 	}
 }
 
-// Where open files run out, a process cannot be started, and nothing else happens. This process has as many as it may have;
-// what it starts has the limit that the user has set.
+// Without free descriptors a process cannot be started, and nothing else fails. This process has the hard limit of open
+// files; its children have the user's soft limit.
 func TestOpenFiles(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Foreground runs a program that talks to a person, such as an editor or a pager: it stays in the session of this process,
-// and so has the terminal and its signals. It reads Stdin if that is a file. Ending ctx kills the program, and nothing that
-// it started. The fields Mark, Tied, Memory, Interrupt and Grace of the Spec have no effect.
+// Foreground runs an interactive program, such as an editor or a pager. The program stays in this process's session, so it
+// shares the terminal and its signals. It reads Stdin only if that is an *os.File. When ctx ends, the program is killed,
+// but not its children. The fields Mark, Tied, Memory, Interrupt and Grace of the Spec have no effect.
 func Foreground(ctx context.Context, s Spec) (Exit, error) {
 	path, err := Lookup(s.Argv[0], s.Dir, s.Env)
 	if err != nil {
@@ -18,7 +18,7 @@ func Foreground(ctx context.Context, s Spec) (Exit, error) {
 	}
 	c := exec.CommandContext(ctx, path, s.Argv[1:]...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = s.Dir, absolutePath(s.Env), s.Stdout, s.Stderr
-	if f, ok := s.Stdin.(*os.File); ok { // nothing reads ahead of the program
+	if f, ok := s.Stdin.(*os.File); ok { // so no goroutine reads ahead of the program
 		c.Stdin = f
 	}
 	err = c.Run()

@@ -2,14 +2,14 @@ package proc
 
 import "io"
 
-// Limit passes the first bytes on and counts the others. Its Write never fails: when To fails, nothing more is passed on,
-// and Err says why. It is not safe for concurrent use.
+// Limit is a writer that passes the first Room bytes on and counts the others. Its Write never fails: after To has failed,
+// nothing more is passed on, and Err is the error. It is not safe for concurrent use.
 type Limit struct {
 	To      io.Writer
-	Room    int64         // bytes still passed on
-	Dropped int64         // bytes that were not
-	Err     error         // why To got no more
-	Full    chan struct{} // closed when a byte is dropped; nil: nobody waits for that
+	Room    int64         // bytes that may still pass
+	Dropped int64         // bytes that did not pass
+	Err     error         // the error of To
+	Full    chan struct{} // closed when the first byte is dropped; may be nil
 }
 
 func (l *Limit) Write(p []byte) (int, error) {

@@ -2,38 +2,38 @@ package proc
 
 import "bytes"
 
-// The longest line, in bytes, that a [Lines] keeps whole: of a program that nobody trusts, and of git's data.
+// The maximum length of a line, in bytes, of a [Lines]: of output of untrusted programs, and of git's data.
 const (
 	MaxLine      = 16 << 20
 	maxExactLine = 64 << 20
 )
 
-// keptBuffer is what a Lines keeps for the next line; a larger buffer, from one huge line, is given back.
+// keptBuffer is the largest buffer, in bytes, that a Lines reuses for the next line; a larger one is released.
 const keptBuffer = 64 << 10
 
-// Lines is a writer that splits bytes into lines before anybody decodes them, so that no rune is cut where two writes
-// meet. A line longer than its limit is cut there and counted; it is never an error. Lines never fails, holds one line
-// at most, and belongs to one goroutine at a time.
+// Lines is a writer that splits its input into lines before any decoding, so that a rune across two writes stays whole. It
+// truncates a line at the limit and counts it. Lines never fails, buffers at most one line, and is used by one goroutine at
+// a time.
 type Lines struct {
 	line func([]byte)
 	max  int
-	// exact: a "\r" before the line's end belongs to the line.
+	// exact: a "\r" before the "\n" is part of the line.
 	exact bool
-	buf   []byte // the line so far, when it spans writes
-	over  bool   // the rest of this line is dropped
+	buf   []byte // start of a line that spans writes
+	over  bool   // the line is at the limit; its rest is dropped
 	cut   int
 }
 
-// NewLines returns a Lines that calls line with each line, without its end ("\n" or "\r\n"). The slice is only valid
-// during the call. The limit is MaxLine.
+// NewLines returns a Lines that calls line with each line, without its end ("\n" or "\r\n"). The slice is valid only during
+// the call. The limit is MaxLine.
 func NewLines(line func([]byte)) *Lines { return &Lines{line: line, max: MaxLine} }
 
-// NewExactLines returns a Lines that ends lines at "\n" only: for data, in which a "\r" is a byte like any other.
+// NewExactLines returns a Lines that splits at "\n" only, for data in which "\r" has no special meaning.
 func NewExactLines(line func([]byte)) *Lines {
 	return &Lines{line: line, max: maxExactLine, exact: true}
 }
 
-// Write takes all of p and calls the function for each line that ends in it.
+// Write consumes all of p and calls the function for each completed line.
 func (l *Lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
@@ -52,7 +52,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 	}
 }
 
-// Close hands on a last line that has no end. Lines may be used again after it.
+// Close emits an unterminated last line. The Lines may be reused after it.
 func (l *Lines) Close() error {
 	if len(l.buf) > 0 || l.over {
 		l.emit(false)
@@ -60,10 +60,10 @@ func (l *Lines) Close() error {
 	return nil
 }
 
-// Cut is how many lines were longer than the limit.
+// Cut returns the number of truncated lines.
 func (l *Lines) Cut() int { return l.cut }
 
-// keep adds to the line so far, up to the limit.
+// keep appends p to the current line, up to the limit.
 func (l *Lines) keep(p []byte) {
 	if l.over || len(p) == 0 {
 		return
@@ -81,7 +81,7 @@ func (l *Lines) keep(p []byte) {
 	l.buf = append(l.buf, p...)
 }
 
-// emit hands on the line so far. trim drops the "\r" of a "\r\n".
+// emit passes the current line to the function. With trim, it removes a final "\r".
 func (l *Lines) emit(trim bool) {
 	line := l.buf
 	if trim {
@@ -95,7 +95,7 @@ func (l *Lines) emit(trim bool) {
 	l.buf = l.buf[:0]
 }
 
-// trim takes the "\r" of a "\r\n" away.
+// trim removes a final "\r", except from exact lines.
 func (l *Lines) trim(line []byte) []byte {
 	if l.exact {
 		return line

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// split feeds text in pieces and returns the lines.
+// split writes text in pieces and returns the lines.
 func split(l *Lines, got *[]string, pieces ...string) []string {
 	l.line = func(line []byte) { *got = append(*got, string(line)) }
 	for _, p := range pieces {

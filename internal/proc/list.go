@@ -1,12 +1,12 @@
 package proc
 
-// Listed is a process as List saw it.
+// Listed describes a process at the time of List.
 type Listed struct {
 	PID, Parent, Session int
-	Ended                bool // only not yet reaped
+	Ended                bool // a zombie
 }
 
-// List lists the processes that this one can see, without the kernel's own. It is safe for concurrent use.
+// List lists the processes visible to this one, without kernel threads. It is safe for concurrent use.
 func List() ([]Listed, error) {
 	all, err := processes()
 	if err != nil {

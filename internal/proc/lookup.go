@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lookup finds the program that a name means: a path as it is, a plain name in the absolute folders of env's PATH. Relative
-// ones would let a repository choose the program.
+// Lookup finds a program by name. A name with a slash is returned unchanged if it exists; a plain name is searched for in
+// the absolute folders of env's PATH. Relative folders would let a repository choose the program.
 func Lookup(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !exists(name, dir) && (dir == "" || isDir(dir)) {
@@ -46,11 +46,11 @@ func Lookup(name, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%w (PATH is %s)", exec.ErrNotFound, path)
 }
 
-// noPrograms is a PATH that has no folder: an empty one would mean the current folder.
+// noPrograms is a PATH without any folder. An empty PATH would mean the current folder.
 const noPrograms = "/dev/null"
 
-// absolutePath leaves only absolute folders in PATH. A process that starts others would look into the rest, empty ones
-// included, from the current folder: in a worktree that lets the repository choose the program.
+// absolutePath removes relative and empty folders from PATH. A child would search them relative to its current folder: in a
+// worktree, that lets the repository choose the program.
 func absolutePath(env []string) []string {
 	out := slices.Clone(env)
 	for i, e := range env {
@@ -65,7 +65,7 @@ func absoluteFolders(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, ":"), func(folder string) bool { return !filepath.IsAbs(folder) })
 }
 
-// pathOf returns the PATH of an environment without duplicates.
+// pathOf returns the PATH of an environment that has no duplicates.
 func pathOf(env []string) (string, bool) {
 	for _, e := range env {
 		if path, ok := strings.CutPrefix(e, "PATH="); ok {

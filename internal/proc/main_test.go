@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helper is the environment variable that makes the test binary a program of its own.
+// helper is the environment variable that makes the test binary run as another program.
 const helper = "RALPH_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -35,21 +35,21 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// limit ends a test that would hang.
+// limit ends a hanging test.
 const limit = 20 * time.Second
 
 var errStop = errors.New("the test stops it")
 
-// path is the environment most programs need.
+// path returns the minimal environment of most programs.
 func path() []string { return []string{"PATH=" + os.Getenv("PATH")} }
 
-// sh is a shell script with its output kept.
+// sh returns a Spec for a shell script, and buffers with its output.
 func sh(script string) (Spec, *bytes.Buffer, *bytes.Buffer) {
 	var out, errs bytes.Buffer
 	return Spec{Argv: []string{"sh", "-c", script}, Env: path(), Stdout: &out, Stderr: &errs}, &out, &errs
 }
 
-// run runs a process that must run.
+// run runs a process and fails the test if it did not run.
 func run(t *testing.T, s Spec) Exit {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, errors.New("the test hangs"))
@@ -86,7 +86,7 @@ func await(t *testing.T, done <-chan result) result {
 	}
 }
 
-// lifeline is a FIFO whose write end the processes of a test hold as descriptor 9; its end of file is their death.
+// lifeline is a FIFO whose write end a test's processes hold as descriptor 9. End of file means that all have ended.
 type lifeline struct {
 	path        string
 	read, write *os.File
@@ -109,7 +109,7 @@ func newLifeline(t *testing.T) *lifeline {
 	return l
 }
 
-// hold makes a script's shell hold the lifeline.
+// hold returns the script with the lifeline open as descriptor 9.
 func (l *lifeline) hold(script string) string {
 	const detach = `detach() {
 		if command -v setsid >/dev/null; then setsid "$@"; else perl -MPOSIX -e 'POSIX::setsid(); exec @ARGV' -- "$@"; fi
@@ -118,7 +118,7 @@ func (l *lifeline) hold(script string) string {
 	return "exec 9>'" + l.path + "'\n" + detach + script
 }
 
-// ready waits for n lines.
+// ready waits for n lines from the processes.
 func (l *lifeline) ready(t *testing.T, n int) {
 	t.Helper()
 	_ = l.read.SetReadDeadline(time.Now().Add(limit))
@@ -133,8 +133,8 @@ func (l *lifeline) ready(t *testing.T, n int) {
 
 // gone reports whether no process holds the lifeline.
 func (l *lifeline) gone() bool {
-	// What this process forks elsewhere has copies of our descriptors until the end of its exec. Hold forking off, and wait for
-	// those that have begun it.
+	// Concurrent forks of this process hold copies of our descriptors until their exec. Block new forks, and wait for those
+	// in progress.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	_ = l.write.Close()

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Merged lets standard output and standard error, which come from a goroutine each, go to one place.
+// Merged is a writer that several goroutines may share, such as those of standard output and standard error.
 type Merged struct {
 	To io.Writer
 
-	mu sync.Mutex // one Write at a time
+	mu sync.Mutex // held during a Write
 }
 
-// Write writes to To.
+// Write implements io.Writer.
 func (m *Merged) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A process that is in the middle of its exec shows no environment yet; it is looked at again.
+// A process in the middle of an exec has no environment yet; Parts inspects it again.
 func TestPartsOfNewProcess(t *testing.T) {
 	t.Parallel()
 	mark := "new-" + strconv.Itoa(os.Getpid())
@@ -33,7 +33,7 @@ func TestPartsOfNewProcess(t *testing.T) {
 	}
 }
 
-// Processes that are only listed go on.
+// Parts does not stop the processes that it lists.
 func TestPartsAreNotStopped(t *testing.T) {
 	t.Parallel()
 	mark := "listed-" + strconv.Itoa(os.Getpid())
@@ -50,7 +50,7 @@ func TestPartsAreNotStopped(t *testing.T) {
 	if pids, err := Parts(t.Context(), mark); err != nil || len(pids) != 1 {
 		t.Fatalf("parts are %v, %v", pids, err)
 	}
-	_ = in.Close() // cat ends with its input, if it is not stopped
+	_ = in.Close() // cat ends at the end of its input, unless it is stopped
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {
@@ -64,7 +64,7 @@ func TestPartsAreNotStopped(t *testing.T) {
 	}
 }
 
-// Writers of any kind are compared, none among them.
+// Same compares writers of any type, and nil.
 func TestSame(t *testing.T) {
 	t.Parallel()
 	type uncomparable struct {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	firstBuffer = 4 << 10  // enough for most of what git says
-	fullBuffer  = 64 << 10 // what a pipe holds
-	largestPipe = 1 << 20  // what an ordinary user can make it hold
+	firstBuffer = 4 << 10  // enough for most output of git
+	fullBuffer  = 64 << 10 // default capacity of a pipe
+	largestPipe = 1 << 20  // capacity that an ordinary user can give a pipe
 )
 
-// copyOutput copies to the end of r. After an error of w it reads on and discards, so that the process does not block.
+// copyOutput copies r to w until its end. After an error of w it reads on and discards, so that the process does not block.
 func copyOutput(w io.Writer, r *os.File) {
 	buf := make([]byte, firstBuffer)
 	for {
@@ -33,8 +33,8 @@ func copyOutput(w io.Writer, r *os.File) {
 	}
 }
 
-// copyRest copies what the pipe holds now. A slow writer may have met the deadline with output of the ended process still
-// unread; a process that escaped and writes on must not hold us.
+// copyRest copies what the pipe holds now. After the deadline, output of the ended process may still be unread because the
+// writer was slow; but a process that escaped and keeps writing must not keep copyRest busy.
 func copyRest(w io.Writer, r *os.File, buf []byte) {
 	conn, err := r.SyscallConn()
 	if err != nil || r.SetReadDeadline(time.Time{}) != nil {
@@ -56,7 +56,7 @@ func copyRest(w io.Writer, r *os.File, buf []byte) {
 	})
 }
 
-// pass writes p and returns the writer for what follows: nil after an error.
+// pass writes p and returns the writer for later writes: nil after an error.
 func pass(w io.Writer, p []byte) io.Writer {
 	if w == nil || len(p) == 0 {
 		return w

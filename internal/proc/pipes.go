@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// lateOutput is how long output may still come after all processes have ended. Only one that escaped can use it.
+	// lateOutput is how long output may arrive after all processes have ended. Only an escaped process can send any.
 	lateOutput = 200 * time.Millisecond
-	// lateInput is how long a Read of the input is waited for after the end.
+	// lateInput is how long Finish waits for a blocked Read of the input.
 	lateInput = time.Second
 )
 
-// Pipes connect the standard files of one process with readers and writers. The process has the other ends of real pipes:
-// nothing in between can stall or lie about what passes, and one that escapes its killing cannot hold up who waits for it.
-// The methods are called in the order in which they stand here, by one goroutine.
+// Pipes connects the standard files of one process with readers and writers. The process holds real pipes, so that no
+// intermediary can stall or alter the data, and a process that escapes the killing cannot block the waiting caller. One
+// goroutine calls the methods, in the order in which they are declared.
 type Pipes struct {
 	input   io.Reader
 	writers [2]io.Writer
-	ends    [3]*os.File // the process's
-	stdin   *os.File    // ours; nil without an input
-	outputs [2]*os.File // ours; nil where nothing is copied
+	ends    [3]*os.File // the process's ends
+	stdin   *os.File    // our end; nil without input
+	outputs [2]*os.File // our ends; nil where nothing is copied
 	copying sync.WaitGroup
-	fed     chan struct{} // closed when the copying of the input has ended; nil without one
-	failed  chan error    // the input failed
+	fed     chan struct{} // closed when copying of the input has ended; nil without input
+	failed  chan error    // receives the error of the input
 }
 
-// OpenPipes makes them. Where there is no reader or writer the process gets the null device; one writer for both outputs
-// gets one pipe, so that what comes keeps its order. On an error nothing stays open.
+// OpenPipes opens the pipes. A nil reader or writer is the null device. If stdout and stderr are the same writer, they
+// share one pipe, which keeps the order of the output. After an error nothing stays open.
 func OpenPipes(stdin io.Reader, stdout, stderr io.Writer) (_ *Pipes, err error) {
 	p := &Pipes{input: stdin, writers: [2]io.Writer{stdout, stderr}}
 	defer func() {
@@ -68,12 +68,12 @@ func OpenPipes(stdin io.Reader, stdout, stderr io.Writer) (_ *Pipes, err error) 
 	return p, nil
 }
 
-// Same reports whether both are one writer.
+// Same reports whether a and b are the same writer.
 func Same(a, b io.Writer) bool {
 	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }
 
-// Chown gives the pipes to the user who must be able to open them again by name, such as /dev/stdout.
+// Chown changes the owner of the pipes to the process's user, who can then reopen them by name, such as /dev/stdout.
 func (p *Pipes) Chown(uid, gid int) error {
 	for _, file := range p.ours() {
 		if file != nil {
@@ -85,10 +85,10 @@ func (p *Pipes) Chown(uid, gid int) error {
 	return nil
 }
 
-// Ends are the process's standard input, output and error output. A file may be in more than one place.
+// Ends returns the process's standard input, output and error output. A file may occur twice.
 func (p *Pipes) Ends() [3]*os.File { return p.ends }
 
-// CloseEnds closes the process's ends on our side, once it has them.
+// CloseEnds closes our copies of the process's ends, after the start.
 func (p *Pipes) CloseEnds() {
 	for i, file := range p.ends {
 		if file != nil && (i == 0 || file != p.ends[i-1]) {
@@ -97,7 +97,7 @@ func (p *Pipes) CloseEnds() {
 	}
 }
 
-// Abandon closes our ends, in the place of Start, when there will be no process.
+// Abandon closes our ends; it replaces Start when no process was started.
 func (p *Pipes) Abandon() {
 	for _, file := range p.ours() {
 		if file != nil {
@@ -108,7 +108,7 @@ func (p *Pipes) Abandon() {
 
 func (p *Pipes) ours() [3]*os.File { return [3]*os.File{p.stdin, p.outputs[0], p.outputs[1]} }
 
-// Start copies in the background.
+// Start starts copying in the background.
 func (p *Pipes) Start() {
 	if p.stdin != nil {
 		p.fed, p.failed = make(chan struct{}), make(chan error, 1)
@@ -121,11 +121,11 @@ func (p *Pipes) Start() {
 	}
 }
 
-// Failed gives, after Start, the error of the input's Read.
+// Failed returns, after Start, a channel that receives the read error of the input.
 func (p *Pipes) Failed() <-chan error { return p.failed }
 
-// feed gives the process its input. It closes the pipe only after all of it: a process whose input failed must not take
-// what it got for the whole.
+// feed copies the input to the process. It closes the pipe only after the whole input: a process must not mistake a
+// truncated input for a complete one.
 func (p *Pipes) feed() {
 	defer close(p.fed)
 	_, err := io.Copy(p.stdin, p.input)
@@ -139,8 +139,8 @@ func (p *Pipes) feed() {
 	}
 }
 
-// Finish ends the copying, once all processes have ended. What is in the pipes still reaches the writers; a Read of the
-// input that does not return is abandoned, and an [io.PipeReader] is closed, so that it does.
+// Finish ends the copying after all processes have ended. Data still in the pipes reaches the writers. Finish abandons a
+// blocked Read of the input; an [io.PipeReader] is closed, which ends its Read.
 func (p *Pipes) Finish() {
 	if p.stdin != nil {
 		_ = p.stdin.Close()

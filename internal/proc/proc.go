@@ -1,9 +1,9 @@
-// Package proc runs every external process of ralph: by argv, never through a shell, in a session and process group of
-// its own, ended with everything it started. Every package that starts something uses it, from any goroutine.
+// Package proc runs every external process of ralph: by argv, never through a shell, in a session and process group of its
+// own. When a process ends, everything that it started is ended, too. All functions are safe for concurrent use.
 //
-// A process that is asked to end gets SIGTERM, then, after a grace time, its whole tree gets SIGKILL: its group, its
-// descendants, and whatever carries its mark in the environment, so that a child that called setsid does not escape.
-// What does escape is a process that did all of this: left the session, lost its parent and cleared its environment.
+// To end a process, proc sends SIGTERM and, after a grace time, SIGKILL to the whole tree: the process group, the
+// descendants, and every process with the mark in its environment, which finds children that called setsid. A process
+// escapes only if it has left the session, lost its parent and cleared its environment.
 package proc
 
 import (
@@ -18,51 +18,51 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultGrace is the time between asking a process to end and killing it, where a Spec names none.
+// DefaultGrace is the default time between SIGTERM and SIGKILL.
 const DefaultGrace = 10 * time.Second
 
-// Spec is one process to run.
+// Spec describes one process to run.
 type Spec struct {
-	// Argv is the program and its arguments. A name without a slash is looked up in the PATH of Env, in its absolute
-	// folders only; a relative path is relative to Dir.
+	// Argv is the program and its arguments. A name without a slash is searched for in the absolute folders of Env's PATH;
+	// a relative path is relative to Dir.
 	Argv []string
 	Dir  string
-	// Env is the whole environment; nothing is inherited. Of entries with the same name the last one counts. The process gets
-	// a PATH without relative and empty folders.
+	// Env is the whole environment; nothing is inherited. The last of several entries with the same name wins. Relative and
+	// empty folders are removed from PATH.
 	Env []string
-	// Stdin is copied to the process; nil is empty. A process that does not read it is not an error. When Stdin itself
-	// fails, the process is killed, so that it never acts on half its input. A Read that blocks past the process's
-	// end is abandoned; an io.PipeReader is closed then, and writers to the pipe get os.ErrClosed.
+	// Stdin is copied to the process; nil is empty. The process may exit without reading it. When a Read fails, the process
+	// is killed, so that it never acts on a truncated input. A Read that still blocks after the process has ended is
+	// abandoned; an io.PipeReader is closed then, and writers to the pipe get os.ErrClosed.
 	Stdin io.Reader
-	// Stdout and Stderr get the output, each from one goroutine; nil discards. One writer for both gets both from one
-	// goroutine. When a writer fails, the rest of that output is discarded. A writer that blocks holds up the process,
-	// and Run; it does not hold up the killing.
+	// Stdout and Stderr receive the output, each from one goroutine; nil discards it. If both are the same writer, one
+	// goroutine writes to it. After a writer's error, the rest of its output is discarded. A blocking writer delays the
+	// process and Run, but not the killing.
 	Stdout, Stderr io.Writer
-	// Mark, when set, is put into the environment (RALPH_MARK=<mark>) and finds the process's children again: here at
-	// the end, and by KillMarked after a crash of ralph. Without it only the process group is killed, which is enough
-	// for programs that are trusted and does not cost a look at every process of the machine.
+	// Mark, if set, is put into the environment as RALPH_MARK. It identifies the process's descendants: at the end of Run,
+	// and for KillMarked after a crash of ralph. Without a mark only the process group is killed. That is enough for
+	// trusted programs, and saves a scan of all processes of the machine.
 	Mark string
-	// Tied asks the process to end, by SIGTERM, when this process dies. It needs Linux, and is for programs that clean up.
+	// Tied sends the process a SIGTERM when this process dies, for programs that clean up. Linux only.
 	Tied bool
-	// Memory, when set, is the most bytes of memory that the process and each that it starts may write to, from before it gets
-	// any of Stdin. It needs Linux.
+	// Memory, if set, limits in bytes the data memory of the process and of each of its children, before Stdin is
+	// available. Linux only.
 	Memory uint64
-	// Interrupt, when closed, asks the process to end.
+	// Interrupt asks the process to end when it closes.
 	Interrupt <-chan struct{}
-	// Grace is the time from asking to killing; zero means DefaultGrace.
+	// Grace is the time between SIGTERM and SIGKILL; zero means DefaultGrace.
 	Grace time.Duration
 }
 
-// Exit is how a process ended.
+// Exit describes how a process ended.
 type Exit struct {
-	Code   int            // for a death by signal 128 plus its number
-	Signal syscall.Signal // 0: exited by itself
+	Code   int            // exit status; 128 plus the signal's number after a death by signal
+	Signal syscall.Signal // fatal signal; 0: none
 }
 
-// ErrStart is wrapped by errors of processes that could not be started; see StartError.
+// ErrStart is wrapped by the error of a process that could not be started; see StartError.
 var ErrStart = errors.New("could not start")
 
-// StartError is the ErrStart that says what and why. It also wraps the cause, such as exec.ErrNotFound.
+// StartError is an ErrStart with the program and the cause, such as exec.ErrNotFound. It wraps both.
 type StartError struct {
 	Name string // Argv[0]
 	Err  error
@@ -70,12 +70,12 @@ type StartError struct {
 
 func (e *StartError) Error() string { return ErrStart.Error() + " " + e.Name + ": " + e.Err.Error() }
 
-// Unwrap gives ErrStart and the cause.
+// Unwrap returns ErrStart and the cause.
 func (e *StartError) Unwrap() []error { return []error{ErrStart, e.Err} }
 
-// Run runs the process and returns when it and its whole tree have ended and both writers are done. A nil error means
-// it ran; the Exit says how it ended. When ctx ends the tree is killed at once and the error is context.Cause(ctx).
-// When part of the tree survives SIGKILL for 30 s, the error names it.
+// Run runs the process and returns after its whole tree has ended and both writers are done. A nil error means that the
+// process ran; the Exit describes its end. When ctx ends, the tree is killed at once and the error is context.Cause(ctx).
+// If part of the tree survives SIGKILL for 30 s, the error names it.
 func Run(ctx context.Context, s Spec) (Exit, error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
@@ -96,10 +96,10 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 
 	cause := c.await(ctx, &s, exited)
 	if ctx.Err() != nil {
-		cause = context.Cause(ctx) // an abort counts before an exit
+		cause = context.Cause(ctx) // an abort takes precedence over an exit
 	}
 	if err := c.tree.end(); err != nil {
-		// The process may be the survivor; reap it whenever it dies.
+		// The process may be the survivor: reap it when it dies.
 		go func() {
 			<-exited
 			_, _ = reap(c.tree.root)
@@ -126,7 +126,7 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 	return exit, nil
 }
 
-// await returns when the process has exited or has used up its grace (nil), or else why it has to be killed.
+// await returns nil when the process has exited or its grace has ended, and otherwise the reason to kill it.
 func (c *child) await(ctx context.Context, s *Spec, exited <-chan struct{}) error {
 	interrupt := s.Interrupt
 	var grace <-chan time.Time
@@ -140,7 +140,7 @@ func (c *child) await(ctx context.Context, s *Spec, exited <-chan struct{}) erro
 			return fmt.Errorf("read the input of %s: %w", s.Argv[0], err)
 		case <-interrupt:
 			interrupt = nil
-			_ = unix.Kill(-c.tree.root, unix.SIGTERM) // it may be gone already
+			_ = unix.Kill(-c.tree.root, unix.SIGTERM) // it may have ended already
 			d := s.Grace
 			if d <= 0 {
 				d = DefaultGrace
@@ -152,7 +152,7 @@ func (c *child) await(ctx context.Context, s *Spec, exited <-chan struct{}) erro
 	}
 }
 
-// reap takes the exit status of a child that has ended. Until then its PID cannot become another process's.
+// reap collects the exit status of a child that has ended. Until then its PID is not reused.
 func reap(pid int) (Exit, error) {
 	var ws unix.WaitStatus
 	for {

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// parseProcArgs finds the environment in what macOS gives for kern.procargs2: the number of arguments (32 bits), the
-// program's path, padding of NULs, the arguments, the environment. It returns NUL-terminated entries, or nothing.
+// parseProcArgs returns the environment in the result of the macOS sysctl kern.procargs2: the number of arguments (32
+// bits), the program's path, padding of NULs, the arguments, the environment. The entries end with NUL; nil if malformed.
 func parseProcArgs(b []byte) []byte {
 	if len(b) < 4 {
 		return nil
@@ -22,7 +22,7 @@ func parseProcArgs(b []byte) []byte {
 	return b
 }
 
-// afterNUL is what follows the first NUL.
+// afterNUL returns the bytes after the first NUL.
 func afterNUL(b []byte) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		return b[i+1:]

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// procArgs builds what the system would give.
+// procArgs builds a result of kern.procargs2.
 func procArgs(path string, padding int, args, env []string) []byte {
 	b := binary.NativeEndian.AppendUint32(nil, uint32(len(args)))
 	b = append(b, path...)

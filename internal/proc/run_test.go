@@ -35,7 +35,7 @@ func TestExit(t *testing.T) {
 				s.Mark = mark
 				got := run(t, s)
 				if script == "sh -c 'kill -TERM $$'" && got == (Exit{Code: 143}) {
-					return // this shell does not replace itself by its last command
+					return // this shell does not exec its last command
 				}
 				if got != want {
 					t.Errorf("ended with %+v, want %+v", got, want)
@@ -62,7 +62,7 @@ func TestSessionOfItsOwn(t *testing.T) {
 		if p.parent == os.Getpid() && p.pid == p.group && p.pid == p.session {
 			sid, err := unix.Getsid(p.pid)
 			if err == unix.ESRCH {
-				continue // it was another test's
+				continue // a process of another test
 			}
 			if pid = p.pid; err != nil || sid != pid {
 				t.Errorf("session of %d is %d, %v", pid, sid, err)
@@ -117,7 +117,7 @@ func TestFolderAndRelativeProgram(t *testing.T) {
 	}
 }
 
-// program writes a file that may be run.
+// program writes a program file with a mode.
 func program(t *testing.T, dir, name, text string, mode os.FileMode) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
@@ -179,10 +179,10 @@ func TestInputThatBlocksDoesNotHold(t *testing.T) {
 	if got := run(t, s); got.Code != 5 {
 		t.Errorf("ended with %+v", got)
 	}
-	_ = write.Close() // lets the abandoned Read go
+	_ = write.Close() // unblocks the abandoned Read
 }
 
-// Who writes to the input learns that the process has ended.
+// A writer to the input gets an error when the process has ended.
 func TestInputPipeIsClosed(t *testing.T) {
 	t.Parallel()
 	read, write := io.Pipe()
@@ -217,7 +217,7 @@ func TestOneWriterForBoth(t *testing.T) {
 	}
 }
 
-// odd is a writer that cannot be compared.
+// odd is a writer of a type that cannot be compared.
 type odd struct{ b []*bytes.Buffer }
 
 func (o odd) Write(p []byte) (int, error) { return o.b[0].Write(p) }
@@ -288,7 +288,7 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 }
 
-// What Run opens it closes. Not parallel: others open files too.
+// Run closes every file that it opens. Not parallel: other tests open files, too.
 func TestLeavesNoDescriptor(t *testing.T) {
 	count := func() int {
 		t.Helper()

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steadyStarts: start times are wall-clock times, which a person or a time service can set back.
+// steadyStarts is false: start times are wall-clock times, which a person or a time service can set back.
 const steadyStarts = false
 
 // zombieState is SZOMB of sys/proc.h.
 const zombieState = 5
 
-// processes lists the processes of the machine.
+// processes lists all processes of the machine.
 func processes() ([]process, error) {
 	list, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
@@ -26,7 +26,7 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// inspect reads one process. It fails when there is none.
+// inspect reads one process. It fails if there is none.
 func inspect(pid int) (process, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -49,8 +49,8 @@ func fromKinfo(k *unix.KinfoProc) process {
 	return p
 }
 
-// environment returns a process's environment as NUL-terminated entries; buf is not used. unsure is always false: the
-// system shows the old program until the new one stands.
+// environment returns a process's environment as NUL-terminated entries; buf is unused. unsure is always false: during an
+// exec the system shows the old program until the new one is complete.
 func environment(pid int, buf []byte) (env []byte, unsure bool) {
 	raw, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
@@ -59,10 +59,10 @@ func environment(pid int, buf []byte) (env []byte, unsure bool) {
 	return parseProcArgs(raw), false
 }
 
-// bootID is not needed: start times are wall-clock times.
+// bootID returns "": start times are wall-clock times, so they differ across boots.
 func bootID() string { return "" }
 
-// awaitExit returns when the child has ended, and leaves it unreaped.
+// awaitExit waits until the child has ended, and leaves it unreaped.
 func awaitExit(pid int) {
 	queue, err := unix.Kqueue()
 	if err != nil {
@@ -80,14 +80,14 @@ func awaitExit(pid int) {
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil || n > 0 { // an error: it has ended before
+		if err != nil || n > 0 { // an error means that it has ended already
 			awaitZombie(pid)
 			return
 		}
 	}
 }
 
-// awaitZombie looks until the child has ended; the event comes a moment before it can be reaped.
+// awaitZombie polls until the child has ended: the event comes slightly before the child can be reaped.
 func awaitZombie(pid int) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if p, err := inspect(pid); err != nil || p.zombie {

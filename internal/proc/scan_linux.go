@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steadyStarts: start times are counted from the machine's start and never go back.
+// steadyStarts is true: start times count from boot and never go back.
 const steadyStarts = true
 
-// maxEnvironment bounds what is read of one environment; the kernel's own limit is a quarter of the stack.
+// maxEnvironment bounds the bytes read of one environment. The kernel's own limit is a quarter of the stack limit.
 const maxEnvironment = 8 << 20
 
-// processes lists the processes of the machine that can be ours.
+// processes lists the processes of the machine, without kernel threads.
 func processes() ([]process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -37,16 +37,16 @@ func processes() ([]process, error) {
 		if exhausted(err) {
 			return nil, fmt.Errorf("list processes: %w", err)
 		}
-		if err == nil && !p.kernel { // else it has just ended, or may not be seen
+		if err == nil && !p.kernel { // an error means that it has just ended, or may not be seen
 			all = append(all, p)
 		}
 	}
 	return all, nil
 }
 
-// inspect reads one process. It fails when there is none.
+// inspect reads one process. It fails if there is none.
 func inspect(pid int) (process, error) {
-	var buf [1024]byte // the command in it is short
+	var buf [1024]byte // large enough: the command in it is short
 	n, err := readFile(procFile(pid, "stat"), buf[:])
 	if err != nil {
 		return process{}, fmt.Errorf("process %d: %w", pid, err)
@@ -54,21 +54,21 @@ func inspect(pid int) (process, error) {
 	return parseStat(buf[:n])
 }
 
-// environment returns a process's environment as NUL-terminated entries, in buf if it fits. unsure says that it is in
-// the middle of its exec: it has no environment yet.
+// environment returns a process's environment as NUL-terminated entries, in buf if it fits. unsure means that the process
+// is in the middle of an exec and has no environment yet.
 func environment(pid int, buf []byte) (env []byte, unsure bool) {
 	file := procFile(pid, "environ")
 	for again := true; ; {
 		buf = buf[:cap(buf)]
 		n, err := readFile(file, buf)
 		if err != nil {
-			return buf[:0], exhausted(err) // else not ours to read, or gone
+			return buf[:0], exhausted(err) // else not readable for us, or ended
 		}
 		if n == 0 {
 			if midExec(pid) {
 				return buf[:0], true
 			}
-			if again { // its exec may have ended in between
+			if again { // an exec may have ended in between
 				again = false
 				continue
 			}
@@ -81,21 +81,21 @@ func environment(pid int, buf []byte) (env []byte, unsure bool) {
 	}
 }
 
-// midExec reports whether a process has the memory of its next program without that program's environment yet: the kernel
-// names where its code starts only after it has copied arguments and environment.
+// midExec reports whether a process is in the middle of an exec: it has the new memory, but not yet the new environment.
+// The kernel sets the start of the code only after it has copied arguments and environment.
 func midExec(pid int) bool {
 	var buf [1024]byte
 	n, err := readFile(procFile(pid, "stat"), buf[:])
 	const state, startCode = 3, 26
 	fields := bytes.Fields(buf[bytes.LastIndexByte(buf[:n], ')')+1 : n])
-	// A first thread that has ended before the others has no memory, either.
+	// A thread group leader that ended before its other threads has no memory either.
 	return err == nil && len(fields) > startCode-state && string(fields[startCode-state]) == "0" &&
 		!bytes.ContainsAny(fields[0], "ZX")
 }
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// readFile fills buf from the start of the file. It uses no os.File: a scan opens hundreds.
+// readFile fills buf from the start of the file. It avoids os.File because a scan opens hundreds of files.
 func readFile(name string, buf []byte) (int, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -121,7 +121,7 @@ func readFile(name string, buf []byte) (int, error) {
 
 var errStat = errors.New("unknown format of a process's stat")
 
-// parseStat decodes /proc/PID/stat. The command in parentheses may contain anything, parentheses too.
+// parseStat decodes /proc/PID/stat. The command in parentheses may itself contain parentheses.
 func parseStat(b []byte) (process, error) {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 2 || end < open {
@@ -131,7 +131,7 @@ func parseStat(b []byte) (process, error) {
 	if err != nil {
 		return process{}, errStat
 	}
-	// Fields are numbered as in proc(5), where the state is the third.
+	// Field numbers are those of proc(5), where the state is field 3.
 	const state, parent, group, session, flags, threads, started = 3, 4, 5, 6, 9, 20, 22
 	const kernelThread = 0x00200000 // PF_KTHREAD of linux/sched.h
 	p := process{pid: pid}
@@ -139,7 +139,7 @@ func parseStat(b []byte) (process, error) {
 	for f := range bytes.FieldsSeq(b[end+1:]) {
 		var v uint64
 		if field != state {
-			if f[0] == '-' { // priorities and a terminal's group may be negative; none of ours is
+			if f[0] == '-' { // only priorities and the terminal's group, unused here, may be negative
 				f = []byte{'0'}
 			}
 			if v, err = strconv.ParseUint(string(f), 10, 64); err != nil {
@@ -154,14 +154,14 @@ func parseStat(b []byte) (process, error) {
 		case group:
 			p.group = int(v)
 		case session:
-			p.session = int(v) // 0: it began outside of this container, as "docker exec" does
+			p.session = int(v) // 0: the session began outside this container, as with "docker exec"
 		case flags:
 			p.kernel = v&kernelThread != 0
 		case threads:
 			alone = v <= 1
 		case started:
 			p.started = v
-			p.zombie = dead && alone // else only its first thread has ended
+			p.zombie = dead && alone // else only the thread group leader has ended
 			return p, nil
 		}
 		field++
@@ -169,7 +169,7 @@ func parseStat(b []byte) (process, error) {
 	return process{}, errStat
 }
 
-// bootID tells this run of the machine from the next, which counts start times anew.
+// bootID identifies this boot of the machine: start times begin anew at each boot.
 func bootID() string {
 	var buf [64]byte
 	n, err := readFile("/proc/sys/kernel/random/boot_id", buf[:])
@@ -179,7 +179,8 @@ func bootID() string {
 	return string(bytes.TrimSpace(buf[:n]))
 }
 
-// awaitExit returns when the child has ended, and leaves it unreaped. No thread waits for it where the kernel can tell the runtime.
+// awaitExit waits until the child has ended, and leaves it unreaped. With pidfds it waits in the runtime's poller and
+// blocks no thread.
 func awaitExit(pid int) {
 	if fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK); err == nil {
 		f := os.NewFile(uintptr(fd), "pidfd")
@@ -193,7 +194,7 @@ func awaitExit(pid int) {
 	}
 }
 
-// hasEnded reports that the child has ended, or is no child any more.
+// hasEnded reports whether the child has ended or is no longer our child.
 func hasEnded(pid int) bool {
 	var info unix.Siginfo // stays zero while the child runs
 	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)

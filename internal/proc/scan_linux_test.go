@@ -63,7 +63,7 @@ func FuzzParseStat(f *testing.F) {
 		if err == nil && (p.parent < 0 || p.group < 0 || p.session < 0) {
 			t.Errorf("%q has negative ids: %+v", stat, p)
 		}
-		// A name may not change what follows it.
+		// No program name may change the fields after it.
 		if q, again := parseStat(fmt.Appendf(nil, "7 (%s) S 1 2 3 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 9", stat)); again != nil ||
 			q != (process{pid: 7, parent: 1, group: 2, session: 3, started: 9}) {
 			t.Errorf("with the name %q: %+v, %v", stat, q, again)

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Environment names by which processes are found again. markName holds the caller's mark, which several processes may
-// share; execName is unique to one Run, so that its end does not touch its neighbours.
+// Environment variables that identify processes. markName holds the caller's mark, which several processes may share;
+// execName is unique to one Run, so that its end does not affect others with the same mark.
 const (
 	markName = "RALPH_MARK"
 	execName = "RALPH_EXEC"
@@ -26,7 +26,7 @@ type child struct {
 	files *Pipes
 }
 
-// start starts the process and the copying of its files.
+// start starts the process and the copying of its input and output.
 func start(s *Spec) (*child, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return nil, &StartError{Name: "a process", Err: errors.New("no program is named")}
@@ -54,8 +54,8 @@ func start(s *Spec) (*child, error) {
 		Dir:   s.Dir,
 		Env:   absolutePath(env),
 		Files: []uintptr{ends[0].Fd(), ends[1].Fd(), ends[2].Fd()},
-		// A session, not only a group: no terminal signal reaches the process, and a program that wants to ask
-		// something on /dev/tty gets an error instead of stopping forever in the background.
+		// A session, not only a process group: the process gets no signals of the terminal, and a program that opens
+		// /dev/tty to ask something fails instead of being stopped in the background forever.
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	if s.Tied {
@@ -80,8 +80,8 @@ func start(s *Spec) (*child, error) {
 	return c, nil
 }
 
-// forkExec starts the program. A program that was just written can be busy for a moment: a fork elsewhere in this
-// process inherits the writer's descriptor and keeps it until its own exec.
+// forkExec starts the program. It retries ETXTBSY: the file may just have been written, and a concurrent fork of this
+// process has inherited the writer's descriptor and holds it until its exec.
 func forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		pid, _, err := syscall.StartProcess(path, argv, attr)
@@ -92,7 +92,7 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	}
 }
 
-// refuseNUL names the string that the system could only take shortened.
+// refuseNUL returns an error that names the string with a NUL byte: the system would truncate it there.
 func refuseNUL(s *Spec) error {
 	for i, a := range s.Argv {
 		if strings.IndexByte(a, 0) >= 0 {
@@ -111,8 +111,8 @@ func refuseNUL(s *Spec) error {
 	return nil
 }
 
-// LastWins gives the environment without entries that a later one replaces, entries that are none, and marks of an outer
-// ralph. It returns a new slice, with room for the marks of a process.
+// LastWins returns a copy of the environment without overridden entries, malformed entries, and the marks of an outer
+// ralph. The slice has capacity for a process's marks.
 func LastWins(env []string) []string {
 	at := make(map[string]int, len(env))
 	out := make([]string, 0, len(env)+2)
@@ -131,7 +131,7 @@ func LastWins(env []string) []string {
 	return out
 }
 
-// Explain says in words why the system would not start the program at path in dir.
+// Explain explains why the system did not start the program at path in dir.
 func Explain(err error, path, dir string) error {
 	switch {
 	case errors.Is(err, unix.E2BIG):

@@ -103,7 +103,7 @@ func TestStartErrors(t *testing.T) {
 func TestLookupUsesTheGivenPath(t *testing.T) {
 	t.Parallel()
 	first, second := t.TempDir(), t.TempDir()
-	program(t, first, "tool", "no", 0o644) // not executable: passed over
+	program(t, first, "tool", "no", 0o644) // not executable: skipped
 	program(t, second, "tool", "#!/bin/sh\nexit 9\n", 0o755)
 	got := run(t, Spec{Argv: []string{"tool"}, Env: []string{"PATH=/nowhere", "PATH=" + first + ":" + second}})
 	if got.Code != 9 {
@@ -111,7 +111,7 @@ func TestLookupUsesTheGivenPath(t *testing.T) {
 	}
 }
 
-// What the process itself looks for in PATH is no program of the folder that it works in.
+// A process's own lookups in PATH find no program in its working folder.
 func TestPathOfChildren(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := t.TempDir(), t.TempDir()

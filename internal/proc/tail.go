@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// Tail is a writer that keeps the last bytes written to it, for error messages and reports. It never fails and never
-// holds more than its size. It is safe for concurrent use.
+// Tail is a writer that keeps the last size bytes, for error messages and reports. It never fails. It is safe for
+// concurrent use.
 type Tail struct {
 	size int
 
 	mu    sync.Mutex
-	buf   []byte // guarded by mu; a ring once it has reached size
-	next  int    // guarded by mu; where the ring's oldest byte is
+	buf   []byte // guarded by mu; a ring once its length is size
+	next  int    // guarded by mu; index of the ring's oldest byte
 	total int64  // guarded by mu
 }
 
-// NewTail returns a Tail that keeps size bytes.
+// NewTail returns a Tail of size bytes.
 func NewTail(size int) *Tail { return &Tail{size: max(size, 0)} }
 
-// Write keeps the end of p; it always takes all of it.
+// Write keeps the end of p, and always returns len(p).
 func (t *Tail) Write(p []byte) (int, error) {
 	n := len(p)
 	t.mu.Lock()
@@ -44,7 +44,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Bytes returns a copy of what is kept, oldest byte first.
+// Bytes returns a copy of the kept bytes, oldest first.
 func (t *Tail) Bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +53,7 @@ func (t *Tail) Bytes() []byte {
 	return append(out, t.buf[:t.next]...)
 }
 
-// String returns what is kept as text: where older bytes were dropped, it starts at the first whole rune.
+// String returns the kept bytes as text. If bytes were dropped, it begins at the first whole rune.
 func (t *Tail) String() string {
 	b := t.Bytes()
 	if int64(len(b)) < t.Total() {
@@ -64,13 +64,13 @@ func (t *Tail) String() string {
 	return string(b)
 }
 
-// LastLines is the end of a text as valid UTF-8, without the last line break.
+// LastLines returns the last lines of a text as valid UTF-8, without the final line break.
 func LastLines(text string, lines int) string {
 	all := strings.Split(strings.TrimRight(text, "\r\n"), "\n")
 	return strings.ToValidUTF8(strings.Join(all[max(0, len(all)-lines):], "\n"), "\uFFFD")
 }
 
-// Total is how many bytes were written in all.
+// Total returns the number of bytes written in all.
 func (t *Tail) Total() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

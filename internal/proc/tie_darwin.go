@@ -2,8 +2,8 @@ package proc
 
 import "syscall"
 
-// tie does nothing: the system has no such request.
+// tie does nothing: macOS has no parent-death signal.
 func tie(*syscall.SysProcAttr) {}
 
-// limitMemory does nothing: the system limits no other process.
+// limitMemory does nothing: macOS cannot limit another process.
 func limitMemory(int, uint64) error { return nil }

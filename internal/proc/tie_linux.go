@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tie makes the process end with the thread that starts it. Run keeps its thread until the process has ended.
+// tie makes the process get SIGTERM when the starting thread dies. Run locks its thread until the process has ended.
 func tie(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
 
-// limitMemory limits the data of a process. Files that it maps to read do not count.
+// limitMemory limits the data memory of a process (RLIMIT_DATA). Read-only file mappings do not count.
 func limitMemory(pid int, most uint64) error {
 	err := unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
 	if err != nil && !errors.Is(err, unix.ESRCH) {

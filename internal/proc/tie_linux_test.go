@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A process and its children cannot write to more memory than they may, from before they get any input.
+// The memory limit applies to a process and its children before they get any input.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	for memory, whole := range map[uint64]bool{32 << 20: false, 0: true} {

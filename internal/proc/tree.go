@@ -7,34 +7,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is one process as a scan saw it.
+// process describes a process at the time of a scan.
 type process struct {
 	pid, parent, group, session int
 
-	started uint64 // with the PID it names the process; grows with time
-	zombie  bool   // ended, only not yet reaped
-	kernel  bool   // the kernel's own: it has no program
+	started uint64 // identifies the process together with the PID; grows with time
+	zombie  bool   // ended, but not yet reaped
+	kernel  bool   // a kernel thread, which has no program
 }
 
-// tree finds the processes that belong together. It belongs to one goroutine.
+// tree finds the processes that belong together. It is used by one goroutine.
 type tree struct {
-	root   int    // leader of the session and the group, our unreaped child; 0: only the needle counts
-	needle string // "NAME=value" in the environment; empty: only the group counts
-	parts  bool   // values that begin with the needle's and a "-" count, too
+	root   int    // leader of session and group, our unreaped child; 0: match the needle only
+	needle string // "NAME=value" in the environment; empty: match the group only
+	parts  bool   // also match values that begin with the needle's and a "-"
 
-	spare bool // members are listed only, and not stopped
+	spare bool // only list members; do not stop them
 
 	known map[int]uint64 // members seen so far: PID and started
-	grew  bool           // the last listing has shown a new living member
-	began uint64         // started of root; what is older need not be looked at
+	grew  bool           // the last listing had a new living member
+	began uint64         // start time of root; older processes are skipped
 }
 
-// mostLooks bounds one scan, for processes that start others faster than they can be stopped.
+// mostLooks bounds the listings of one scan, in case processes start others faster than they can be stopped.
 const mostLooks = 10
 
-// scan returns the living members of the tree, this process never among them, and the processes (PID and started) whose
-// membership is not known yet. It lists the processes again until it finds no new member: before it was stopped, a member may have
-// started a child that only its living parent identifies.
+// scan returns the living members of the tree, without this process, and the processes (PID and start time) whose
+// membership is still unknown. It repeats the listing until there is no new member: before a member was stopped, it may
+// have started a child that only its living parent identifies.
 func (t *tree) scan() (alive []process, doubtful map[int]uint64, err error) {
 	if t.known == nil {
 		t.known = make(map[int]uint64)
@@ -63,7 +63,7 @@ func (t *tree) scan() (alive []process, doubtful map[int]uint64, err error) {
 	return alive, doubtful, nil
 }
 
-// learnMarked makes known what carries the needle, and returns what cannot be told yet.
+// learnMarked records the processes with the needle, and returns those that are undecided.
 func (t *tree) learnMarked(all []process, now map[int]process) (doubtful map[int]uint64) {
 	doubtful = make(map[int]uint64)
 	self, env := os.Getpid(), make([]byte, 16<<10)
@@ -83,7 +83,7 @@ func (t *tree) learnMarked(all []process, now map[int]process) (doubtful map[int
 	return doubtful
 }
 
-// learnKin makes known the root's group and session, and the children and sessions of members, to any depth.
+// learnKin records the root's group and session, and the children and sessions of members, transitively.
 func (t *tree) learnKin(all []process, now map[int]process) {
 	self := os.Getpid()
 	for added := true; added; {
@@ -100,7 +100,7 @@ func (t *tree) learnKin(all []process, now map[int]process) {
 	}
 }
 
-// learn makes a member known, and stops it unless members are spared, so that it cannot start others while the scan goes on.
+// learn records a member. Unless spare is set, it stops the member, so that it cannot start others during the scan.
 func (t *tree) learn(p process) {
 	t.known[p.pid] = p.started
 	t.grew = t.grew || !p.zombie
@@ -109,14 +109,14 @@ func (t *tree) learn(p process) {
 	}
 }
 
-// knows reports whether the process that has the PID now is a known member.
+// knows reports whether the process that now has the PID is a known member.
 func (t *tree) knows(pid int, now map[int]process) bool {
 	started, ok := t.known[pid]
 	return ok && now[pid].started == started
 }
 
-// inSession reports a process of a session that a member has begun. The member may be gone: nobody gets its PID as long as the session
-// has a process. So that finds a child that was started while its parent was killed.
+// inSession reports whether a process belongs to a session that a member created, even if that member has ended: a PID is
+// not reused while it is the id of a session with processes. This finds a child that started while its parent was killed.
 func (t *tree) inSession(p process, now map[int]process) bool {
 	began, ok := t.known[p.session]
 	leader, alive := now[p.session]
@@ -127,20 +127,21 @@ func (t *tree) inGroup(p process) bool {
 	return t.root != 0 && (p.pid == t.root || p.group == t.root || p.session == t.root)
 }
 
-// signal signals the process that the scan saw, not one that has got its PID since.
+// signal signals the process of the scan, not a later one with the same PID.
 func (p process) signal(sig unix.Signal) {
-	// On Linux the handle is a pidfd: what is checked below is what gets the signal.
+	// On Linux the handle is a pidfd: the process that is checked below is the one that gets the signal.
 	handle, err := os.FindProcess(p.pid)
 	if err != nil {
 		return
 	}
 	defer func() { _ = handle.Release() }()
 	if now, err := inspect(p.pid); err == nil && now.started == p.started {
-		_ = handle.Signal(sig) // what refuses SIGKILL shows up as a survivor
+		_ = handle.Signal(sig) // a process that survives SIGKILL is reported by survivors
 	}
 }
 
-// contains reports whether a block of NUL-terminated entries has this one or, with parts, one that continues it after a "-".
+// contains reports whether a block of NUL-terminated entries has the entry or, with parts, one that continues it with a
+// "-".
 func contains(block []byte, entry string, parts bool) bool {
 	for len(block) > 0 {
 		head, rest, _ := bytes.Cut(block, []byte{0})

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// family starts processes in ways that escape a careless killer; each says ready once.
+// family starts processes that escape a naive killer; each writes "ready" once.
 const family = `
 (echo ready >&9; exec sleep 100) &
 (detach sh -c 'echo ready >&9; exec sleep 100' &)
@@ -95,7 +95,7 @@ func TestExitTakesTheRestAlong(t *testing.T) {
 	}
 }
 
-// Something that escapes the killing, here for want of a mark, and keeps the output open does not hold Run.
+// A process that escapes the killing, here for lack of a mark, and keeps the output open does not block Run.
 func TestEscapedProcessDoesNotHold(t *testing.T) {
 	t.Parallel()
 	life := newLifeline(t)
@@ -105,7 +105,7 @@ func TestEscapedProcessDoesNotHold(t *testing.T) {
 	s.Stdin = read
 	s.Env = append(s.Env, "ESCAPED="+id)
 	var returned bool
-	s.Stdout = writerFunc(func(p []byte) (int, error) { // the race detector sees a late call
+	s.Stdout = writerFunc(func(p []byte) (int, error) { // the race detector reports a late call
 		if returned {
 			t.Error("the writer is called after Run has returned")
 		}
@@ -163,7 +163,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// The end of a process does not touch another one with the same mark.
+// The end of a process does not affect another process with the same mark.
 func TestSameMarkSideBySide(t *testing.T) {
 	t.Parallel()
 	id := mark(t)
@@ -183,8 +183,8 @@ func TestSameMarkSideBySide(t *testing.T) {
 	}
 }
 
-// Processes that keep starting others outside the group do not outrun the killing. They stop by themselves at some
-// point, so that a failure of this test does not cost the machine.
+// The killing catches up with processes that keep starting others outside the group. They stop by themselves at some point,
+// so that a failed test does not exhaust the machine.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	life := newLifeline(t)
@@ -219,7 +219,7 @@ func TestKillMarked(t *testing.T) {
 	part.Mark = id + "-part"
 	partDone := startRun(t.Context(), part)
 	other, _, _ := sh(stays.hold("echo ready >&9; read -r x; exit 3"))
-	other.Mark, other.Stdin = id+"0", read // one mark begins with the other
+	other.Mark, other.Stdin = id+"0", read // the first mark is a prefix of the second
 	otherDone := startRun(t.Context(), other)
 	gone.ready(t, familySize+1)
 	stays.ready(t, 1)
@@ -229,7 +229,7 @@ func TestKillMarked(t *testing.T) {
 	if pids, err := Parts(t.Context(), id); err != nil || len(pids) != 1 {
 		t.Fatalf("left of it: %v, %v; want its part", pids, err)
 	}
-	for range 2 { // the second time there is nothing left
+	for range 2 { // the second call finds nothing
 		if err := KillParts(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +252,7 @@ func TestKillMarked(t *testing.T) {
 	}
 }
 
-// A member that starts others while it is searched for leaves none of them behind: they have no mark, and lose their parent.
+// A member that starts others during a scan leaves none behind, although they have no mark and lose their parent.
 func TestKillMarkedWhileOthersStart(t *testing.T) {
 	t.Parallel()
 	for range 10 {
@@ -271,7 +271,8 @@ func TestKillMarkedWhileOthersStart(t *testing.T) {
 	}
 }
 
-// What has come from members that are gone is known by its session. One that got the PID of a session's first process later is not.
+// Orphans of ended members are identified by their session. A process that later gets the PID of a session leader is not a
+// member.
 func TestOrphansOfASession(t *testing.T) {
 	t.Parallel()
 	orphan := process{pid: 30, parent: 1, group: 20, session: 20, started: 300}
@@ -300,7 +301,7 @@ func TestOrphansOfASession(t *testing.T) {
 	}
 }
 
-// A program that carries the mark itself, such as ralph started by an agent of ralph's, survives its own killing.
+// A program with the mark, such as a ralph that an agent of ralph starts, does not kill itself.
 func TestKillMarkedSparesItself(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -346,7 +347,7 @@ func TestKillSparesAnotherWithThePID(t *testing.T) {
 	}
 	for _, p := range all {
 		if p.parent == os.Getpid() {
-			p.started-- // as if a scan had seen an earlier process
+			p.started-- // simulates a scan of an earlier process
 			p.signal(unix.SIGKILL)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A process that runs for long takes no thread of this one.
+// Waiting for a process blocks no thread of this one.
 func TestNoThreadWaits(t *testing.T) {
 	t.Parallel()
 	const many = 100

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// PrivateHost reports whether the host, as far as can be seen now, is on this host or a private network.
+// PrivateHost reports whether the host currently resolves only to addresses of this host or a private network. A failed
+// lookup counts as false. It waits at most 5 s.
 func PrivateHost(ctx context.Context, host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

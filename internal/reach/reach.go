@@ -1,5 +1,5 @@
-// Package reach says what kind of place an IP address or a host is: what an agent may reach hangs on it. Its functions are safe
-// for concurrent use.
+// Package reach classifies IP addresses and hosts as public, private or forbidden. What an agent may reach depends on it.
+// Its functions are safe for concurrent use.
 package reach
 
 import (
@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// Reach is what kind of place an address is.
+// Reach is the class of an address.
 type Reach int
 
-// The kinds.
+// The classes.
 const (
 	Public  Reach = iota // the internet
-	Private              // this host, its own networks, or ranges that only private networks use: only where the user says so
-	Never                // for nobody: link-local and cloud metadata, multicast, reserved
+	Private              // this host, its networks, or ranges used only in private networks: reachable only if the user allows it
+	Never                // always forbidden: link-local and cloud metadata, multicast, reserved
 )
 
-// judged is a range of addresses and what they are.
+// judged is a range of addresses with its class.
 type judged struct {
 	prefix netip.Prefix
 	reach  Reach
 }
 
-// ranges are those that are not the internet, after IANA's special-purpose registries; the first match counts.
+// ranges lists the non-public ranges, after IANA's special-purpose registries; the first match wins.
 //
 //nolint:gochecknoglobals // read-only table
 var ranges = sync.OnceValue(func() (all []judged) {
@@ -32,18 +32,18 @@ var ranges = sync.OnceValue(func() (all []judged) {
 			all = append(all, judged{netip.MustParsePrefix(p), r})
 		}
 	}
-	// Metadata and host services of clouds, in ranges that are otherwise private or public.
+	// Metadata and host services of clouds, within ranges that are otherwise private or public.
 	add(Never, "100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::254/128", "fd20:ce::254/128")
 	add(Private, "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7")
-	// Reserved for documentation and benchmarks. Some company networks, VPNs and local proxies use them.
+	// Reserved for documentation and benchmarks, but used by some company networks, VPNs and local proxies.
 	add(Private, "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24")
 	add(Never, "0.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/3",
-		"2001::/23", // Teredo and other protocols' own
+		"2001::/23", // Teredo and other protocols
 		"2001:db8::/32", "3fff::/20")
 	return all
 })
 
-// Of says what kind of place an address is. An IPv6 address that stands for an IPv4 one is as that one.
+// Of returns the class of an address. An IPv6 address that embeds an IPv4 address has the class of that address.
 func Of(a netip.Addr) Reach {
 	a = a.Unmap()
 	if !a.IsValid() || a.Zone() != "" {
@@ -57,13 +57,13 @@ func Of(a netip.Addr) Reach {
 			return b.reach
 		}
 	}
-	if a.Is6() && !netip.MustParsePrefix("2000::/3").Contains(a) { // not in use for the internet
+	if a.Is6() && !netip.MustParsePrefix("2000::/3").Contains(a) { // not allocated for the internet
 		return Never
 	}
 	return Public
 }
 
-// embedded returns the IPv4 address that routers make of an IPv6 one: NAT64, 6to4 and the old compatible form.
+// embedded returns the IPv4 address embedded in an IPv6 address: NAT64, 6to4 and the old compatible form.
 func embedded(a netip.Addr) (netip.Addr, bool) {
 	if !a.Is6() || a == netip.IPv6Loopback() {
 		return netip.Addr{}, false

@@ -10,19 +10,19 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
 )
 
-// arguments is the command line that makes the container.
+// arguments returns the command line that creates the container.
 func (pl *plan) arguments() ([]string, error) {
 	c, t := pl.provider.config, pl.provider.engine.dialect()
 	args := slices.Concat([]string{"run", "--detach", "--name", pl.name}, pl.labels(), []string{
 		"--pull", "never", "--hostname", "ralph", "--read-only",
-		"--stop-signal", "KILL", // the first process ignores every other one
+		"--stop-signal", "KILL", // the first process ignores every other signal
 		"--cap-drop", "ALL", "--security-opt", "no-new-privileges",
 		"--network", c.Network, "--user", pl.user.String(),
 	}, t.run)
 	if pl.userns != "" {
 		args = append(args, "--userns", pl.userns)
 	}
-	if pl.spec.Egress != "" { // the forwarder serves names and web ports without a capability
+	if pl.spec.Egress != "" { // the forwarder binds the ports of DNS and web without a capability
 		args = append(args, "--sysctl", "net.ipv4.ip_unprivileged_port_start=0")
 	}
 	args = append(args, pl.limitArguments()...)
@@ -30,7 +30,7 @@ func (pl *plan) arguments() ([]string, error) {
 	args = append(args, "--shm-size", strconv.FormatInt(max(shared, 1), 10))
 	half := max((pl.limits.Disk-shared)/2, 1)
 	scratch := func(dir string, size int64) {
-		// The owner, because the mode has no effect: a runtime takes that of the image's folder.
+		// Set the owner: the mode has no effect, because a runtime takes the mode of the image's folder.
 		args = append(args, "--tmpfs", dir+":rw,exec,nosuid,nodev,mode=1777,size="+strconv.FormatInt(size, 10)+","+t.owned(pl.user))
 	}
 	scratch("/tmp", half)
@@ -66,7 +66,7 @@ func (pl *plan) arguments() ([]string, error) {
 	return args, nil
 }
 
-// mountArguments show files of the host inside, labelled as SELinux wants them.
+// mountArguments returns the arguments that show host files inside, with labels for SELinux.
 func (pl *plan) mountArguments() (args []string, err error) {
 	c, t := pl.provider.config, pl.provider.engine.dialect()
 	relabel := func(sandboxes.Mount) string { return "" }
@@ -77,7 +77,7 @@ func (pl *plan) mountArguments() (args []string, err error) {
 		return nil, fmt.Errorf("%s cannot relabel mounts: %w; use SELinux disable", pl.provider.engine.Name, sandboxes.ErrUnsupported)
 	case c.SELinux != "":
 		relabel = func(m sandboxes.Mount) string {
-			if m.ReadOnly { // others may read it, too
+			if m.ReadOnly { // other containers may read it, too
 				return t.relabel + "shared"
 			}
 			return t.relabel + c.SELinux
@@ -100,10 +100,10 @@ func (pl *plan) mountArguments() (args []string, err error) {
 	return args, nil
 }
 
-// maxShared is the largest size of /dev/shm, as engines have it by default.
+// maxShared is the maximum size of /dev/shm in bytes, which is the default of engines.
 const maxShared = 64 << 20
 
-// limitArguments limit the container. An engine that cannot enforce limits would only warn, so that it gets none.
+// limitArguments returns the container's limits. An engine that cannot enforce them would only warn, so it gets none.
 func (pl *plan) limitArguments() []string {
 	if pl.provider.config.Unbounded {
 		return nil

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden command lines anew")
 
-// TestCommandLines holds the command line of each kind of container against testdata/golden: one argument a line.
+// TestCommandLines compares the command line of each kind of container with testdata/golden, one argument per line.
 func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	spec := sandboxes.Spec{Run: "run 1", Worktree: "/w/tree"}
@@ -114,7 +114,7 @@ func TestDockerCannotRelabel(t *testing.T) {
 	}
 }
 
-// FuzzMountFlag: whatever a path holds, it reads back as the same fields, or is refused.
+// FuzzMountFlag: a mount with any path parses into the same fields, or is refused.
 func FuzzMountFlag(f *testing.F) {
 	f.Add("/a", "/b", true)
 	f.Add(`/a,b"c`, "/ü =,readonly", false)

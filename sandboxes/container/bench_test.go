@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
-// BenchmarkSandbox measures opening with closing, and one command, against the engine's own run and exec.
+// BenchmarkSandbox compares opening and closing, and one command, with the engine's own run and exec.
 func BenchmarkSandbox(b *testing.B) {
 	helper, err := helper()
 	if err != nil {
@@ -99,7 +99,7 @@ func BenchmarkSandbox(b *testing.B) {
 	}
 }
 
-// largeHome has 10,000 files of 115 MB, as module and build caches have them.
+// largeHome returns a home with 10,000 files of 115 MB in total, like that of module and build caches.
 func largeHome(b *testing.B) string {
 	b.Helper()
 	home := b.TempDir()

@@ -14,21 +14,21 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// box is one run's container.
+// box is the container of one run.
 type box struct {
 	provider                  *Provider
 	run, name, state, workdir string
 	env                       []string
-	memory                    int64    // its limit in bytes
-	disk                      []string // the volumes of its Disk's folders; nil: it has no Disk
-	cold                      string   // why its home started empty; empty: it did not
-	tunnel                    *tunnel  // nil without egress, and where the proxy's socket is mounted
+	memory                    int64    // memory limit in bytes
+	disk                      []string // volumes of its Disk's folders; nil: it has no Disk
+	cold                      string   // the reason why its home started empty; "": it did not
+	tunnel                    *tunnel  // nil without egress, and if the proxy's socket is mounted
 
 	commands sandboxes.Commands
-	killed   atomic.Int64 // processes that were killed at the memory limit
+	killed   atomic.Int64 // processes killed at the memory limit
 }
 
-// Notices lists the limits that had an effect.
+// Notices reports the processes killed at the memory limit.
 func (b *box) Notices() []sandboxes.Notice {
 	killed := b.killed.Load()
 	if killed == 0 {
@@ -37,10 +37,10 @@ func (b *box) Notices() []sandboxes.Notice {
 	return []sandboxes.Notice{sandboxes.MemoryNotice(int(killed), b.memory)}
 }
 
-// Cold is the reason why the home started empty although the Spec has one.
+// Cold returns the reason why the home started empty although the Spec has one, or "".
 func (b *box) Cold() string { return b.cold }
 
-// note remembers the count of a report.
+// note raises the count of killed processes to that of a report.
 func (b *box) note(killed int64) {
 	for old := b.killed.Load(); killed > old && !b.killed.CompareAndSwap(old, killed); old = b.killed.Load() {
 	}
@@ -48,8 +48,8 @@ func (b *box) note(killed int64) {
 
 func (b *box) Workdir() string { return b.workdir }
 
-// Close removes the container, with everything that runs in it. Its disk stays if the sandbox broke: nobody has had the
-// chance to get the files out.
+// Close removes the container, with everything that runs in it. If the sandbox broke, its disk stays: nobody could fetch
+// the files before.
 func (b *box) Close(ctx context.Context) error {
 	_, err := b.commands.Close(ctx, func(ctx context.Context) error { return b.remove(ctx, b.commands.Broken() == nil) })
 	if err != nil {
@@ -58,7 +58,7 @@ func (b *box) Close(ctx context.Context) error {
 	return nil
 }
 
-// KeepDisk keeps the disk as if the sandbox had broken.
+// KeepDisk keeps the disk as if the sandbox had broken. It returns the command line that shows the files.
 func (b *box) KeepDisk() (show string) {
 	b.commands.Break(errors.New("its disk is kept"))
 	if b.disk == nil {
@@ -67,7 +67,7 @@ func (b *box) KeepDisk() (show string) {
 	return b.provider.show(b.run, b.disk)
 }
 
-// remove removes the container and its files.
+// remove removes the container and its state folder and, with disk, its volumes.
 func (b *box) remove(ctx context.Context, disk bool) error {
 	b.tunnel.close()
 	if err := b.provider.end(ctx, b.name); err != nil {
@@ -75,7 +75,7 @@ func (b *box) remove(ctx context.Context, disk bool) error {
 	}
 	switch {
 	case b.disk == nil || !disk:
-	case b.provider.config.Keep: // its volumes are no more than a copy
+	case b.provider.config.Keep: // without this marker the volumes are only a copy
 		if _, err := b.provider.call(ctx, "volume", "rm", "--force", volumeName(b.run, filledVolume)); err != nil {
 			return err
 		}
@@ -87,8 +87,8 @@ func (b *box) remove(ctx context.Context, disk bool) error {
 	return os.RemoveAll(b.state)
 }
 
-// abort kills the container, because something in it is out of control, so that every Exec ends. The error is an engine that does not
-// answer: the container may have ended by itself, and Close removes it in any case.
+// abort kills the container, because something in it is out of control; then every Exec ends. It returns an error only if
+// the engine does not answer: the container may have ended by itself, and Close removes it in any case.
 func (b *box) abort(why error) error {
 	b.commands.Break(why)
 	limit := b.provider.patience.end
@@ -100,7 +100,7 @@ func (b *box) abort(why error) error {
 	return nil
 }
 
-// end removes a container, or only stops it if containers are kept. It returns when nothing runs in it.
+// end removes a container, or only stops it if containers are kept. It returns when nothing runs in it any more.
 func (p *Provider) end(ctx context.Context, name string) error {
 	var err error
 	for range endRounds {
@@ -133,22 +133,22 @@ func (p *Provider) end(ctx context.Context, name string) error {
 	return err
 }
 
-// mayPass reports whether a call may fare otherwise the next time: the engine has refused it. One that does not answer, or is
-// not there, is not asked again.
+// mayPass reports whether a repeated call may succeed: there was no error, or the engine has refused the call. An engine
+// that does not answer or is missing is not called again.
 func mayPass(err error) bool {
 	_, refused := errors.AsType[*engine.CallError](err)
 	return err == nil || refused
 }
 
-// cleanUpLimit is the longest that clean-up after a failed Open may take, with several calls.
+// cleanUpLimit is the time limit for clean-up after a failed Open, which needs several calls.
 const cleanUpLimit = 2 * engine.CallLimit
 
-// cleanUp is a context for removing what ctx has made, even when that has ended.
+// cleanUp returns a context for removing what was created with ctx, even after ctx has ended.
 func cleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithoutCancel(ctx), cleanUpLimit, errors.New("the engine does not answer"))
 }
 
-// listed reports whether there is a running container of that name or, with all, any.
+// listed reports whether a running container of that name exists or, with all, one in any state.
 func (p *Provider) listed(ctx context.Context, name string, all bool) (bool, error) {
 	args := []string{"ps", "--filter", "name=^" + name + "$", "--format", "{{.Names}}"}
 	if all {
@@ -163,8 +163,8 @@ const quietLimit = 15 * time.Second
 
 var errMissedEnd = errors.New("its container has ended, and the engine's client has not noticed")
 
-// watch stops a client that waits for a container that does not run any more, as that of an engine which missed the end
-// would do for ever (with gVisor below docker it happens), or for an engine that does not answer. It returns when client is done.
+// watch stops a client that would wait forever: for a container that has ended without the engine noticing (this happens
+// with gVisor below docker), or for an engine that does not answer. It returns when client is done.
 func (b *box) watch(client context.Context, active *atomic.Bool, stop context.CancelCauseFunc) {
 	for ended := false; ; {
 		if retry.Sleep(client, b.provider.patience.quiet) != nil {
@@ -173,7 +173,7 @@ func (b *box) watch(client context.Context, active *atomic.Bool, stop context.Ca
 		switch {
 		case active.Swap(false):
 			ended = false
-		case ended: // and the client has had its time to pass on the last frames
+		case ended: // the client had time to deliver the last frames
 			stop(errMissedEnd)
 			return
 		default:
@@ -186,7 +186,7 @@ func (b *box) watch(client context.Context, active *atomic.Bool, stop context.Ca
 	}
 }
 
-// hasEnded reports that the container certainly does not run.
+// hasEnded reports whether the container certainly does not run.
 func (b *box) hasEnded(ctx context.Context) (bool, error) {
 	st, err := b.provider.state(ctx, b.name)
 	if err == nil {
@@ -196,7 +196,7 @@ func (b *box) hasEnded(ctx context.Context) (bool, error) {
 	return err == nil && !there, err
 }
 
-// isRemoved reports that the engine answers, and knows no such container.
+// isRemoved reports whether the engine answers that no such container exists.
 func (b *box) isRemoved(ctx context.Context) bool {
 	there, err := b.provider.listed(ctx, b.name, true)
 	return err == nil && !there

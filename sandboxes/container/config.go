@@ -15,47 +15,45 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// Config configures a provider. Image is required; the zero value of every other field is its default.
+// Config configures a provider. Image is required; all other fields have defaults.
 type Config struct {
-	// Image is what containers are made from. It is never pulled.
+	// Image is the containers' image. It is never pulled.
 	Image string
-	// Helper is a static program for Linux on the host, which is shown inside. It imports this package, and its main calls
-	// reexec.Main first, as ralph's does. Default: this program, on Linux.
+	// Helper is a static program for Linux on the host, which is shown inside. It must import this package, and its main
+	// must call reexec.Main first, as ralph's does. Default: this program, on Linux.
 	Helper string
-	// StateDir is an absolute host folder for small files of open sandboxes. Default: ralph/containers in the user's cache
-	// folder.
+	// StateDir is an absolute host folder for small files of open sandboxes; default ralph/containers in the user's cache.
 	StateDir string
 
-	// Home is the home inside, without the image's files at that place, and gone at the end; default /home/agent.
+	// Home is the path of the home inside, which hides the image's files there. It is not kept. Default: /home/agent.
 	Home string
-	// Workdir is where the worktree is mounted, and commands start; default the path that it has outside.
+	// Workdir is the path of the worktree inside, where commands start; default the host path.
 	Workdir string
 
-	// User is "UID:GID" inside. By default it is the owner of the worktree, so that files belong to who has the
-	// worktree; under rootless podman it is the image's user, whom podman maps to you. Uid 0 must be named here.
+	// User is "UID:GID" inside. Default: the owner of the worktree, so that new files belong to that owner; under rootless
+	// podman the image's user, which podman maps to the host user. Uid 0 is never chosen by default.
 	User string
-	// UserNamespace is passed on as --userns; by default "keep-id" under rootless podman. One of another container is
-	// refused.
+	// UserNamespace is the value of --userns; default "keep-id" under rootless podman. That of a container is refused.
 	UserNamespace string
-	// SELinux is how files shown inside are labelled: "" not at all, "disable" turns the separation off for the
-	// container, "shared" and "private" relabel them on the host (podman only).
+	// SELinux controls labels: "" changes nothing, "disable" turns SELinux separation off for the container, and "shared"
+	// and "private" relabel the shown files on the host (podman only).
 	SELinux string
-	// Groups, Devices and Args are passed on: --group-add, --device, and arguments before the image as they are.
+	// Groups (--group-add), Devices (--device) and Args are passed to the engine; Args come unchanged before the image.
 	Groups, Devices, Args []string
-	// Network is passed on as --network; default "none". With another one a Spec may have no Egress. The host's own and
-	// that of another container are refused. What else weakens the isolation is in the provider's Capabilities.
+	// Network is the value of --network; default "none". With another one, a Spec must have no Egress. Those of the host and
+	// of containers are refused. Capabilities names all other settings that weaken the isolation.
 	Network string
-	// Runtime is passed on as --runtime, such as "runsc" or "kata"; default the engine's.
+	// Runtime is the value of --runtime, such as "runsc" or "kata"; default that of the engine.
 	Runtime string
 	// Unbounded accepts an engine that cannot enforce Limits, such as rootless podman without cgroup delegation.
 	Unbounded bool
-	// Keep leaves the stopped container and its disk behind, to inspect. It is found by the label ralph.run.
+	// Keep keeps the stopped container and its disk for inspection. The label ralph.run identifies them.
 	Keep bool
 	// HostEnv is the environment of the engine's program; nil means that of this process.
 	HostEnv []string
 }
 
-// Places inside.
+// Paths inside.
 const (
 	helperPath = "/.ralph/ralph"
 	socketPath = "/.ralph/egress.sock"
@@ -63,7 +61,8 @@ const (
 	hostsPath  = "/etc/hosts"
 )
 
-// withDefaults fills in the defaults. It reads nothing that may change later.
+// withDefaults returns the configuration with defaults, and an error for invalid values. It reads nothing that may change
+// later.
 func (c Config) withDefaults(image sandboxes.Fix) (Config, error) {
 	var errs []error
 	if c.StateDir == "" {
@@ -81,7 +80,7 @@ func (c Config) withDefaults(image sandboxes.Fix) (Config, error) {
 	return c, errors.Join(append(errs, c.problems(image)...)...)
 }
 
-// ownProgram is this program, as the helper.
+// ownProgram returns the path of this program, for use as the helper.
 func ownProgram() (string, error) {
 	if runtime.GOOS != "linux" {
 		return "", errors.New("containers need ralph's program for Linux: build it with " +
@@ -91,14 +90,14 @@ func ownProgram() (string, error) {
 	return path, errors.Join(reexec.Check(), err)
 }
 
-// unfiltered reports that Args turn the engine's filter of system calls off; then ralph's own is left out, too.
+// unfiltered reports whether Args turn off the engine's system call filter; then ralph's own filter is turned off, too.
 func (c Config) unfiltered() bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool {
 		return strings.HasSuffix(arg, "seccomp=unconfined") || arg == "--privileged" || arg == "--privileged=true"
 	})
 }
 
-// problems are the mistakes in the values, whatever the machine looks like.
+// problems returns the errors in the values that do not depend on the machine.
 func (c Config) problems(image sandboxes.Fix) (errs []error) {
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Image == "" {

@@ -14,10 +14,10 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
-// project is a checkout with a private repository that borrows the objects of a user's.
+// project is a checkout with a private repository that borrows objects of a user's repository.
 type project struct {
 	*testing.T
-	user string // the user's repository
+	user string // path of the user's repository
 	spec sandboxes.Spec
 }
 
@@ -44,7 +44,7 @@ func newProject(t *testing.T, name string) *project {
 	p.git("clone", "-q", "--shared", "--separate-git-dir", p.spec.GitDir, p.user, p.spec.Worktree)
 	p.write(p.spec.Worktree, ".git", "gitdir: of the host\n")
 	p.write(p.spec.Worktree, ".env", "COPIED=1\n")
-	if os.Getuid() == 0 { // who has the worktree is who commands run as
+	if os.Getuid() == 0 { // commands run as the owner of the worktree
 		if err := os.Chown(p.spec.Worktree, 1000, 1000); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func (p *project) write(dir, name, text string) {
 	}
 }
 
-// volumes lists those of the run.
+// volumes lists the run's volumes.
 func (p *project) volumes(engine string) string {
 	p.Helper()
 	if containers := containers(p.T, engine, p.spec.Run); containers != "" {
@@ -82,10 +82,10 @@ func (p *project) volumes(engine string) string {
 
 const commit = "git -c user.name=a -c user.email=a@example.invalid commit -qm "
 
-// pack is the script by which commits leave a sandbox.
+// pack is the script that writes commits to standard output.
 const pack = "cd \"$1\" && echo HEAD | git --git-dir=\"$2\" pack-objects --revs --stdout -q --window=0"
 
-// bring takes what the sandbox has committed into the user's repository, and returns the tip.
+// bring imports the sandbox's commits into the user's repository, and returns the tip.
 func (p *project) bring(box sandboxes.Sandbox) string {
 	p.Helper()
 	tip, _ := inside(p.T, box, "git rev-parse HEAD")
@@ -120,7 +120,7 @@ func copies(t *testing.T, test func(t *testing.T, name string, r rig)) {
 	}
 }
 
-// An agent with a copy works as one with a mount: it finds its history, and its commits leave as a pack.
+// An agent works with copied files as with mounted ones: it sees its history, and its commits leave as a pack.
 func TestGitOfCopies(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		p := newProject(t, "git-"+name)
@@ -142,7 +142,7 @@ func TestGitOfCopies(t *testing.T) {
 	})
 }
 
-// The repository's place inside can be neither removed nor replaced.
+// The repository's mount point inside can be neither removed nor replaced.
 func TestGitBoundaryOfCopies(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		p := newProject(t, "boundary-"+name)
@@ -160,7 +160,7 @@ func TestGitBoundaryOfCopies(t *testing.T) {
 	})
 }
 
-// Files that a program asks for come out checked.
+// Fetch checks the files that it copies out.
 func TestFetchOfCopies(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		p, out := newProject(t, "fetch-"+name), t.TempDir()
@@ -180,7 +180,7 @@ func TestFetchOfCopies(t *testing.T) {
 		defer func() { _ = root.Close() }()
 		err = fetcher.Fetch(t.Context(), []string{"/artefacts", "sub/x", "a.txt"}, root, sandboxes.FetchLimits{})
 		var refused *sandboxes.RefusedError
-		if !errors.As(err, &refused) || refused.Count != 1 && refused.Count != 2 { // a tar may leave pipes out
+		if !errors.As(err, &refused) || refused.Count != 1 && refused.Count != 2 { // a tar may leave out pipes
 			t.Errorf("error is %v", err)
 		}
 		got := map[string]string{}
@@ -195,7 +195,7 @@ func TestFetchOfCopies(t *testing.T) {
 	})
 }
 
-// A ralph that dies leaves the files; who opens the same run finds them, and Reap removes them.
+// A killed ralph leaves the files. Another Open of the same run finds them, and Reap removes them.
 func TestReopenAfterACrash(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		p, c := newProject(t, "reopen-"+name), r.config(t)
@@ -219,7 +219,7 @@ func TestReopenAfterACrash(t *testing.T) {
 	})
 }
 
-// A ralph that dies while it copies files in leaves nothing that counts: who opens the run gets all files.
+// If ralph is killed while it copies files in, the copy is discarded: another Open of the run gets all files.
 func TestReopenAfterHalfACopy(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		p, c := newProject(t, "half-"+name), r.config(t)
@@ -241,7 +241,7 @@ func TestReopenAfterHalfACopy(t *testing.T) {
 	})
 }
 
-// A command that ends its own sandbox loses nothing that it has written.
+// A command that ends its own sandbox loses none of its files.
 func TestBrokenSandboxKeepsItsFiles(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		p, provider := newProject(t, "broken-"+name), r.provider(r.config(t))
@@ -276,7 +276,7 @@ func TestBrokenSandboxKeepsItsFiles(t *testing.T) {
 	})
 }
 
-// A sandbox that cannot be opened leaves nothing with the engine.
+// A failed Open leaves nothing in the engine.
 func TestFailedOpenOfCopies(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		p, c := newProject(t, "failed-"+name), r.config(t)
@@ -290,7 +290,7 @@ func TestFailedOpenOfCopies(t *testing.T) {
 	})
 }
 
-// Mounts are copied in; those that are read-only stay so.
+// Mounts are copied in. Read-only mounts stay read-only.
 func TestMountsOfCopies(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		dir := folder(t)

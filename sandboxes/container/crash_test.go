@@ -20,18 +20,18 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
-// crash is what a ralph that is to be killed does.
+// crash describes what a ralph process does until it is killed.
 type crash struct {
 	Rig    string
 	Config container.Config
 	Spec   sandboxes.Spec
 	Script string
-	// Fill, in place of Script, runs when the disk of the Spec is filled.
+	// Fill, instead of Script, runs while the disk of the Spec is filled.
 	Fill    string
 	Folders map[string]string
 }
 
-// untilKilled is that ralph. Its standard output is what the script prints.
+// untilKilled is that process. Its standard output is the output of the script.
 func untilKilled() int {
 	var what crash
 	err := json.Unmarshal([]byte(os.Getenv(crashVar)), &what)
@@ -54,7 +54,7 @@ func untilKilled() int {
 	return 1
 }
 
-// happen returns when the script had said "ready" and its ralph was killed.
+// happen returns after the script has printed "ready" and its ralph process was killed.
 func (c crash) happen(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()
@@ -71,7 +71,7 @@ func (c crash) happen(t *testing.T) {
 	said := proc.NewTail(1 << 10)
 	ended := make(chan error, 1)
 	go func() {
-		// Only this program's group is killed: what it has started is in others.
+		// This kills only the program's process group: its children are in other groups.
 		_, err := proc.Run(ctx, proc.Spec{
 			Argv: []string{self}, Dir: "/", Stdout: saying, Stderr: said, Env: append(os.Environ(), crashVar+"="+string(text)),
 		})
@@ -88,7 +88,7 @@ func (c crash) happen(t *testing.T) {
 	}
 }
 
-// A ralph that is killed leaves its container; the next one's Reap removes it, and the files that it was shown.
+// A killed ralph leaves its container. Reap removes the container and its state folder.
 func TestReapAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"docker", "podman", "runsc", "runsc" + copySuffix, "podman-rootless"} {
@@ -131,8 +131,8 @@ func TestReapAfterACrash(t *testing.T) {
 	}
 }
 
-// What a killed ralph leaves is found without its run, and can be removed. What a living one has, or one with another state folder, is
-// not found.
+// Abandoned finds the containers of a killed ralph without knowing the run, and they can be removed. It does not find those
+// of a living ralph, or of another state folder.
 func TestAbandoned(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		c := r.config(t)
@@ -193,7 +193,7 @@ func TestAbandoned(t *testing.T) {
 	})
 }
 
-// reaper is a provider that may be decorated.
+// reaper returns the Reaper of a provider that may be decorated.
 func reaper(t *testing.T, p sandboxes.Provider) sandboxes.Reaper {
 	t.Helper()
 	r, ok := sandboxes.As[sandboxes.Reaper](p)
@@ -203,13 +203,13 @@ func reaper(t *testing.T, p sandboxes.Provider) sandboxes.Reaper {
 	return r
 }
 
-// containers lists those of a run.
+// containers lists the containers of a run.
 func containers(t *testing.T, engine, run string) string {
 	t.Helper()
 	return engineSays(t, engine, "ps", "--all", "--filter", "label=ralph.run="+run, "--format", "{{.Names}}")
 }
 
-// engineSays is what an engine's program prints.
+// engineSays returns the output of an engine's program.
 func engineSays(t *testing.T, engine string, args ...string) string {
 	t.Helper()
 	var out strings.Builder
@@ -222,8 +222,8 @@ func engineSays(t *testing.T, engine string, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// What a sandbox leaves on its own disk is found without its run, and can be removed: with word of what was not imported, and the
-// command that shows it.
+// AbandonedDisks finds the disks of sandboxes without knowing the run, and they can be removed. It reports unimported work
+// and the command that shows it.
 func TestAbandonedDisks(t *testing.T) {
 	copies(t, func(t *testing.T, name string, r rig) {
 		c := r.config(t)
@@ -260,7 +260,7 @@ func TestAbandonedDisks(t *testing.T) {
 			if d, ok := left(); ok != keep || d.Unsaved {
 				t.Errorf("after a sandbox that was closed, with keep %v: %+v", keep, d)
 			}
-			if box = enter(t, r.provider(c), p.spec); keep { // also where containers were kept with the disk
+			if box = enter(t, r.provider(c), p.spec); keep { // also if containers were kept with the disk
 				if got, _ := inside(t, box, "! test -e made.txt || echo made"); got != "" {
 					t.Errorf("the copy is not fresh: %s", got)
 				}

@@ -20,23 +20,23 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// A container with a Disk is shown nothing of the host, so that the engine can be anywhere. Each folder is a volume of the
-// engine. One more volume holds the helper, and one that is never mounted marks the disk as filled.
+// A container with a Disk shows nothing of the host, so the engine may be on another machine. Each folder is a volume of
+// the engine. Another volume holds the helper, and one that is never mounted marks the disk as filled.
 const (
 	helperVolume = "helper"
 	filledVolume = "filled"
 	folderPrefix = "folder-"
-	loaderSuffix = "-load" // ends the name of the container that prepares the volumes
-	fillerSuffix = "-fill" // and of one that fills them in advance
+	loaderSuffix = "-load" // suffix of the container that prepares the volumes
+	fillerSuffix = "-fill" // suffix of the container that fills them in advance
 )
 
-// loadLimit is the longest that copying the helper to the engine may take.
+// loadLimit is the time limit for copying the helper to the engine.
 const loadLimit = 10 * time.Minute
 
-// volumeName is the name of one of the run's volumes. It is found again without any record.
+// volumeName returns the name of one of the run's volumes. It depends only on the arguments, so no record is needed.
 func volumeName(run, name string) string { return containerName(run, "disk-"+name) }
 
-// openDisk makes a container with a Disk, on the volumes of an earlier container of the run if they were filled.
+// openDisk starts a container with a Disk. If an earlier container of the run has filled its volumes, it reuses them.
 func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 	engine := context.WithoutCancel(ctx)
 	if err := errors.Join(p.endContainers(engine, pl.spec.Run, p.end), p.removeFiles(pl.spec.Run)); err != nil {
@@ -47,7 +47,7 @@ func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 		return nil, err
 	}
 	filled := slices.Contains(volumes, volumeName(pl.spec.Run, filledVolume))
-	if !filled { // nothing that they hold is needed, nor the containers that Keep has left with them
+	if !filled { // neither the volumes' content nor the containers that Keep left are needed
 		err := errors.Join(p.endContainers(engine, pl.spec.Run, p.Discard), p.RemoveDisk(engine, pl.spec.Run), p.mark(engine, pl, helperVolume))
 		if err != nil {
 			return nil, err
@@ -88,13 +88,13 @@ func (p *Provider) openDisk(ctx context.Context, pl *plan) (_ *box, err error) {
 	return b, p.mark(engine, pl, filledVolume)
 }
 
-// mark makes a volume with the run's labels: engines give none to those that they make for a container.
+// mark creates a volume with the run's labels: volumes that an engine creates for a container have none.
 func (p *Provider) mark(ctx context.Context, pl *plan, name string) error {
 	_, err := p.call(ctx, slices.Concat([]string{"volume", "create"}, pl.labels(), []string{volumeName(pl.spec.Run, name)})...)
 	return err
 }
 
-// fillInAdvance fills the disk in a container of its own, which can write to all folders.
+// fillInAdvance fills the disk with a separate container that can write to all folders.
 func (p *Provider) fillInAdvance(ctx context.Context, pl *plan) error {
 	filler := *pl
 	filler.name += fillerSuffix
@@ -140,7 +140,7 @@ func (p *Provider) startOnDisk(ctx context.Context, pl *plan) (_ *box, err error
 	return b, p.verify(ctx, b, pl)
 }
 
-// diskFlags mount the volumes. The loader can write to the helper's.
+// diskFlags returns the arguments that mount the volumes. Only the loader can write to the helper's volume.
 func (pl *plan) diskFlags(loader bool) (args []string, err error) {
 	add := func(name string, m sandboxes.Mount) {
 		m.Host = volumeName(pl.spec.Run, name)
@@ -155,8 +155,8 @@ func (pl *plan) diskFlags(loader bool) (args []string, err error) {
 	return args, err
 }
 
-// load puts the helper into its volume and gives the folders to the user, by a container that has no other task: it runs as
-// root, with no right but to change owners, and before any command of an agent.
+// load copies the helper into its volume and gives the folders to the user, with a container that does nothing else. It
+// runs as root with CHOWN as its only capability, before any command of an agent.
 func (p *Provider) load(ctx context.Context, pl *plan) error {
 	t, loader := p.engine.dialect(), pl.name+loaderSuffix
 	args := slices.Concat([]string{"create", "--name", loader}, pl.labels(), []string{
@@ -178,7 +178,7 @@ func (p *Provider) load(ctx context.Context, pl *plan) error {
 	}
 	read, write := io.Pipe()
 	go func() { _ = write.CloseWithError(p.packHelper(write)) }()
-	// Podman first writes all of it to a file, which it leaves behind.
+	// Podman first writes the whole input to a temporary file, which it does not remove.
 	_, err = p.program().Temp(pl.state).Input(read, loadLimit).Call(ctx, "cp", "-", loader+":"+path.Dir(helperPath))
 	_ = read.CloseWithError(io.ErrClosedPipe)
 	if err != nil {
@@ -191,7 +191,7 @@ func (p *Provider) load(ctx context.Context, pl *plan) error {
 	return err
 }
 
-// packHelper writes the contents of the helper's volume.
+// packHelper writes the content of the helper's volume as a tar stream.
 func (p *Provider) packHelper(to io.Writer) error {
 	out := tar.NewWriter(to)
 	f, err := os.Open(p.config.Helper)
@@ -239,7 +239,7 @@ func resolveByDNS(context.Context, *plan, string) ([]string, error) {
 	return args, nil
 }
 
-// resolveByFile shows podman's containers the files of the helper's volume: without a network podman writes no resolv.conf.
+// resolveByFile mounts files of the helper's volume: without a network podman writes no resolv.conf.
 func resolveByFile(ctx context.Context, pl *plan, volume string) (args []string, err error) {
 	dir, err := pl.provider.call(ctx, "volume", "inspect", "--format", "{{.Mountpoint}}", volume)
 	if err != nil {

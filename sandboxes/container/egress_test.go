@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// The proxy's socket is the only egress: nothing that it refuses leaves by another path.
+// The proxy's socket is the only egress: connections that the proxy refuses have no other path.
 func TestProxyIsTheOnlyEgress(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		dir, err := os.MkdirTemp("", "egress") //nolint:usetesting // a socket's path has to be short
@@ -41,7 +41,7 @@ func TestProxyIsTheOnlyEgress(t *testing.T) {
 		if got, _ := inside(t, box, "cat /etc/hosts"); strings.Contains(got, "host.") || strings.Contains(got, machineName(t)) {
 			t.Errorf("the host's names and addresses are visible: %s", got)
 		}
-		// A program that knows the proxy, one that does not, and one that goes by address.
+		// A program that uses the proxy, one that does not, and one that connects by address.
 		const ask = `; printf "GET http://blocked.example/ HTTP/1.1\r\nHost: blocked.example\r\n\r\n" >&3; head -1 <&3`
 		for script, want := range map[string]string{
 			`exec 3<>/dev/tcp/127.0.0.1/15380` + ask:         "403",
@@ -58,7 +58,7 @@ func TestProxyIsTheOnlyEgress(t *testing.T) {
 	}, "podman-rootless")
 }
 
-// machineName is a name of this host that its hosts file has, or one that nothing has.
+// machineName returns a name of this host in its hosts file, or a name that does not exist.
 func machineName(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("/etc/hosts")

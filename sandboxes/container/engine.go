@@ -11,18 +11,18 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// Engine is a program that runs containers, by its command line. Start from [Docker] or [Podman], and change what is
-// different, for one with the same command line.
+// Engine describes a program that runs containers. For another program with the same command line, start from [Docker] or
+// [Podman] and change the differing fields.
 type Engine struct {
 	// Name is the provider's name.
 	Name string
-	// Command is the program, and the arguments that come before its own; default Name.
+	// Command is the program and its leading arguments; default Name.
 	Command []string
-	// Dialect is the command line that it understands.
+	// Dialect is the program's CLI dialect.
 	Dialect Dialect
 }
 
-// Dialect is a command line.
+// Dialect names a CLI dialect.
 type Dialect string
 
 const (
@@ -30,24 +30,24 @@ const (
 	DialectPodman Dialect = "podman"
 )
 
-// Docker is the docker program.
+// Docker returns the engine of the docker program.
 func Docker() Engine { return Engine{Name: "docker", Dialect: DialectDocker} }
 
-// Podman is the podman program.
+// Podman returns the engine of the podman program.
 func Podman() Engine { return Engine{Name: "podman", Dialect: DialectPodman} }
 
-// dialect is how one command line differs from the other.
+// dialect describes the differences between CLI dialects.
 type dialect struct {
-	info     []string // prints the input of describe
+	info     []string // arguments that print the input of describe
 	describe func([]byte) (describe.Engine, error)
-	run      []string          // for every container
-	remove   []string          // removes containers by force, at once
-	owned    func(user) string // the options of a tmpfs that give it to a user
-	// resolve gives the arguments that make names lead to loopback without a mounted file; the volume has such a file.
+	run      []string          // arguments of every container
+	remove   []string          // arguments that remove containers by force, at once
+	owned    func(user) string // tmpfs options that set the owner
+	// resolve returns arguments that make names resolve to loopback without host files; the volume contains such files.
 	resolve func(ctx context.Context, pl *plan, volume string) ([]string, error)
-	hosts   bool   // it copies the host's /etc/hosts, and the host's address, into containers
-	bare    string // the option of a volume that leaves out the image's files at that place
-	relabel string // the option of a mount that sets its SELinux label; empty: there is none
+	hosts   bool   // it copies the host's /etc/hosts and address into containers
+	bare    string // volume option against copying the image's files into it
+	relabel string // mount option for the SELinux label; "": there is none
 }
 
 func (e Engine) dialect() dialect {
@@ -56,8 +56,8 @@ func (e Engine) dialect() dialect {
 			info:     []string{"info", "--format", "json"},
 			describe: describe.Podman,
 			run: []string{
-				"--http-proxy=false",      // or the host's proxy, with its password, is visible inside
-				"--read-only-tmpfs=false", // or there are unbounded ones
+				"--http-proxy=false",      // otherwise the host's proxy, with its password, is visible inside
+				"--read-only-tmpfs=false", // otherwise unlimited tmpfs mounts exist
 			},
 			remove:  []string{"rm", "--force", "--time", "0", "--volumes"},
 			owned:   func(user) string { return "U,notmpcopyup" },
@@ -69,8 +69,8 @@ func (e Engine) dialect() dialect {
 	return dialect{
 		info:     []string{"info", "--format", "{{json .}}"},
 		describe: describe.Docker,
-		// The user's docker configuration may hold a proxy with its password, which docker passes to every container that
-		// has no value of its own.
+		// The user's docker configuration may contain a proxy with its password. Docker passes it to every container
+		// without a value of its own.
 		run: []string{
 			"--env", "HTTP_PROXY=", "--env", "http_proxy=", "--env", "HTTPS_PROXY=", "--env", "https_proxy=",
 			"--env", "FTP_PROXY=", "--env", "ftp_proxy=", "--env", "ALL_PROXY=", "--env", "all_proxy=",
@@ -83,7 +83,7 @@ func (e Engine) dialect() dialect {
 	}
 }
 
-// program is the engine's program.
+// program returns the engine's program.
 func (p *Provider) program() engine.Program {
 	command := p.engine.Command
 	if len(command) == 0 {
@@ -100,7 +100,7 @@ func (p *Provider) call(ctx context.Context, args ...string) (string, error) {
 	return p.program().Limit(p.patience.call).Call(ctx, args...)
 }
 
-// helper is the command line of ralph's own program inside.
+// helper returns the command line of ralph's own program inside.
 func helper(args ...string) []string {
 	return append([]string{helperPath}, reexec.Args(role, args...)...)
 }

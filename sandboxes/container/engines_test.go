@@ -17,7 +17,7 @@ import (
 func TestConforms(t *testing.T) {
 	t.Parallel()
 	for name, r := range rigs() {
-		if r.copies && !everything() { // the suite meets the same wrapper in package sbx
+		if r.copies && !everything() { // package sbx's tests cover the same wrapper
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestConforms(t *testing.T) {
 	}
 }
 
-// asUser runs this very test again as another user of the machine.
+// asUser runs this test again as another user of the machine.
 func asUser(t *testing.T, name string) {
 	t.Helper()
 	u, err := user.Lookup(name)

@@ -18,8 +18,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// TestNothingEscapes makes every attack of the suite on each engine. Where files are copied it leaves out those that do not meet
-// files; `make soak` has all.
+// TestNothingEscapes runs every attack of the suite on each engine. With copied files it leaves out attacks that do not
+// involve files; `make soak` runs all.
 func TestNothingEscapes(t *testing.T) {
 	t.Parallel()
 	names := []string{"docker", "podman", "docker" + copySuffix, "runsc", "podman-rootless"}
@@ -40,12 +40,13 @@ func TestNothingEscapes(t *testing.T) {
 				o.Owner = owner
 			}
 			if r.unbounded {
-				// Here the engine cannot bound anything; the bombs would be the machine's.
+				// This engine cannot enforce limits, so the bombs would hit the machine.
 				o.Unsafe = []string{"exhaust/processes", "exhaust/processes that nobody waits for", "exhaust/memory"}
 			}
 			if r.runtime == "runsc" {
 				o.Weak = nil
-				// Its first process can be killed, and what the engine bounds is gVisor with all it runs: any of it may end.
+				// Its first process can be killed, and the engine's limits apply to gVisor as a whole: any of its processes
+				// may be killed.
 				o.Unsafe = []string{
 					"exhaust/processes", "exhaust/processes that nobody waits for", "exhaust/memory",
 					"helper/signals to the first process", "helper/commands that hold its attention",
@@ -54,26 +55,26 @@ func TestNothingEscapes(t *testing.T) {
 			if r.copies {
 				o.Shared = share(t, &c)
 			}
-			o.Program = c.Helper // without the race detector it starts faster, and more so in gVisor
+			o.Program = c.Helper // without the race detector it starts faster, especially in gVisor
 			p := r.provider(c)
 			escape.Run(t, slices.DeleteFunc(attacks.All(), r.same), func(escape.T) sandboxes.Provider { return p }, o)
 		})
 	}
 }
 
-// same reports whether the attack meets nothing in this rig that it does not meet in another, too.
+// same reports whether the attack tests nothing in this rig that another rig does not test.
 func (r rig) same(a escape.Attack) bool {
 	kind, _, _ := strings.Cut(a.Name, "/")
 	switch {
 	case everything():
 		return false
-	case a.Name == "exhaust/half a gigabyte of output": // meets the engine's program, and takes as long as many others
+	case a.Name == "exhaust/half a gigabyte of output": // tests the engine's program, and takes as long as many other attacks
 		return r.copies || r.runtime != "" || r.unbounded
 	}
 	return r.copies && slices.Contains([]string{"exhaust", "helper", "network", "privileges", "secrets", "service"}, kind)
 }
 
-// A command that asks its helper to trace it ends as it would without, where the engine's filter is all there is.
+// A command that makes its helper its tracer ends as usual, if only the engine's filter is active.
 func TestTracedCommand(t *testing.T) {
 	t.Parallel()
 	const name = "docker"
@@ -95,7 +96,7 @@ func TestTracedCommand(t *testing.T) {
 
 const tracedMark = "be-traced"
 
-// traced asks the parent to trace this process, and becomes a shell.
+// traced makes the parent this process's tracer, and executes a shell.
 func traced() error {
 	runtime.LockOSThread()
 	if _, _, errno := unix.Syscall(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0); errno != 0 {
@@ -104,7 +105,7 @@ func traced() error {
 	return unix.Exec("/bin/sh", []string{"sh", "-c", "echo traced; exit 7"}, os.Environ())
 }
 
-// traces makes this program the command that asks to be traced, when it was started to be one.
+// traces runs this program as the traced command, if its arguments say so.
 func traces() (status int, inside bool) {
 	if len(os.Args) == 2 && os.Args[1] == tracedMark {
 		fmt.Println(traced())

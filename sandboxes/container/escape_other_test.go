@@ -2,5 +2,5 @@
 
 package container_test
 
-// traces: only Linux has such commands.
+// traces does nothing: only Linux has such commands.
 func traces() (status int, inside bool) { return 0, false }

@@ -17,12 +17,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// execTries is how often a command is sent that has not started: engines refuse some of many at once.
+// execTries is how often a command is sent until it starts: engines refuse some of many concurrent calls.
 const execTries = 3
 
 var errNoReport = errors.New("the engine's client ended without a report")
 
-// Exec runs one command by a helper inside.
+// Exec runs one command with a helper inside.
 func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -38,7 +38,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: cmd.Argv[0], Err: fmt.Errorf(
 			"its arguments and environment have more than %d bytes; long text belongs on its standard input", inside.MaxFrame/2)}
 	}
-	// The client does not end with ctx: first the helper kills the command and reports that.
+	// The client does not end with ctx: the helper must first kill the command and report that.
 	client, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	end, err := b.commands.Begin(stop)
@@ -78,7 +78,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	return sandboxes.Exit{}, err
 }
 
-// command is the command with its whole environment.
+// command returns the command with its complete environment.
 func (b *box) command(cmd sandboxes.Command) inside.Command {
 	dir, env := b.workdir, b.env
 	if cmd.Dir != "" {
@@ -94,13 +94,13 @@ func bytesOf(list []string) (out [][]byte) {
 	return out
 }
 
-// isOver reports whether trying again is pointless.
+// isOver reports whether another try is pointless.
 func (b *box) isOver(ctx context.Context) bool {
 	st, err := b.provider.state(ctx, b.name)
 	return ctx.Err() != nil || b.commands.Closed() || err != nil || !st.Running
 }
 
-// containerState is the part that is used of the State that "inspect" prints.
+// containerState is the used part of State in the output of "inspect".
 type containerState struct {
 	Status    string
 	Running   bool
@@ -117,11 +117,11 @@ func (p *Provider) state(ctx context.Context, name string) (containerState, erro
 	return st, err
 }
 
-// diagnose finds why no report came.
+// diagnose determines why no report arrived.
 func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 	st, stateErr := b.settled(ctx)
 	switch {
-	case st.OOMKilled && (!st.Running || !errors.Is(err, sandboxes.ErrKilledInside)): // docker says it of a running one for any process
+	case st.OOMKilled && (!st.Running || !errors.Is(err, sandboxes.ErrKilledInside)): // docker reports an OOM kill of any process of a running container
 		return sandboxes.Fixable(errors.New("its container used up its memory"), sandboxes.Fix{Setting: sandboxes.SetMemory})
 	case st.Status == statusRemoving, stateErr != nil && b.isRemoved(ctx):
 		return errors.New("its container was removed while the command ran")
@@ -133,7 +133,7 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 		if words := b.provider.lastOutput(ctx, b.name); words != "" {
 			return fmt.Errorf("its container has ended: %s", words)
 		}
-		if st.ExitCode == exitKilled { // nothing inside can send that signal to the first process
+		if st.ExitCode == exitKilled { // nothing inside can send this signal to the first process
 			return errors.New("its container was killed, by somebody or for want of memory")
 		}
 		return fmt.Errorf("its container has ended (exit status %d)", st.ExitCode)
@@ -145,16 +145,16 @@ func (b *box) diagnose(ctx context.Context, err error, s *session) error {
 }
 
 const (
-	exitKilled     = 128 + 9    // of a container whose first process SIGKILL ended
-	statusStopping = "stopping" // podman's, before the first process has ended
+	exitKilled     = 128 + 9    // status of a container whose first process was killed by SIGKILL
+	statusStopping = "stopping" // podman's status before the first process has ended
 	statusRemoving = "removing"
 
-	removalTime  = time.Second // for an engine to remove a container that it has begun to end
+	removalTime  = time.Second // time for an engine to remove a container that it is ending
 	removalPause = removalTime / 20
 )
 
-// settled is the state that is left once the engine has ended and removed the container, if it is doing that; after
-// removalTime it is the last one seen. An engine kills a container before it removes it, and may still call it running.
+// settled returns the container's state after the engine has ended and removed it, if the engine is doing so; after
+// removalTime, the last state. An engine kills a container before it removes it, and may still report it as running.
 func (b *box) settled(ctx context.Context) (containerState, error) {
 	wait, cancel := context.WithTimeout(ctx, removalTime)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// Answers reports why an engine does not answer, in one line with what helps; env is that of its program.
+// Answers returns an error if an engine does not answer, in one line with a fix. env is the environment of its program.
 func Answers(ctx context.Context, e Engine, env []string) error {
 	p := &Provider{engine: e, config: Config{HostEnv: env}}
 	if _, err := p.call(ctx, e.dialect().info...); err != nil {
@@ -22,7 +22,7 @@ func Answers(ctx context.Context, e Engine, env []string) error {
 	return nil
 }
 
-// explain finds why the engine does not answer, by trying its socket if that is a local one.
+// explain determines why the engine does not answer, by trying its socket if that is local.
 func (p *Provider) explain(ctx context.Context, err error) error {
 	if _, refused := errors.AsType[*engine.CallError](err); !refused || p.engine.Dialect != DialectDocker {
 		return err
@@ -47,7 +47,7 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("reach %s: %w", p.engine.Name, dialErr)
 }
 
-// explainImage finds why an image cannot be inspected: the engine does not answer, or there is no such image.
+// explainImage determines why an image cannot be inspected: the engine does not answer, or the image does not exist.
 func (p *Provider) explainImage(ctx context.Context, err error) error {
 	if _, refused := errors.AsType[*engine.CallError](err); !refused {
 		return err
@@ -58,12 +58,12 @@ func (p *Provider) explainImage(ctx context.Context, err error) error {
 	return sandboxes.Fixable(fmt.Errorf("%s has no image %s", p.engine.Name, p.config.Image), p.buildImage())
 }
 
-// buildImage is what to do about an image that is missing or does not fit.
+// buildImage returns the fix for an image that is missing or unsuitable.
 func (p *Provider) buildImage() sandboxes.Fix {
 	return sandboxes.Fix{Setting: sandboxes.SetImage, Value: p.engine.Name}
 }
 
-// explainRun adds to the error of a container that does not start what probably helps.
+// explainRun adds the likely fix to the error of a container that does not start.
 func (p *Provider) explainRun(err error) error {
 	_, local := describe.Socket(p.config.HostEnv)
 	switch {
@@ -75,7 +75,7 @@ func (p *Provider) explainRun(err error) error {
 	return err
 }
 
-// lastOutput is the end of the output of the container's first process.
+// lastOutput returns the last line of output of the container's first process.
 func (p *Provider) lastOutput(ctx context.Context, name string) string {
 	var errs strings.Builder
 	out, err := p.program().Copy(nil, &errs).Call(ctx, "logs", "--tail", "5", name)

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// forks leaves no room for another process, and then reads and says much: its helper has to do with the threads that it has.
+// forks exhausts the process limit, then reads and writes much: its helper must work with its existing threads.
 const forks = `trap '
 	i=0
 	while [ $i -lt 3000 ]; do
@@ -24,11 +24,11 @@ while [ $i -lt 200 ]; do
 	i=$((i+1))
 done`
 
-// A command that has used up its processes does not end its helper.
+// A command that has exhausted its process limit does not end its helper.
 func TestHelperAmongForks(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		p := r.provider(r.config(t))
-		for round := range 4 { // it is chance whether a helper without threads of its own would be met
+		for round := range 4 { // a helper without spare threads would fail only sometimes
 			box := enter(t, p, sandboxes.Spec{
 				Run: fmt.Sprintf("forks-%s-%d", name, round), Worktree: folder(t), Limits: sandboxes.Limits{PIDs: 48},
 			})

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// real runs a test on the engines that share the host's kernel and files, and on more.
+// real runs a test on the engines that share the host's kernel and files, and on others.
 func real(t *testing.T, test func(t *testing.T, name string, r rig), more ...string) {
 	t.Parallel()
 	names := append([]string{"docker", "podman", "docker" + copySuffix}, more...)
@@ -35,7 +35,7 @@ func real(t *testing.T, test func(t *testing.T, name string, r rig), more ...str
 	}
 }
 
-// enter opens a sandbox that is closed at the test's end.
+// enter opens a sandbox that is closed when the test ends.
 func enter(t *testing.T, p sandboxes.Provider, spec sandboxes.Spec) sandboxes.Sandbox {
 	t.Helper()
 	if spec.Run == "" {
@@ -53,7 +53,7 @@ func enter(t *testing.T, p sandboxes.Provider, spec sandboxes.Spec) sandboxes.Sa
 	return box
 }
 
-// inside is what a script prints, on both streams in the order in which it does, with its exit status.
+// inside returns a script's output, both streams in order, and its exit status.
 func inside(t *testing.T, box sandboxes.Sandbox, script string) (string, sandboxes.Exit) {
 	t.Helper()
 	var out bytes.Buffer
@@ -64,7 +64,7 @@ func inside(t *testing.T, box sandboxes.Sandbox, script string) (string, sandbox
 	return strings.TrimSpace(out.String()), exit
 }
 
-// What is promised of every container, seen from inside.
+// The guarantees for every container, seen from inside.
 func TestHardened(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		dir := folder(t)
@@ -95,9 +95,9 @@ func TestHardened(t *testing.T) {
 			t.Error("inspect shows the commands' environment")
 		}
 		if r.unbounded {
-			return // the engine can limit nothing here; ralph opens no sandbox then unless the user accepts that
+			return // this engine cannot enforce limits; ralph then opens a sandbox only if the user accepts that
 		}
-		// More processes than are allowed, and more memory: the command fails, the sandbox lives on.
+		// More processes and more memory than allowed: the command fails, but the sandbox continues to work.
 		if out, _ := inside(t, box, "i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i+1)); done; echo all started"); strings.Contains(out, "all started") {
 			t.Errorf("a hundred processes started: %s", out)
 		}
@@ -110,15 +110,15 @@ func TestHardened(t *testing.T) {
 	}, "podman-rootless")
 }
 
-// owner is who commands run as.
+// owner is the user of commands.
 const owner = 1000
 
-// The worktree's .git file leads to the private repository, inside only, and cannot be changed; borrowed objects are
-// read-only. Paths hold what a mount's syntax could choke on.
+// Inside, the worktree's .git file points to the private repository and cannot be changed; borrowed objects are read-only.
+// The paths contain characters that are special in mount arguments.
 func TestGitBoundary(t *testing.T) {
 	real(t, func(t *testing.T, _ string, r rig) {
 		if r.copies {
-			t.Skip("TestGitBoundaryOfCopies is about it") // and runs wherever this does
+			t.Skip("TestGitBoundaryOfCopies is about it") // it runs wherever this test does
 		}
 		base := filepath.Join(folder(t), `odd, "name":x=y ü`)
 		for _, d := range []string{"", "tree", "private.git", "objects"} {
@@ -126,7 +126,7 @@ func TestGitBoundary(t *testing.T) {
 				t.Fatal(err)
 			}
 			if os.Getuid() != 0 {
-				continue // it is this user's already
+				continue // the folder belongs to this user already
 			}
 			if err := os.Chown(filepath.Join(base, d), owner, owner); err != nil {
 				t.Fatal(err)
@@ -160,7 +160,7 @@ func TestGitBoundary(t *testing.T) {
 	}, "podman-rootless")
 }
 
-// A command that kills its helper gets its own sandbox ended, and no other.
+// A command that kills its helper ends its own sandbox, and no other.
 func TestKillingTheHelper(t *testing.T) {
 	real(t, func(t *testing.T, _ string, r rig) {
 		p := r.provider(r.config(t))
@@ -179,7 +179,7 @@ func TestKillingTheHelper(t *testing.T) {
 	}, "podman-rootless")
 }
 
-// An input that fails does not pass for a whole one.
+// A failing input is not mistaken for a complete one.
 func TestInputThatFails(t *testing.T) {
 	real(t, func(t *testing.T, _ string, r rig) {
 		box := enter(t, r.provider(r.config(t)), sandboxes.Spec{Worktree: folder(t)})
@@ -197,7 +197,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// Images that cannot work are refused, with a hint at the fix.
+// Unsuitable images are refused with a fix.
 func TestImagesThatCannotWork(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		for image, want := range map[string]string{
@@ -251,7 +251,7 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// Nobody listens on this egress socket, so that Open fails with the helper's message.
+// Nobody listens on this egress socket, so Open fails with the helper's message.
 func TestEgressThatDoesNotAnswer(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		dir, err := os.MkdirTemp("", "egress") //nolint:usetesting // a socket's path has to be short
@@ -279,7 +279,7 @@ func TestEgressThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// When memory runs out, the kernel ends the command and not the helper that reports on it.
+// When memory runs out, the kernel kills the command, and not the helper that reports its end.
 func TestCommandsGoFirst(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		dir := folder(t)
@@ -297,11 +297,11 @@ func TestCommandsGoFirst(t *testing.T) {
 	})
 }
 
-// A process that was killed at the memory limit is in the notices, although its command goes on.
+// A process that was killed at the memory limit is in the notices, although its command continues.
 func TestMemoryNotice(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		if r.unbounded || r.runtime == "runsc" {
-			return // there it ends the whole sandbox, or is no limit
+			return // the limit ends the whole sandbox, or is not enforced
 		}
 		dir := folder(t)
 		box, err := r.provider(r.config(t)).Open(t.Context(), sandboxes.Spec{

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// The home that setup has filled is copied into the container's own: engines can mount an overlay, but neither bound what is
-// written to it, nor remove whiteouts for an ordinary user.
+// The home that setup has filled is copied into the container's own home. Engines can mount an overlay, but cannot limit
+// what is written to it, nor remove its whiteouts as an ordinary user.
 
-// warm reports that the container's home gets a copy.
+// warm reports whether the container's home gets a copy.
 func (pl *plan) warm() bool { return pl.spec.Home != "" && !pl.spec.FillHome }
 
-// leaveHomeEmpty leaves the home empty.
+// leaveHomeEmpty makes the home start empty, for the given reason.
 func (pl *plan) leaveHomeEmpty(why string) { pl.spec.Home, pl.layer, pl.cold = "", 0, why }
 
-// layerShare is the part of the memory that the copy may take: it is on a tmpfs.
+// layerShare limits the copy to 1/layerShare of the memory limit, because the copy is on a tmpfs.
 const layerShare = 4
 
-// measureHome finds how large the copy is, and whether it may be made.
+// measureHome measures the copy. If that is too large, the home starts empty.
 func (pl *plan) measureHome() {
 	const page = 4096
 	most := pl.limits.Memory / layerShare
@@ -45,8 +45,8 @@ func (pl *plan) measureHome() {
 	}
 }
 
-// prepareHome makes the places of mounts below the home, which the engine would make as root, and gives the home to the user.
-// Nobody has written to it yet.
+// prepareHome creates the mount points below the home, which the engine would create as root, and gives the home to the
+// user. No command has written to it yet.
 func (pl *plan) prepareHome() error {
 	home, err := os.OpenRoot(pl.spec.Home)
 	if err != nil {
@@ -76,7 +76,7 @@ func (pl *plan) prepareHome() error {
 	})
 }
 
-// HomeKey differs between images and users that cannot share a home. It is empty where files of the commands would not belong
+// HomeKey differs between images and users that cannot share a home. It is empty if files of the commands would not belong
 // to the user of this process.
 func (p *Provider) HomeKey(ctx context.Context) (string, error) {
 	in, err := p.ask(ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
-// A home that cannot be copied costs nobody the sandbox: it starts empty, and says why.
+// If a home cannot be copied, the sandbox starts with an empty home and a reason.
 func TestColdHome(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		if r.copies {
@@ -46,7 +46,7 @@ func TestColdHome(t *testing.T) {
 	})
 }
 
-// Homes are shared by sandboxes of one image and user, and filled only where their files belong to the user of ralph.
+// Sandboxes of one image and user share a home. It is filled only if its files belong to ralph's user.
 func TestHomeKey(t *testing.T) {
 	t.Parallel()
 	key := func(e container.Engine, c container.Config, info, image string) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/describe"
 )
 
-// ask asks the engine about itself, until it has answered once.
+// ask returns the engine's description of itself. It caches the first answer.
 func (p *Provider) ask(ctx context.Context) (describe.Engine, error) {
 	p.mu.Lock()
 	known := p.known
@@ -32,7 +32,7 @@ func (p *Provider) ask(ctx context.Context) (describe.Engine, error) {
 	return in, nil
 }
 
-// checkLimits refuses an engine that would ignore limits.
+// checkLimits returns an error for an engine that would ignore limits.
 func (p *Provider) checkLimits(in describe.Engine) error {
 	if len(in.Lacking) == 0 || p.config.Unbounded {
 		return nil
@@ -55,7 +55,7 @@ func (p *Provider) image(ctx context.Context) (describe.Image, error) {
 	return img, nil
 }
 
-// numericUser is the image's user if it is numeric: the meaning of a name is in the image's own files.
+// numericUser returns the image's user if it is numeric. A name has a meaning only with the image's files.
 func numericUser(i describe.Image) (user, bool) {
 	if i.User == "" {
 		return user{}, false
@@ -64,12 +64,12 @@ func numericUser(i describe.Image) (user, bool) {
 	return u, err == nil
 }
 
-// setUser names the user whom commands have to run as.
+// setUser returns the fix that runs commands as another user.
 func setUser(u user) sandboxes.Fix {
 	return sandboxes.Fix{Setting: sandboxes.SetUser, Value: u.String()}
 }
 
-// parseUser reads "UID" or "UID:GID"; without a group it is the user's number.
+// parseUser parses "UID" or "UID:GID"; the group defaults to the user's number.
 func parseUser(text string) (user, error) {
 	left, right, both := strings.Cut(text, ":")
 	if !both {

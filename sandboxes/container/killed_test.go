@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// What a command does to the process of ralph's that carries it is its own doing; an engine that ends the container is not.
+// Exec fails with ErrKilledInside if a command kills its helper, but not if the engine kills the container.
 func TestKilledInside(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		for _, script := range []string{"kill -9 $PPID; exec sleep 1000", "kill -15 $PPID; exec sleep 1000", "kill -9 -1; exec sleep 1000"} {

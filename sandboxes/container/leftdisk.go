@@ -9,14 +9,14 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/label"
 )
 
-// LeftDisk is what is left of the disk of a run's sandbox.
+// LeftDisk describes a leftover disk of a run's sandbox.
 type LeftDisk struct {
-	Volumes string // a pattern for the names of its volumes
-	Show    string // the command line that shows their files
-	Unsaved bool   // work may be in them that nobody has imported
+	Volumes string // pattern for the names of its volumes
+	Show    string // command line that shows their files
+	Unsaved bool   // they may contain work that was not imported
 }
 
-// AbandonedDisks are the disks of this StateDir whose ralph has ended on this host, by their runs.
+// AbandonedDisks returns the disks of this StateDir whose ralph process on this host has exited, by run.
 func (p *Provider) AbandonedDisks(ctx context.Context) (map[string]LeftDisk, error) {
 	names, err := p.listVolumes(ctx, label.OfState(p.config.StateDir))
 	marked, err := p.abandoned(ctx, names, err, "volume", "{{json .Labels}}")
@@ -29,10 +29,10 @@ func (p *Provider) AbandonedDisks(ctx context.Context) (map[string]LeftDisk, err
 	return disks, err
 }
 
-// show is the command line of a shell that sees the volumes with the run's files.
+// show returns the command line of a shell in a container with the run's volumes.
 func (p *Provider) show(run string, volumes []string) string {
 	args := []string{"run", "--rm", "-it", "--network", "none", "-u", "0:0", "-w", "/disk", "--entrypoint", "sh"}
-	for _, v := range slices.Compact(slices.Sorted(slices.Values(volumes))) { // two places may show one volume
+	for _, v := range slices.Compact(slices.Sorted(slices.Values(volumes))) { // two paths may show the same volume
 		if folder, ok := strings.CutPrefix(v, volumeName(run, folderPrefix)); ok {
 			args = append(args, "-v", v+":/disk/"+folder)
 		}
@@ -57,7 +57,7 @@ func (p *Provider) listVolumes(ctx context.Context, filter string) ([]string, er
 	return nil, errors.New("the engine's list of volumes fails because others remove volumes all the time")
 }
 
-// RemoveDisk removes the run's volumes; first the one that marks the others as filled, in case ralph is killed meanwhile.
+// RemoveDisk removes the run's volumes, first the one that marks them as filled, in case ralph is killed meanwhile.
 func (p *Provider) RemoveDisk(ctx context.Context, run string) error {
 	names, err := p.volumes(ctx, run)
 	if err != nil || len(names) == 0 {

@@ -18,13 +18,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// rootlessVar is the variable of the environment that names the user of podman without root; e2e/engines/start.sh sets it.
+// rootlessVar is the environment variable with the user for podman without root; e2e/engines/start.sh sets it.
 const rootlessVar = "RALPH_TEST_ROOTLESS"
 
-// Names by which a test starts this binary as another program.
+// Variables with which a test starts this binary as another program.
 const (
-	helperVar = "CONTAINER_TEST_HELPER" // holds the helper's path
-	crashVar  = "CONTAINER_TEST_CRASH"  // be a ralph that is killed; holds what it does
+	helperVar = "CONTAINER_TEST_HELPER" // the helper's path
+	crashVar  = "CONTAINER_TEST_CRASH"  // act as a ralph that is killed; the value describes what it does
 )
 
 func TestMain(m *testing.M) {
@@ -47,10 +47,10 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// scratch is a folder that every user of the machine may look into, for as long as the tests run.
+// scratch is a folder that every user of the machine can read, for the duration of the tests.
 var scratch string
 
-// helper is the program that is mounted into containers, built once.
+// helper returns the program that is mounted into containers. It is built once.
 var helper = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(helperVar); path != "" {
 		return path, nil
@@ -62,13 +62,13 @@ var helper = sync.OnceValues(func() (string, error) {
 	return path, containertest.Build(context.Background(), path)
 })
 
-// require skips a test of a rig whose engine this run does not have.
+// require skips a test of a rig whose engine is not available.
 func require(t *testing.T, engine string) {
 	t.Helper()
 	containertest.Require(t, strings.TrimSuffix(engine, copySuffix))
 }
 
-// rig is one engine of the tests.
+// rig is an engine with settings for the tests.
 type rig struct {
 	engine    container.Engine
 	runtime   string
@@ -76,11 +76,11 @@ type rig struct {
 	copies    bool
 }
 
-// everything reports whether every test is made with every engine, with files that are mounted and with files that are copied, as
-// `make soak` does. Elsewhere each engine and each way has a test, but not each of their pairs.
+// everything reports whether all tests run with all engines, with mounted and with copied files, as in `make soak`.
+// Otherwise each engine and each way is tested, but not each combination.
 func everything() bool { return os.Getenv("RALPH_TEST_EVERYTHING") != "" }
 
-// copySuffix ends the names of rigs whose files are copied.
+// copySuffix is the suffix of rigs that copy files.
 const copySuffix = "-copy"
 
 func rigs() map[string]rig {
@@ -97,7 +97,7 @@ func rigs() map[string]rig {
 	}
 }
 
-// provider makes the rig's provider.
+// provider returns the rig's provider.
 func (r rig) provider(c container.Config) sandboxes.Provider {
 	p := container.New(r.engine, c)
 	if r.copies {
@@ -106,7 +106,7 @@ func (r rig) provider(c container.Config) sandboxes.Provider {
 	return p
 }
 
-// config is what a test starts from.
+// config returns the basic configuration of a test.
 func (r rig) config(t *testing.T) container.Config {
 	t.Helper()
 	path, err := helper()
@@ -119,7 +119,7 @@ func (r rig) config(t *testing.T) container.Config {
 	}
 }
 
-// folder makes one that belongs to who commands run as.
+// folder returns a folder that belongs to the user of commands.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -133,8 +133,8 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// share shows a folder of the host inside, at the same path: tests watch processes through what is in it. The engines of
-// the tests can mount, also for providers that do not.
+// share mounts a shared host folder at the same path inside: tests observe processes through FIFOs in it. The test engines
+// support mounts, even for providers that do not use them.
 func share(t *testing.T, c *container.Config) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ralph-shared-") //nolint:usetesting // one that lasts as long as the sandboxes

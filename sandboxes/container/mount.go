@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/describe"
 )
 
-// checkMount refuses a mount that cannot be, and one that leads out of the sandbox.
+// checkMount returns an error for a mount that is not possible or breaks the isolation.
 func (p *Provider) checkMount(m sandboxes.Mount) error {
 	if err := checkInside(m.Inside); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (p *Provider) checkMount(m sandboxes.Mount) error {
 	return nil
 }
 
-// checkInside refuses a place inside that nothing may cover.
+// checkInside returns an error for a path inside that no mount may cover.
 func checkInside(dir string) error {
 	if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
 		return fmt.Errorf("%q is not a clean absolute path inside", dir)

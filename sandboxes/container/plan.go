@@ -21,7 +21,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// plan is a container that is about to be made. Everything is looked up, and nothing is done yet.
+// plan describes a container before it is created. Everything is looked up, and nothing is done yet.
 type plan struct {
 	provider *Provider
 	spec     sandboxes.Spec
@@ -29,17 +29,17 @@ type plan struct {
 	user     user
 	userns   string
 	name     string
-	state    string // a host folder of its own, for the files below
+	state    string // host folder of its own, for the files below
 	workdir  string
 	env      []string
 	limits   sandboxes.Limits
-	layer    int64    // bytes that a copy of the Spec's Home takes
-	cold     string   // why the home starts empty although the Spec has one; empty: it does not
-	filling  bool     // it may write to folders of the Disk that are read-only otherwise
-	resolv   []string // with a Disk: the arguments that make names lead to the egress proxy
+	layer    int64    // size of a copy of the Spec's Home in bytes
+	cold     string   // the reason why the home starts empty although the Spec has one; "": it does not
+	filling  bool     // it may write to the Disk's read-only folders
+	resolv   []string // with a Disk: arguments for name resolution
 }
 
-// box is the plan's container.
+// box returns the box of the plan's container.
 func (pl *plan) box() *box {
 	b := &box{
 		provider: pl.provider, run: pl.spec.Run, name: pl.name, state: pl.state, workdir: pl.workdir, env: pl.env,
@@ -53,7 +53,7 @@ func (pl *plan) box() *box {
 	return b
 }
 
-// labels mark everything of the engine's that belongs to the run.
+// labels returns the arguments that label the run's objects in the engine.
 func (pl *plan) labels() []string { return label.Args(pl.spec.Run, pl.provider.config.StateDir) }
 
 // Names of files in a plan's state folder.
@@ -63,7 +63,7 @@ const (
 	hostsFile  = "hosts"
 )
 
-// plan finds everything that can be wrong before something is made.
+// plan returns a container's plan. It detects every foreseeable error before anything is created.
 func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error) {
 	if err := p.checkSpec(spec); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (p *Provider) plan(ctx context.Context, spec sandboxes.Spec) (*plan, error)
 	return pl, nil
 }
 
-// checkSpec refuses a spec that no engine could meet.
+// checkSpec returns an error for a spec that no engine can meet.
 func (p *Provider) checkSpec(spec sandboxes.Spec) error {
 	if err := spec.Check(); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (p *Provider) checkSpec(spec sandboxes.Spec) error {
 	return nil
 }
 
-// chooseUser decides which user commands run as.
+// chooseUser returns the user of commands, and the user namespace.
 func (p *Provider) chooseUser(in describe.Engine, img describe.Image, worktree string) (user, string, error) {
 	keepID := p.engine.Dialect == DialectPodman && in.Rootless && p.config.UserNamespace == ""
 	if p.config.User != "" {
@@ -182,15 +182,15 @@ func (p *Provider) chooseUser(in describe.Engine, img describe.Image, worktree s
 	return u, p.config.UserNamespace, nil
 }
 
-// checkAccess refuses a user who cannot write the files, where ids inside are those of the host. Without it the first sign
-// would be a refused connection to ralph's proxy.
+// checkAccess returns an error if the user cannot write to the worktree, where ids inside are those of the host. Otherwise
+// the first symptom would be a refused connection to ralph's proxy.
 func checkAccess(u user, spec sandboxes.Spec) error {
 	var st syscall.Stat_t
 	if err := syscall.Stat(spec.Worktree, &st); err != nil {
 		return fmt.Errorf("stat %s: %w", spec.Worktree, err)
 	}
 	owner := user{int(st.Uid), int(st.Gid)}
-	group := owner.gid == u.gid && st.Mode&0o030 == 0o030 && os.Geteuid() == 0 // others cannot give it the proxy's socket
+	group := owner.gid == u.gid && st.Mode&0o030 == 0o030 && os.Geteuid() == 0 // only root can give the proxy's socket to another user
 	if u.uid == 0 || u.uid == owner.uid || group {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (p *Provider) userns(keepID bool, u user) string {
 	return p.config.UserNamespace
 }
 
-// containerName is unique for one sandbox and begins the same for one run.
+// containerName returns a container's name. All names of a run have a common prefix.
 func containerName(run, suffix string) string {
 	return "ralph-" + label.ID(run) + "-" + suffix
 }
@@ -224,7 +224,7 @@ func (pl *plan) makeState() error {
 	return nil
 }
 
-// write makes the plan's own files that are shown inside.
+// write creates the plan's own files that are shown inside.
 func (pl *plan) write() error {
 	if err := pl.makeState(); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (pl *plan) write() error {
 		if os.Geteuid() != 0 {
 			continue
 		}
-		// Git trusts a .git file only if it belongs to its user.
+		// Git trusts a .git file only if it belongs to the current user.
 		if err := os.Chown(path, pl.user.uid, pl.user.gid); err != nil {
 			return fmt.Errorf("give a file of the sandbox to its user: %w", err)
 		}
@@ -268,7 +268,7 @@ func (pl *plan) write() error {
 	return nil
 }
 
-// shown lists everything of the host that the container sees, in an order in which no mount covers an earlier one.
+// shown returns all mounts of host files, ordered so that no mount covers an earlier one.
 func (pl *plan) shown() []sandboxes.Mount {
 	c := pl.provider.config
 	all := []sandboxes.Mount{
@@ -306,11 +306,11 @@ func (pl *plan) shown() []sandboxes.Mount {
 	return all
 }
 
-// hostsText names what a container without a network can reach.
+// hostsText is the hosts file of a container without a network.
 const hostsText = "127.0.0.1 localhost ralph\n::1 localhost ip6-localhost ip6-loopback\n"
 
-// ownHosts reports that the container gets a hosts file of ralph's, in place of the engine's, which tells about this
-// host. Arguments can add names to the engine's only.
+// ownHosts reports whether the container gets ralph's hosts file instead of the engine's, which describes this host. It
+// does not if Args add names, which is possible only with the engine's file.
 func (pl *plan) ownHosts() bool {
 	c := pl.provider.config
 	adds := slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--add-host") })

@@ -11,12 +11,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/syntax"
 )
 
-// envFile holds the commands' environment for CommandPrefix, in the state folder.
+// envFile is the file in the state folder with the commands' environment for CommandPrefix.
 const envFile = "env"
 
-// CommandPrefix is the beginning of a command line that runs a command in the container by the engine's program: in the same
-// folder, with the same environment and as the same user as Exec. The caller's own environment has to lead the program to the
-// same engine. The environment is in a file, because everybody can read a command line; Close removes it.
+// CommandPrefix returns the beginning of a command line that runs a command in the container with the engine's program, in
+// the same folder, with the same environment and as the same user as Exec. The caller's environment must select the same
+// engine. The environment inside is in a file, because every user can read a command line; Close removes the file.
 func (b *box) CommandPrefix() ([]string, error) {
 	if b.commands.Closed() {
 		return nil, sandboxes.ErrClosed

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// A host program enters the sandbox by a command line of the engine's, and finds what Exec gives.
+// A host program enters the sandbox with the command prefix, and sees the same environment as with Exec.
 func TestCommandPrefix(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		wt := folder(t)

@@ -17,17 +17,17 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// Provider makes containers.
+// Provider runs sandboxes in containers. It is safe for concurrent use.
 type Provider struct {
 	engine  Engine
 	config  Config
-	invalid error // the mistakes in the Config; Check and Open return it
+	invalid error // errors of the Config; Check and Open return them
 
-	patience patience // tests set it
+	patience patience // tests change it
 
 	mu       sync.Mutex
-	known    *describe.Engine // guarded by mu; nil until the engine was asked
-	verified map[string]bool  // guarded by mu; images, by id, in which commands can run
+	known    *describe.Engine // guarded by mu; nil until the engine has answered
+	verified map[string]bool  // guarded by mu; ids of images in which commands can run
 }
 
 var (
@@ -39,20 +39,20 @@ var (
 	_ sandboxes.Cold      = (*box)(nil)
 )
 
-// patience is how long a command may be quiet until its container is checked, a call may take, and the end of a command.
+// patience holds time limits: until a quiet command's container is checked, for a call, and for the end of a command.
 type patience struct{ quiet, call, end time.Duration }
 
-// New returns a provider. Check and Open report a mistake in the Config, so that an unused provider stops nothing.
+// New returns a provider. Only Check and Open report an invalid Config, so that an unused provider does no harm.
 func New(e Engine, c Config) *Provider {
 	p := &Provider{engine: e, verified: make(map[string]bool), patience: patience{quietLimit, engine.CallLimit, engine.EndLimit}}
 	p.config, p.invalid = c.withDefaults(p.buildImage())
 	return p
 }
 
-// Name is the engine's.
+// Name returns the engine's name.
 func (p *Provider) Name() string { return p.engine.Name }
 
-// Capabilities depend on the Config: with Kata the isolation is that of a virtual machine.
+// Capabilities depends on the Config: with Kata, the isolation is that of a virtual machine.
 func (p *Provider) Capabilities() sandboxes.Capabilities {
 	c := sandboxes.Capabilities{
 		Files: sandboxes.Bind, Isolation: sandboxes.Container, Disk: true, Home: true,
@@ -65,7 +65,7 @@ func (p *Provider) Capabilities() sandboxes.Capabilities {
 	return c
 }
 
-// Check reports whether containers can be made: the engine answers, can limit them, and has the image.
+// Check reports whether the engine answers, can enforce limits, and has the image.
 func (p *Provider) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -84,7 +84,7 @@ func (p *Provider) Check(ctx context.Context) error {
 	return err
 }
 
-// Open makes a container for the run and returns when commands can run in it.
+// Open creates a container for the run and returns when commands can run in it.
 func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	b, err := p.open(ctx, spec)
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	return p.start(ctx, plan)
 }
 
-// start makes the container of a plan.
+// start creates the container of a plan.
 func (p *Provider) start(ctx context.Context, plan *plan) (*box, error) {
 	args, err := plan.arguments()
 	if err != nil {
@@ -133,8 +133,8 @@ func (p *Provider) start(ctx context.Context, plan *plan) (*box, error) {
 		return nil, errors.Join(err, os.RemoveAll(plan.state))
 	}
 	b := plan.box()
-	// The engine's program is not killed in the middle of its work: a container might appear after we have looked for
-	// it. It takes less than a second.
+	// Do not kill the engine's program during its work: a container could appear after we have searched for it. It takes
+	// less than a second.
 	if _, err = p.call(context.WithoutCancel(ctx), args...); err == nil {
 		if err = b.rename(context.WithoutCancel(ctx), plan.spec.Name); err == nil {
 			err = p.verify(ctx, b, plan)
@@ -150,7 +150,7 @@ func (p *Provider) start(ctx context.Context, plan *plan) (*box, error) {
 	return b, nil
 }
 
-// Reap removes the containers of a run that a crashed ralph left, and their files. It needs no image.
+// Reap removes the containers and files of a run that a crashed ralph left. It needs no image.
 func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("remove the containers of a run: it has no id")
@@ -168,20 +168,20 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	return nil
 }
 
-// Abandoned are the containers of this StateDir, running or kept, whose ralph has ended on this host: their runs, by their names.
+// Abandoned returns the containers of this StateDir, even kept ones, whose ralph process on this host has exited: runs by name.
 func (p *Provider) Abandoned(ctx context.Context) (map[string]string, error) {
 	names, err := p.call(ctx, "ps", "--all", "--filter", label.OfState(p.config.StateDir), "--format", "{{.Names}}")
 	return p.abandoned(ctx, strings.Fields(names), err, "container", "{{json .Config.Labels}}")
 }
 
-// abandoned reads the labels of what an engine has listed.
+// abandoned returns, by name, the runs of the listed objects whose creator has ended. err is the error of the listing.
 func (p *Provider) abandoned(ctx context.Context, names []string, err error, kind, format string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, name := range names {
 		var text, run string
 		var ended bool
 		if text, err = p.call(ctx, kind, "inspect", "--format", format, name); mayPass(err) {
-			run, ended, err = label.Abandoned(text) // no text: it has ended meanwhile
+			run, ended, err = label.Abandoned(text) // no text: it is gone meanwhile
 		}
 		if err != nil {
 			break
@@ -196,7 +196,7 @@ func (p *Provider) abandoned(ctx context.Context, names []string, err error, kin
 	return found, nil
 }
 
-// Discard ends and removes a container, also one that is kept. Its disk stays.
+// Discard ends and removes a container, even a kept one. Its disk stays.
 func (p *Provider) Discard(ctx context.Context, name string) error {
 	_, err := p.call(ctx, append(p.engine.dialect().remove, name)...)
 	return err
@@ -217,7 +217,7 @@ func (p *Provider) removeFiles(run string) error {
 	return errors.Join(errs...)
 }
 
-// endContainers ends each of the run's containers.
+// endContainers calls end for each of the run's containers.
 func (p *Provider) endContainers(ctx context.Context, run string, end func(ctx context.Context, name string) error) error {
 	out, err := p.call(ctx, "ps", "--all", "--filter", label.OfRun(run), "--format", "{{.Names}}")
 	if err != nil {

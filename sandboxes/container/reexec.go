@@ -5,7 +5,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// role is that of this program inside a container.
+// role is the role of this program inside a container.
 const role = "container"
 
 func init() { //nolint:gochecknoinits // a registration

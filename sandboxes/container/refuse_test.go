@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
-// shim is an engine that answers from a script; $1 is the first argument.
+// shim returns an engine whose program is a script; $1 is the first argument.
 func shim(t *testing.T, e container.Engine, script string) container.Engine {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine")
@@ -26,7 +26,7 @@ func shim(t *testing.T, e container.Engine, script string) container.Engine {
 	return e
 }
 
-// withFixes is an error's text with the settings that help.
+// withFixes returns an error's text with its fixes.
 func withFixes(err error) string {
 	text := fmt.Sprint(err)
 	if f, ok := errors.AsType[*sandboxes.FixError](err); ok {
@@ -40,7 +40,7 @@ const (
 	goodImage = `image) echo '[{"Id":"sha256:1","Config":{}}]';;`
 )
 
-// TestBadEngines: each problem of a machine is one line, with a hint at the fix.
+// TestBadEngines: each problem of a machine is reported in one line with a fix.
 func TestBadEngines(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func TestBadEngines(t *testing.T) {
 	}
 }
 
-// TestRefusesToOpen: mistakes of the configuration and the spec, before any container is made.
+// TestRefusesToOpen: errors of the configuration and the spec are reported before any container is created.
 func TestRefusesToOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -173,7 +173,7 @@ func TestRefusesToOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if strings.HasPrefix(name, "root's worktree") && os.Getuid() != 0 {
-				return // only root has one
+				return // only root has such a worktree
 			}
 			c := tt.config
 			if c.Image == "" {
@@ -193,7 +193,7 @@ func TestRefusesToOpen(t *testing.T) {
 	}
 }
 
-// A container that does not start leaves nothing: it is removed by name, and its files are.
+// A container that does not start leaves nothing: the container, by its name, and its files are removed.
 func TestFailedStartLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
@@ -214,7 +214,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	}
 }
 
-// An engine elsewhere does not find this host's files; the error names what does not need them.
+// An engine on another machine does not see this host's files. The error suggests copying them.
 func TestEngineElsewhere(t *testing.T) {
 	t.Parallel()
 	e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+` run) echo "docker: no such path
@@ -230,7 +230,7 @@ Run 'docker run --help' for more information" >&2; exit 125;; esac`)
 	}
 }
 
-// A client that does not notice that its container has ended is ended, and the error says what has happened.
+// A client that does not notice the end of its container is ended, and the error names the cause.
 func TestClientThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	gone := filepath.Join(t.TempDir(), "gone")
@@ -247,8 +247,7 @@ func TestClientThatNeverEnds(t *testing.T) {
 	}
 }
 
-// An engine that does not answer is given up, and not asked any more: neither by a command that is asked to end, nor by one that nobody
-// ends.
+// An engine that does not answer is given up and not called again, whether or not its command is asked to end.
 func TestEngineThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	const long = time.Hour
@@ -305,7 +304,7 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			left := tt.calls
-			for _, call := range strings.Fields(string(calls)) { // one that was given up may not have come that far
+			for _, call := range strings.Fields(string(calls)) { // a call that was given up may not have been logged
 				_, after, once := strings.Cut(left, call+" ")
 				if left = after; !once {
 					t.Errorf("it is asked %q, want %q", calls, tt.calls)
@@ -315,7 +314,8 @@ func TestEngineThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// An engine kills a container before it removes it, and may still call it running: the error waits for what comes of that.
+// An engine kills a container before it removes it, and may still report it as running. The error waits for the final
+// state.
 func TestContainerThatGoes(t *testing.T) {
 	t.Parallel()
 	const (
@@ -331,7 +331,7 @@ func TestContainerThatGoes(t *testing.T) {
 	)
 	tests := []struct {
 		name   string
-		states []string // what the engine says of it, one after the other; the last one stays
+		states []string // successive states of the container; the last one stays
 		want   string
 	}{
 		{"running before", []string{running, running, running, running, exited, gone}, removed},
@@ -371,7 +371,7 @@ func TestContainerThatGoes(t *testing.T) {
 	}
 }
 
-// An engine that cannot be called any more is not called again and again: the error still says what went wrong first.
+// An engine whose program has disappeared is not called repeatedly: the error still names the first cause.
 func TestEngineThatIsGone(t *testing.T) {
 	t.Parallel()
 	e := shim(t, container.Docker(), `case $1 in `+goodInfo+goodImage+`
@@ -384,7 +384,7 @@ func TestEngineThatIsGone(t *testing.T) {
 	}
 }
 
-// The state folder's name is no pattern, and other runs keep their folders.
+// The state folder's name is not used as a pattern, and other runs keep their folders.
 func TestRemoveFilesInAnyFolder(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "a [b")
@@ -405,7 +405,7 @@ func TestRemoveFilesInAnyFolder(t *testing.T) {
 	}
 }
 
-// A container that ends while clean looks does not hide the others.
+// A container that ends during the search does not hide the others.
 func TestAbandonedWhileAnotherEnds(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()

@@ -16,29 +16,29 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// session is one call of the engine's "exec", and the exchange of frames with the helper that it starts.
+// session is one call of the engine's "exec", with its exchange of frames with the helper.
 type session struct {
 	cmd    sandboxes.Command
 	toward *io.PipeWriter // to the helper; closed after its report
 	from   *io.PipeReader
 	out    *inside.FrameWriter
-	errs   *proc.Tail    // the error output of the engine's client and of the helper
+	errs   *proc.Tail    // error output of the engine's client and the helper
 	credit chan struct{} // one for each input frame that may be sent
 
 	begun    chan struct{} // closed when the command has started
-	reported chan struct{} // closed when the report or refusal has come
+	reported chan struct{} // closed when the report or refusal has arrived
 	gone     chan struct{} // closed when the engine's client has ended
-	active   atomic.Bool   // a frame has come since this was last read
+	active   atomic.Bool   // a frame has arrived since the last check
 
-	// Written by the goroutine that decodes, and read after the client's end.
+	// Written by the decoding goroutine, and read after the client has ended.
 	started bool
 	refused *inside.Refusal
 	report  *inside.Report
 	failed  [2]bool // writers that have failed
-	killed  bool    // the helper was, by a signal
+	killed  bool    // a signal has killed the helper
 
 	mu       sync.Mutex
-	inputBad error // guarded by mu; why the input ended early
+	inputBad error // guarded by mu; read error of the input
 }
 
 func newSession(cmd sandboxes.Command) *session {
@@ -54,7 +54,7 @@ func newSession(cmd sandboxes.Command) *session {
 	return s
 }
 
-// run returns when no process of the command is left, with nil when its report or refusal has come.
+// run returns when all processes of the command have ended. The error is nil if its report or refusal has arrived.
 func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	client, stop := context.WithCancelCause(client)
 	var watching sync.WaitGroup
@@ -73,7 +73,7 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 			Argv: p.program().Argv(argv...), Dir: "/", Env: p.config.HostEnv, Stdin: s.from, Stdout: decode, Stderr: s.errs,
 		})
 		s.killed = isOfHelper(exit)
-		_ = s.from.Close() // a goroutine that still sends stops
+		_ = s.from.Close() // ends a goroutine that still sends
 		close(s.gone)
 		ended <- err
 	}()
@@ -89,7 +89,7 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 			why := errors.New("the engine's client does not end")
 			select {
 			case <-s.reported:
-			default: // the command does not end: its container has to
+			default: // the command does not end, so its container must
 				why = cmp.Or(b.abort(fmt.Errorf("%s in the %s sandbox did not exit after SIGKILL; the sandbox was killed", s.cmd.Argv[0], p.engine.Name)), why)
 			}
 			stop(why)
@@ -109,13 +109,13 @@ func (s *session) run(ctx, client context.Context, b *box, text []byte) error {
 	return errNoReport
 }
 
-// isOfHelper reports that a signal has killed the helper: the engine's client has passed on its exit status, and lives.
+// isOfHelper reports whether a signal has killed the helper, whose status the engine's client, itself alive, has passed on.
 func isOfHelper(client proc.Exit) bool {
-	const highest = 64 // of the signals
+	const highest = 64 // highest signal number
 	return client.Signal == 0 && client.Code > 128 && client.Code <= 128+highest
 }
 
-// send sends a frame; an error shows at the client's end.
+// send sends a frame. It ignores an error, which run notices when the client ends.
 func (s *session) send(kind byte, payload []byte) { _ = s.out.Send(kind, payload) }
 
 // receive handles a frame of the helper.
@@ -157,7 +157,7 @@ func (s *session) receive(kind byte, payload []byte) error {
 	return nil
 }
 
-// pass writes output on, until the writer fails.
+// pass writes output until the writer fails.
 func (s *session) pass(i int, w io.Writer, p []byte) {
 	if w == nil || s.failed[i] {
 		return
@@ -167,8 +167,8 @@ func (s *session) pass(i int, w io.Writer, p []byte) {
 	}
 }
 
-// feed sends the command's input, once it has started: a command that has to be sent again must find its input complete.
-// A Read that blocks past the command's end is abandoned.
+// feed sends the command's input after the command has started: if the command must be sent again, no input may be lost. A
+// Read that still blocks after the end of the command is abandoned.
 func (s *session) feed() {
 	select {
 	case <-s.begun:
@@ -200,7 +200,7 @@ func (s *session) feed() {
 			s.mu.Lock()
 			s.inputBad = err
 			s.mu.Unlock()
-			s.send(inside.FrameKill, nil) // it must not take half its input for all of it
+			s.send(inside.FrameKill, nil) // the command must not mistake a truncated input for a complete one
 			return
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// tunnel carries connections from inside to the egress proxy's socket, where that cannot be mounted: over the standard
-// input and output of one call of the engine's "exec". All of them lead to the socket; nothing inside chooses where.
+// tunnel carries connections from inside to the egress proxy's socket if that cannot be mounted, over standard input and
+// output of one call of the engine's "exec". All connections go to the socket; nothing inside can choose another target.
 type tunnel struct {
 	socket string
 	end    context.CancelCauseFunc
@@ -24,16 +24,16 @@ type tunnel struct {
 	done   chan struct{}
 }
 
-// errNoTunnel is a tunnel that does not get ready.
+// errNoTunnel means that a tunnel does not become ready.
 var errNoTunnel = errors.New("the tunnel to the egress proxy does not open")
 
-// tunnelTimeout is how long a new tunnel may take to get ready. It takes five seconds on a busy machine.
+// tunnelTimeout is the time limit for a new tunnel to become ready, which takes five seconds on a busy machine.
 const tunnelTimeout = 30 * time.Second
 
-// tunnelOutput is the error output of the engine's client and of the helper.
+// tunnelOutput is the error output of the engine's client and the helper.
 type tunnelOutput struct {
 	*proc.Tail
-	ready chan struct{} // closed when the helper forwards
+	ready chan struct{} // closed when the helper forwards connections
 	once  sync.Once
 }
 
@@ -45,7 +45,7 @@ func (o *tunnelOutput) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// explain adds the last words to an error.
+// explain adds the last line of output to an error.
 func (o *tunnelOutput) explain(err error) error {
 	if last := engine.LastLine(strings.ReplaceAll(o.String(), inside.TunnelReady, "")); last != "" {
 		return fmt.Errorf("%w: %s", err, last)
@@ -53,7 +53,7 @@ func (o *tunnelOutput) explain(err error) error {
 	return err
 }
 
-// openTunnel starts it. When it ends before it is closed, the sandbox ends.
+// openTunnel starts a tunnel. If the tunnel ends before it is closed, it aborts the sandbox.
 func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 	ctx, end := context.WithCancelCause(context.Background())
 	t := &tunnel{socket: socket, end: end, output: &tunnelOutput{Tail: proc.NewTail(1 << 10), ready: make(chan struct{})}, done: make(chan struct{})}
@@ -84,8 +84,8 @@ func (p *Provider) openTunnel(b *box, socket string) *tunnel {
 	return t
 }
 
-// awaitTunnel waits for the tunnel. Now and then podman starts a call and then passes on neither its output nor
-// its end: such a call is ended and made again.
+// awaitTunnel waits until the tunnel is ready. Sometimes podman starts a call but delivers neither its output nor its end:
+// such a call is ended and repeated.
 func (p *Provider) awaitTunnel(ctx context.Context, b *box, timeout time.Duration) error {
 	for {
 		turn, cancel := context.WithTimeoutCause(ctx, timeout, errNoTunnel)
@@ -99,8 +99,8 @@ func (p *Provider) awaitTunnel(ctx context.Context, b *box, timeout time.Duratio
 	}
 }
 
-// await returns when connections are forwarded, or why they never will be. There is no call of the engine in it: each would
-// hold up the one that carries the tunnel, and with it the news.
+// await returns nil when connections are forwarded, or the reason why they never will be. It makes no calls of the engine:
+// they would delay the call that carries the tunnel, and its output.
 func (t *tunnel) await(ctx context.Context, b *box) error {
 	select {
 	case <-t.output.ready:
@@ -115,7 +115,7 @@ func (t *tunnel) await(ctx context.Context, b *box) error {
 	}
 }
 
-// close ends it and waits; nil has nothing to end.
+// close ends the tunnel and waits; nil is allowed.
 func (t *tunnel) close() {
 	if t == nil {
 		return

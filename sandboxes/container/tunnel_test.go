@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/inside"
 )
 
-// A call of which nothing is active is made again; one that is active is not, and its word is the last.
+// A silent call is repeated. An active one is not, and its result is final.
 func TestSilentTunnel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ then, want string }{
@@ -32,7 +32,7 @@ func TestSilentTunnel(t *testing.T) {
 			b.tunnel = p.openTunnel(b, filepath.Join(dir, "socket"))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only a failing test takes that long
 			defer cancel()
-			err := p.awaitTunnel(ctx, b, 5*time.Second) // the news of an end takes one
+			err := p.awaitTunnel(ctx, b, 5*time.Second) // noticing an end takes one second
 			b.tunnel.close()
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)

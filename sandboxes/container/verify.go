@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// verify returns when commands can run in the container, or why they never will.
+// verify returns nil when commands can run in the container, or the reason why they never will.
 func (p *Provider) verify(ctx context.Context, b *box, pl *plan) error {
 	if pl.spec.Egress != "" || pl.warm() {
 		if err := p.awaitReady(ctx, b); err != nil {
@@ -35,7 +35,7 @@ func (p *Provider) verify(ctx context.Context, b *box, pl *plan) error {
 	return nil
 }
 
-// tryGit runs the one program that every image has to have.
+// tryGit runs git, the only program that every image needs.
 func (p *Provider) tryGit(ctx context.Context, b *box) error {
 	errs := proc.NewTail(1 << 10)
 	exit, err := b.Exec(ctx, sandboxes.Command{Argv: []string{"git", "--version"}, Dir: "/", Stderr: errs})
@@ -54,7 +54,7 @@ var errLate = errors.New("its first process does not get ready")
 
 // awaitReady waits until the first process has copied the home, and it or the tunnel forwards the commands' connections.
 func (p *Provider) awaitReady(ctx context.Context, b *box) error {
-	// As long as one call may take: that of the tunnel, or the first that asks, is slow on a busy machine.
+	// The first call, or that of the tunnel, is slow on a busy machine, so allow the time of one call.
 	ctx, cancel := context.WithTimeoutCause(ctx, engine.CallLimit, errLate)
 	defer cancel()
 	if b.tunnel != nil {

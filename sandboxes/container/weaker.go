@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// weaker lists what in the Config weakens the isolation, for Capabilities.
+// weaker describes the settings that weaken the isolation, for Capabilities.
 func (c Config) weaker() string {
 	var all []string
 	add := func(is bool, format string, args ...any) {
@@ -26,7 +26,7 @@ func (c Config) weaker() string {
 	return strings.Join(all, "; ")
 }
 
-// shared refuses to join namespaces of the host or of another container: commands could reach the services there.
+// shared returns an error for a namespace of the host or another container: commands could reach services there.
 func shared(namespace, mode string) error {
 	switch {
 	case strings.HasPrefix(mode, "-"):
@@ -37,11 +37,11 @@ func shared(namespace, mode string) error {
 	return nil
 }
 
-// nameFormat is what engines accept as a container's name.
+// nameFormat matches container names that engines accept.
 var nameFormat = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
 
-// rename gives the container the name that the Spec asks for. It was made under a unique name, so that a name that is
-// taken never makes ralph remove another program's container.
+// rename gives the container the name that the Spec asks for. The container was created under a unique name, so that a name
+// that is taken never makes ralph remove another program's container.
 func (b *box) rename(ctx context.Context, name string) error {
 	if name == "" {
 		return nil

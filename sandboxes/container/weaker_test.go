@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container"
 )
 
-// Whatever weakens the isolation is in the capabilities, and nothing else is.
+// Capabilities names exactly the settings that weaken the isolation.
 func TestWeaker(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -36,7 +36,7 @@ func TestWeaker(t *testing.T) {
 	}
 }
 
-// A container has the name that is asked for, and a name that is taken costs its owner nothing.
+// A container has the requested name. A name that is taken is refused, and its owner is unaffected.
 func TestOwnName(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		wt := folder(t)
@@ -69,7 +69,7 @@ func TestOwnName(t *testing.T) {
 	})
 }
 
-// The worktree, its repository included, is where the working folder is asked for.
+// With Workdir, the worktree and its repository are at that path.
 func TestWorkdir(t *testing.T) {
 	real(t, func(t *testing.T, name string, r rig) {
 		wt := folder(t)

@@ -1,12 +1,12 @@
-// Package copying lets a provider work whose engine cannot mount host folders, such as one on another machine.
+// Package copying supports providers whose engine cannot mount host folders, such as an engine on another machine.
 //
-// [Wrap] decorates a provider that can give a sandbox its own disk ([sandboxes.Disk]). Open streams a copy of what the Spec
-// names to that disk, through a tar that runs inside: the worktree, the private repository with the objects that it
-// borrows, and the mounts. Nothing is copied back by itself. Commits leave the sandbox as a pack that git inside writes to its
-// standard output; a program that needs other files asks for them ([sandboxes.Fetcher]) and gets them checked.
+// [Wrap] decorates a provider that can give a sandbox its own disk ([sandboxes.Disk]). Open streams a copy of the Spec's
+// files to that disk, through a tar process inside: the worktree, the private repository with the objects that it borrows,
+// and the mounts. Nothing is copied back automatically. Commits leave the sandbox as a pack on the standard output of git
+// inside; a program that needs other files calls [sandboxes.Fetcher], which checks them.
 //
 // After a crash of ralph, Open with the same Run finds the copies as the commands left them. The image needs tar. A wrapped
-// provider is as safe for concurrent use as the provider itself.
+// provider is as safe for concurrent use as the original.
 package copying
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// copyLimit is the longest that one copy, in or out, may take.
+// copyLimit is the maximum duration of one copy, in or out.
 const copyLimit = 30 * time.Minute
 
-// Wrap returns a provider with Copy files. The name stays the inner provider's.
+// Wrap returns a provider with Copy files. It has the name of the inner provider.
 func Wrap(inner sandboxes.Provider) sandboxes.Provider { return provider{inner} }
 
 type provider struct{ sandboxes.Provider }
@@ -65,7 +65,7 @@ var _ sandboxes.Fetcher = (*sandbox)(nil)
 
 func (s *sandbox) Unwrap() sandboxes.Sandbox { return s.Sandbox }
 
-// source is a file or folder of the host and its place inside.
+// source is a host file or folder and its path inside.
 type source struct {
 	host, inside string
 	skip         func(path string) bool // excludes paths below host; nil excludes nothing
@@ -73,7 +73,7 @@ type source struct {
 	mount        sandboxes.Mount // zero for everything but mounts
 }
 
-// sourcesOf lists everything that the spec shows.
+// sourcesOf lists all files and folders of the spec.
 func sourcesOf(spec sandboxes.Spec) ([]source, error) {
 	all := []source{{host: spec.Worktree, inside: spec.Worktree, skip: isRepository}}
 	if spec.GitDir != "" {
@@ -121,7 +121,8 @@ func mountSource(m sandboxes.Mount) (source, error) {
 	return s, nil
 }
 
-// diskOf plans the disk. The repository also covers the worktree's .git: a mount can be neither removed nor replaced inside.
+// diskOf returns the layout of the disk. The repository is also mounted over the worktree's .git, so that commands can
+// neither remove nor replace it.
 func diskOf(spec sandboxes.Spec, sources []source) *sandboxes.Disk {
 	d := &sandboxes.Disk{
 		Folders: map[string]string{spec.Worktree: "worktree"},
@@ -158,7 +159,7 @@ func inOneOf(folders map[string]string, dir string) bool {
 // isRepository excludes git directories: the sandbox's git works with the private repository.
 func isRepository(p string) bool { return path.Base(p) == ".git" }
 
-// isNoObject excludes everything but git's loose objects and packs: the rest of a borrowed folder is about that folder.
+// isNoObject excludes everything but git's loose objects and packs: other files of a borrowed folder describe that folder.
 func isNoObject(p string) bool {
 	dir, name, below := strings.Cut(p, "/")
 	switch {
@@ -171,7 +172,7 @@ func isNoObject(p string) bool {
 	return below && strings.Trim(name, "0123456789abcdef") != ""
 }
 
-// isPlain reports a kind of file that is copied; pipes, sockets and devices are not.
+// isPlain reports whether files of a type are copied. Pipes, sockets and devices are not.
 func isPlain(mode fs.FileMode) bool {
 	return mode.IsRegular() || mode.IsDir() || mode.Type() == fs.ModeSymlink
 }

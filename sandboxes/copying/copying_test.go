@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// engine is a provider with disks: the root of its sandboxes is a folder of the host, which tar does not leave.
+// engine is a provider with disks. The root of its sandboxes is a host folder that tar does not leave.
 type engine struct {
 	*sandboxes.None
 	root string
@@ -63,7 +63,7 @@ func (r *rooted) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	return r.Sandbox.Exec(ctx, cmd)
 }
 
-// tree writes files by path; "-> x" is a link, "folder" a folder, "pipe" a pipe.
+// tree creates files by path; "-> x" is a link, "folder" a folder, "pipe" a named pipe.
 func tree(t *testing.T, dir string, files map[string]string) string {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -86,7 +86,7 @@ func tree(t *testing.T, dir string, files map[string]string) string {
 	return dir
 }
 
-// content is the opposite of tree, without folders that hold something.
+// content is the inverse of tree, without non-empty folders.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -225,7 +225,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A copy that fails in the middle is an error of Open, on whichever side it fails.
+// A copy that fails in the middle is an error of Open, whichever side fails.
 func TestFillFails(t *testing.T) {
 	t.Parallel()
 	worktree := tree(t, t.TempDir(), map[string]string{"a": strings.Repeat("x", 1<<20)})
@@ -234,7 +234,7 @@ func TestFillFails(t *testing.T) {
 	if _, err := Wrap(e).Open(t.Context(), sandboxes.Spec{Run: "r", Worktree: worktree}); err == nil || !strings.Contains(err.Error(), "copy files into the sandbox: tar inside ends with status 2") {
 		t.Errorf("error is %v", err)
 	}
-	if os.Getuid() != 0 { // root reads everything
+	if os.Getuid() != 0 { // root can read every file
 		if err := os.Chmod(filepath.Join(worktree, "a"), 0); err != nil {
 			t.Fatal(err)
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// tempName is the name of a file that is not complete yet.
+// tempName is the name of an incomplete file.
 const tempName = ".ralph-fetch-part"
 
-// Fetch copies files out, by a tar that runs inside. Nothing of its stream is trusted.
+// Fetch copies files out with a tar process inside, whose output is untrusted.
 func (s *sandbox) Fetch(ctx context.Context, paths []string, into *os.Root, limits sandboxes.FetchLimits) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, copyLimit, fmt.Errorf("copying files out takes longer than %s", copyLimit))
 	defer cancel()
@@ -29,7 +29,7 @@ func (s *sandbox) Fetch(ctx context.Context, paths []string, into *os.Root, limi
 	var relative []string
 	for _, p := range paths {
 		if !path.IsAbs(p) {
-			relative = append(relative, "./"+p) // no name is an option
+			relative = append(relative, "./"+p) // a name cannot be taken for an option
 			continue
 		}
 		if err := s.receive(ctx, r, p, "."); err != nil {
@@ -47,7 +47,7 @@ func (s *sandbox) Fetch(ctx context.Context, paths []string, into *os.Root, limi
 	return nil
 }
 
-// receive runs one tar in a folder inside.
+// receive runs one tar in a folder inside and reads its output.
 func (s *sandbox) receive(ctx context.Context, r *receiver, dir string, names ...string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -56,7 +56,7 @@ func (s *sandbox) receive(ctx context.Context, r *receiver, dir string, names ..
 	go func() {
 		defer close(ended)
 		argv := append([]string{"tar", "-cf", "-", "-C", dir, "--"}, names...)
-		_ = write.CloseWithError(runTar(ctx, s.Sandbox, sandboxes.Command{Argv: argv, Stdout: write})) // io.EOF for nil
+		_ = write.CloseWithError(runTar(ctx, s.Sandbox, sandboxes.Command{Argv: argv, Stdout: write})) // a nil error becomes io.EOF
 	}()
 	err := r.read(read)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *sandbox) receive(ctx context.Context, r *receiver, dir string, names ..
 	return err
 }
 
-// receiver writes a hostile tar into a folder of the host.
+// receiver writes a hostile tar stream into a host folder.
 type receiver struct {
 	root    *os.Root
 	limits  sandboxes.FetchLimits
@@ -82,7 +82,7 @@ func newReceiver(root *os.Root, l sandboxes.FetchLimits) *receiver {
 	}}
 }
 
-// perEntry bounds the headers and padding of one entry.
+// perEntry bounds the bytes of headers and padding of one entry.
 const perEntry = 16 << 10
 
 // read reads a stream to its end.
@@ -101,14 +101,14 @@ func (r *receiver) read(stream io.Reader) error {
 			return err
 		}
 	}
-	_, err := io.Copy(io.Discard, limited) // tar's own error is at the end of the stream
+	_, err := io.Copy(io.Discard, limited) // discard the padding, so that the error of tar itself arrives
 	if err == nil && limited.N <= 0 {
 		err = errors.New("the stream does not end")
 	}
 	return err
 }
 
-// take accepts or refuses one entry. An error ends everything.
+// take accepts or refuses one entry. An error ends the whole Fetch.
 func (r *receiver) take(h *tar.Header, in io.Reader) error {
 	if err := r.countEntry(); err != nil {
 		return err
@@ -132,10 +132,10 @@ func (r *receiver) take(h *tar.Header, in io.Reader) error {
 	return nil
 }
 
-// limitError means that there is more than may be copied.
+// limitError means that a limit of the Fetch was exceeded.
 type limitError struct{ error }
 
-// countEntry accounts for a file, folder or link.
+// countEntry counts a file, folder or link.
 func (r *receiver) countEntry() error {
 	if r.entries++; r.entries > r.limits.Entries {
 		return &limitError{fmt.Errorf("there are more than %d files and folders", r.limits.Entries)}
@@ -143,7 +143,7 @@ func (r *receiver) countEntry() error {
 	return nil
 }
 
-// count accounts for the bytes of a file.
+// count counts the bytes of a file.
 func (r *receiver) count(size int64) error {
 	switch {
 	case size < 0:
@@ -181,7 +181,7 @@ func (r *receiver) write(p string, h *tar.Header, in io.Reader) error {
 			return err
 		}
 		return r.root.Symlink(h.Linkname, p)
-	case tar.TypeLink: // one more name of a file that the stream has had
+	case tar.TypeLink: // another name of an earlier file of the stream
 		return r.copyFile(p, path.Clean(h.Linkname), mode)
 	case tar.TypeReg:
 		if err := r.count(h.Size); err != nil {
@@ -192,8 +192,8 @@ func (r *receiver) write(p string, h *tar.Header, in io.Reader) error {
 	return errors.New("it is no file, folder or link")
 }
 
-// parents looks at each folder above a path, and calls missing for one that is not there. None may be a link: an honest tar
-// writes through none, and on the host it may lead into a git directory.
+// parents checks each folder above a path, and calls missing for a missing one. None may be a link: an honest tar never
+// writes through one, and a link on the host may lead into a git directory.
 func (r *receiver) parents(p string, missing func(dir string) error) error {
 	for i, c := range p {
 		if c != '/' {
@@ -213,17 +213,17 @@ func (r *receiver) parents(p string, missing func(dir string) error) error {
 	return nil
 }
 
-// maxLinks is how many links a link may lead through.
+// maxLinks is the maximum number of links that a link may lead through.
 const maxLinks = 40
 
-// checkLink refuses a link that leads out of the folder or into a git directory, also by way of links that are on the host.
-// Of those that the stream has made none does.
+// checkLink refuses a link that leads out of the folder or into a git directory, also through links that exist on the host.
+// Links of the stream were checked when they were created.
 func (r *receiver) checkLink(link, target string) error {
 	for range maxLinks {
 		if err := checkTarget(link, target); err != nil {
 			return err
 		}
-		left := path.Join(path.Dir(link), target) // exact: every folder above link is one, and target goes up first
+		left := path.Join(path.Dir(link), target) // exact: link's parents are real folders, and ".." comes first in target
 		met := false
 		for i := 0; i < len(left) && !met; i++ {
 			end := strings.IndexByte(left[i:], '/')
@@ -260,8 +260,8 @@ func (r *receiver) makeFolder(dir string) error {
 	return r.root.Mkdir(dir, 0o755)
 }
 
-// clear makes room for an entry. A folder that holds something stays: it may hold what the sandbox knows nothing of, such as
-// a git directory.
+// clear makes room for an entry. It keeps a folder that is not empty: the folder may contain files that the sandbox does
+// not know, such as a git directory.
 func (r *receiver) clear(p string) error {
 	if err := r.root.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -287,8 +287,8 @@ func (r *receiver) copyFile(p, from string, mode fs.FileMode) error {
 	return r.writeFile(p, f, info.Size(), mode)
 }
 
-// writeFile gives the name to a new file, so that no link there is followed and no incomplete file is left. Its time is now: a
-// time that the sandbox chooses could hide from git that a file has changed.
+// writeFile writes a new file and renames it, so that it follows no link and leaves no incomplete file. The modification
+// time is now: a time chosen by the sandbox could hide the change from git.
 func (r *receiver) writeFile(p string, in io.Reader, size int64, mode fs.FileMode) error {
 	temp := path.Join(path.Dir(p), tempName)
 	if err := r.root.RemoveAll(temp); err != nil {

@@ -27,7 +27,7 @@ func openRoot(t *testing.T, dir string) *os.Root {
 	return r
 }
 
-// What commands have left comes to the host as far as it is harmless; the rest is refused, and the host's own stays.
+// Harmless files of commands are copied to the host; all others are refused, and the host's own files stay.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	worktree, e := t.TempDir(), newEngine(t)
@@ -79,7 +79,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// stream is a tar of these headers, with contents of "x".
+// stream returns a tar stream of these headers, with contents of "x".
 func stream(headers ...tar.Header) *bytes.Buffer {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -133,7 +133,7 @@ func TestHostileEntries(t *testing.T) {
 	}
 }
 
-// A link that is on the host is never a folder above an entry: it can lead into the host's git directory.
+// No entry is written through a link on the host: it could lead into the host's git directory.
 func TestNothingPassesLinks(t *testing.T) {
 	t.Parallel()
 	file := func(name string) tar.Header {
@@ -183,7 +183,7 @@ func TestNothingPassesLinks(t *testing.T) {
 	}
 }
 
-// Folders that no entry names count, too.
+// Parent folders without an entry count, too.
 func TestFoldersAboveCount(t *testing.T) {
 	t.Parallel()
 	deep := tar.Header{Name: strings.Repeat("d/", 20) + "f", Typeflag: tar.TypeReg}
@@ -236,7 +236,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// A full disk is no fault of the sandbox: it is an error and no refusal.
+// A full disk is not the sandbox's fault: it is an error, not a refusal.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(openRoot(t, t.TempDir()), sandboxes.FetchLimits{})
@@ -246,7 +246,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// FuzzReceive reads any stream, and finds nothing beside the folder and no git directory in it.
+// FuzzReceive reads any stream, and checks that nothing was written beside the folder or into a git directory.
 func FuzzReceive(f *testing.F) {
 	f.Add(stream(tar.Header{Name: "a/f", Typeflag: tar.TypeReg, Size: 1}).Bytes())
 	f.Add(stream(tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: ".."}, tar.Header{Name: "a/f", Typeflag: tar.TypeReg, Size: 1}).Bytes())

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// fill copies the sources in, by one tar that a command inside unpacks.
+// fill copies the sources into the sandbox as one tar stream, which a command inside unpacks.
 func fill(ctx context.Context, s sandboxes.Sandbox, sources []source) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, copyLimit, fmt.Errorf("copying files in takes longer than %s", copyLimit))
 	defer cancel()
@@ -28,7 +28,7 @@ func fill(ctx context.Context, s sandboxes.Sandbox, sources []source) error {
 		packed <- err
 	}()
 	err := runTar(ctx, s, sandboxes.Command{Argv: []string{"tar", "-xpof", "-", "-C", "/"}, Stdin: read})
-	_ = read.Close() // a writer that still writes stops
+	_ = read.Close() // stops a pack that is still writing
 	if packErr := <-packed; packErr != nil && !errors.Is(packErr, io.ErrClosedPipe) {
 		err = packErr
 	}
@@ -38,7 +38,7 @@ func fill(ctx context.Context, s sandboxes.Sandbox, sources []source) error {
 	return nil
 }
 
-// runTar runs a tar inside to its regular end.
+// runTar runs a tar inside, and returns an error unless it succeeds.
 func runTar(ctx context.Context, s sandboxes.Sandbox, cmd sandboxes.Command) error {
 	output := proc.NewTail(1 << 10)
 	cmd.Dir, cmd.Stderr = "/", output
@@ -54,7 +54,7 @@ func runTar(ctx context.Context, s sandboxes.Sandbox, cmd sandboxes.Command) err
 	return nil
 }
 
-// pack writes the sources as one tar, with names below the root of the sandbox.
+// pack writes the sources as one tar stream, with names relative to the sandbox's root.
 func pack(to io.Writer, sources []source) error {
 	out := tar.NewWriter(to)
 	for _, s := range sources {
@@ -81,7 +81,7 @@ func packSource(out *tar.Writer, s source) error {
 	return fs.WalkDir(root.FS(), ".", func(p string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && p != ".":
-			return nil // it has vanished meanwhile
+			return nil // removed meanwhile
 		case err != nil:
 			return fmt.Errorf("copy %s: %w", path.Join(dir, p), err)
 		case p == ".":
@@ -96,7 +96,7 @@ func packSource(out *tar.Writer, s source) error {
 	})
 }
 
-// packOne writes one file, folder or link. It follows no link and waits for no pipe.
+// packOne writes one file, folder or link. It follows no link and does not block on a pipe.
 func packOne(out *tar.Writer, root *os.Root, s source, p, inside string) (err error) {
 	defer func() {
 		if err != nil {
@@ -110,14 +110,14 @@ func packOne(out *tar.Writer, root *os.Root, s source, p, inside string) (err er
 	if err != nil {
 		return err
 	}
-	// The GNU format, because busybox's tar does not read the names of the other one.
+	// GNU format: busybox's tar cannot read long names in the PAX format.
 	h := &tar.Header{Name: strings.TrimPrefix(inside, "/"), Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(), Format: tar.FormatGNU}
 	if s.mount.ReadOnly {
 		h.Mode &^= 0o222
 	}
 	switch {
 	case info.IsDir():
-		h.Typeflag, h.Name, h.Mode = tar.TypeDir, h.Name+"/", h.Mode|0o700 // more is put into it
+		h.Typeflag, h.Name, h.Mode = tar.TypeDir, h.Name+"/", h.Mode|0o700 // files follow, so the folder must be writable
 		return out.WriteHeader(h)
 	case info.Mode().Type() == fs.ModeSymlink:
 		target, err := root.Readlink(p)

@@ -8,13 +8,12 @@ import (
 )
 
 const (
-	maxPath  = 4 << 10 // bytes of a path, or of a link's target
+	maxPath  = 4 << 10 // bytes of a path or a link's target
 	maxName  = 255
 	maxDepth = 256
 )
 
-// checkPath refuses a name that does not stay below its folder, and one that a git on some system might take for its own
-// directory.
+// checkPath refuses a path that leads out of its folder, and one that git on some system could take for a git directory.
 func checkPath(p string) error {
 	if p == "." || !fs.ValidPath(p) || len(p) > maxPath || strings.ContainsRune(p, 0) {
 		return errors.New("it is not a path below the folder")
@@ -36,13 +35,13 @@ func checkPath(p string) error {
 	return nil
 }
 
-// checkTarget refuses a link that leads out of the folder, or into a git directory.
+// checkTarget refuses a link target that leads out of the folder or into a git directory.
 func checkTarget(link, target string) error {
 	if target == "" || len(target) > maxPath || strings.ContainsRune(target, 0) || path.IsAbs(target) {
 		return errors.New("it is a link out of the folder")
 	}
-	// A parent that is a link itself could lead elsewhere than the names say. Only a path that first goes up from the
-	// link's own place, and then down, is certain.
+	// A parent that is itself a link could lead elsewhere than its name suggests. Only a target that first goes up from the
+	// link's own folder, and then down, is certain.
 	down := false
 	depth := strings.Count(link, "/")
 	for part := range strings.SplitSeq(target, "/") {
@@ -61,8 +60,8 @@ func checkTarget(link, target string) error {
 	return nil
 }
 
-// isGit reports a name that some file system or git takes for ".git": in any case, with characters that HFS ignores, and
-// as NTFS shortens and pads it.
+// isGit reports whether a file system or git could take a name for ".git": in any case, with characters that HFS ignores,
+// or as NTFS shortens and pads it.
 func isGit(name string) bool {
 	name = strings.ToLower(strings.Map(func(r rune) rune {
 		switch {
@@ -77,7 +76,7 @@ func isGit(name string) bool {
 	return name == ".git" || name == "git~1"
 }
 
-// clip keeps messages short.
+// clip shortens a text for messages.
 func clip(s string) string {
 	if len(s) > 200 {
 		return s[:200] + "…"

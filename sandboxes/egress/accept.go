@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// accept calls serve with each connection, until the listener is closed.
+// accept calls serve with each connection until the listener is closed.
 func accept(ctx context.Context, l net.Listener, log *slog.Logger, serve func(net.Conn)) {
 	for {
 		c, err := l.Accept()
@@ -22,7 +22,7 @@ func accept(ctx context.Context, l net.Listener, log *slog.Logger, serve func(ne
 			serve(c)
 		case errors.Is(err, net.ErrClosed):
 			return
-		default: // out of file descriptors, most likely: the next try may succeed
+		default: // probably out of file descriptors: a later call may succeed
 			log.Warn("egress accept", "error", err)
 			select {
 			case <-ctx.Done():
@@ -33,7 +33,7 @@ func accept(ctx context.Context, l net.Listener, log *slog.Logger, serve func(ne
 	}
 }
 
-// closeWith closes a connection when ctx ends, or the function that it returns is called.
+// closeWith closes a connection when ctx ends or the returned function is called.
 func closeWith(ctx context.Context, c net.Conn) (closeNow func()) {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	return func() {
@@ -47,7 +47,7 @@ func (p *Proxy) admit(c net.Conn) {
 	select {
 	case p.slots <- struct{}{}:
 	default:
-		p.no(c, "", 0, deny(TooMany, "%d connections are open", p.limits.Connections)) // fits into any socket's buffer
+		p.no(c, "", 0, deny(TooMany, "%d connections are open", p.limits.Connections)) // does not block: the reply fits into the socket's buffer
 		_ = c.Close()
 		return
 	}
@@ -63,7 +63,7 @@ func (p *Proxy) admit(c net.Conn) {
 	p.work.Go(func() { p.begin(m) })
 }
 
-// begin reads what a connection is for, and serves it to its end or hands it on.
+// begin reads the preface of a connection, and serves it to its end or hands it over.
 func (p *Proxy) begin(c *metered) {
 	kept := false
 	defer func() {
@@ -101,7 +101,7 @@ func (p *Proxy) begin(c *metered) {
 	}
 }
 
-// hand gives a connection to the HTTP server; false when that has ended.
+// hand hands a connection to the HTTP server. It returns false if the server has ended.
 func (p *Proxy) hand(c net.Conn, serve http.HandlerFunc) bool {
 	if _, err := io.WriteString(c, replyOK); err != nil {
 		return false
@@ -109,7 +109,7 @@ func (p *Proxy) hand(c net.Conn, serve http.HandlerFunc) bool {
 	return p.handoff.give(&served{c, serve})
 }
 
-// connect serves a connection to a host; true when it has been handed on.
+// connect serves a connection to a host. It returns true if it has handed the connection to the HTTP server.
 func (p *Proxy) connect(c net.Conn, target string) bool {
 	host, port, err := splitTarget(target)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Proxy) connect(c net.Conn, target string) bool {
 		return false
 	}
 	if port == httpPort {
-		// Each request is judged by itself, and connects by itself.
+		// Each request is checked separately, and makes its own connection.
 		if _, err := p.policy.permit(host, port); err != nil {
 			p.no(c, host, port, err)
 			return false
@@ -137,7 +137,7 @@ func (p *Proxy) connect(c net.Conn, target string) bool {
 	return false
 }
 
-// no refuses a connection in the socket's protocol.
+// no sends a refusal in the socket's protocol.
 func (p *Proxy) no(c net.Conn, host string, port int, err error) {
 	_, _ = io.WriteString(c, replyNo+string(p.refuse(host, port, err))+"\n")
 }

@@ -14,7 +14,7 @@ import (
 
 const chunk = 1 << 20
 
-// echo sends a chunk to a server that sends it back, and reads it.
+// echo repeatedly sends a chunk to an echo server and reads it back.
 func echo(b *testing.B, c net.Conn) {
 	b.Helper()
 	out, in := make([]byte, chunk), make([]byte, chunk)
@@ -34,7 +34,7 @@ func echo(b *testing.B, c net.Conn) {
 	}
 }
 
-// The same bytes straight over loopback, and through the proxy.
+// The same bytes directly over loopback, and through the proxy.
 func BenchmarkThroughput(b *testing.B) {
 	b.Run("direct", func(b *testing.B) {
 		c, err := net.Dial("tcp", say(b, ""))
@@ -53,7 +53,7 @@ func BenchmarkThroughput(b *testing.B) {
 	})
 }
 
-// One small request: to a server, to the same one by its endpoint (TLS, credential and all).
+// One small request directly to a server, and through its endpoint with TLS and a credential.
 func BenchmarkRequest(b *testing.B) {
 	serve := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }
 	once := func(b *testing.B, c *http.Client, url string) {

@@ -32,7 +32,7 @@ func TestDNS(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		kind  dnsmessage.Type
-		want  string // the address; empty: none
+		want  string // the address; empty: no answer
 		rcode dnsmessage.RCode
 	}{
 		{"example.com.", dnsmessage.TypeA, "127.64.0.0", 0},
@@ -74,7 +74,7 @@ func TestNames(t *testing.T) {
 	if name, ok := n.name(first); !ok || name != "first.example.com" {
 		t.Errorf("%s is %q", first, name)
 	}
-	one := n.address("one.more.example.com") // takes the oldest one's place
+	one := n.address("one.more.example.com") // takes over the oldest address
 	if name, ok := n.name(first); one != first || name != "one.more.example.com" || !ok {
 		t.Errorf("%s is %q, and %s the new one", first, name, one)
 	}
@@ -142,7 +142,7 @@ func FuzzPreface(f *testing.F) {
 	})
 }
 
-// clientHello is what a real client sends first.
+// clientHello returns the first bytes of a real client.
 func clientHello(t testing.TB, name string) []byte {
 	t.Helper()
 	c := &helloConn{from: strings.NewReader("")}
@@ -161,8 +161,8 @@ func (c *writeTo) Write(b []byte) (int, error) { return c.w.Write(b) }
 func TestHello(t *testing.T) {
 	t.Parallel()
 	sent := clientHello(t, "Example.com")
-	// As one record, and cut into records of one byte each, as hostile programs do to get by what only looks at the
-	// first one.
+	// As one record, and split into records of one byte each: hostile programs do that to evade filters that check only the
+	// first record.
 	cut := []byte{}
 	for _, b := range sent[5:] {
 		cut = append(cut, 0x16, 3, 1, 0, 1, b)
@@ -189,7 +189,7 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// Whatever comes over the socket, the connection ends and nothing is connected to.
+// Whatever arrives over the socket, the connection ends, and the proxy connects to nothing.
 func FuzzConnection(f *testing.F) {
 	for _, s := range []string{
 		"ralph-egress/1 plan\n", "ralph-egress/1 connect example.com:443\n\x16\x03\x01",
@@ -224,7 +224,7 @@ func FuzzConnection(f *testing.F) {
 	})
 }
 
-// nowhere is a resolver that knows only a private address.
+// nowhere is a resolver that returns a private address for every name.
 type nowhere struct{}
 
 func (nowhere) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// nameTTL is how long a program may remember an address, in seconds.
+// nameTTL is how long, in seconds, a program may cache an address.
 const nameTTL = 60
 
-// answerDNS answers one query: every name has one address, one of the forwarder's. Nil means that it is not a query.
+// answerDNS answers one query: every name has one address, which leads to the forwarder. Nil means that it is not a query.
 func answerDNS(query []byte, n *names) []byte {
 	var parser dnsmessage.Parser
 	head, err := parser.Start(query)
@@ -49,7 +49,7 @@ func answerQuestion(reply *dnsmessage.Message, q dnsmessage.Question, n *names) 
 		return
 	}
 	if q.Type != dnsmessage.TypeA || q.Class != dnsmessage.ClassINET {
-		return // the name is there, but has none of these
+		return // the name exists, but has no record of this type
 	}
 	address := netip.MustParseAddr(loopback)
 	if name != "localhost" {
@@ -70,7 +70,7 @@ func serveUDP(c net.PacketConn, n *names) {
 			return
 		}
 		if err != nil {
-			continue // a reply that was not received comes back as an error
+			continue // the error of an earlier reply that was not received
 		}
 		if reply := answerDNS(b[:size], n); reply != nil {
 			_, _ = c.WriteTo(reply, from)
@@ -78,7 +78,7 @@ func serveUDP(c net.PacketConn, n *names) {
 	}
 }
 
-// serveDNS answers the queries of one TCP connection, which have their length before them.
+// serveDNS answers the length-prefixed queries of one TCP connection.
 func serveDNS(ctx context.Context, c net.Conn, n *names) {
 	for ctx.Err() == nil {
 		_ = c.SetDeadline(time.Now().Add(10 * time.Second))

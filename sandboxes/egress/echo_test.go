@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// A service that sends back what it got in an encoding does not hand the secret over either.
+// A service that echoes the secret in an encoding does not reveal it either.
 func TestEndpointMasksEncodings(t *testing.T) {
 	t.Parallel()
 	for name, encode := range map[string]func(string) string{
@@ -49,7 +49,7 @@ func TestEndpointMasksEncodings(t *testing.T) {
 	}
 }
 
-// Answers that cannot be searched are not asked for, and refused when they come all the same.
+// Endpoints do not ask for answers that cannot be searched, and refuse them.
 func TestEndpointRefusesUnreadableAnswers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter, string){
@@ -92,7 +92,7 @@ func TestEndpointRefusesUnreadableAnswers(t *testing.T) {
 	}
 }
 
-// Paths and headers that some services read as another request do not get past the routes.
+// Paths and headers that some services interpret as another request are refused.
 func TestEndpointRefusesAmbiguousRequests(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ line, header string }{
@@ -117,7 +117,7 @@ func TestEndpointRefusesAmbiguousRequests(t *testing.T) {
 			}
 		})
 	}
-	// What real agents ask for still passes.
+	// Requests of real agents still pass.
 	r, _ := api(t, func(e *egress.Endpoint) { e.Routes = []egress.Route{{Path: "/v1/*"}} }, egress.Limits{}, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "ok")
 	})
@@ -128,7 +128,7 @@ func TestEndpointRefusesAmbiguousRequests(t *testing.T) {
 	}
 }
 
-// speak sends a request as it is written, but for its last line end.
+// speak sends a request unchanged, and adds the final line end.
 func speak(t *testing.T, r *rig, request string) (status int, body string) {
 	t.Helper()
 	c, err := r.open(t, "endpoint 0")

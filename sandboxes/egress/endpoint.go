@@ -20,55 +20,55 @@ import (
 	"github.com/ralph-pool/ralph/internal/leak"
 )
 
-// Endpoint is a service that the sandbox reaches over plain HTTP on loopback. Ralph sends each request on to the real
-// one, over TLS, with the credential in one header. Credentials in the sandbox's own request are dropped: they are
+// Endpoint is a service that the sandbox reaches over plain HTTP on loopback. Ralph forwards each request to the real
+// service over TLS, with the credential in one header. It drops credentials of the sandbox's own request: they are
 // placeholders.
 type Endpoint struct {
-	// Name is for [Proxy.URL] and events: lower-case letters, digits and dashes.
+	// Name identifies the endpoint in [Proxy.URL] and events: lower-case letters, digits and dashes.
 	Name string
-	// Upstream is the URL of the real service, "https://api.example.com/base". Requests go below its path and to no
-	// other host; redirects are not followed. "http://" needs AllowPrivate.
+	// Upstream is the URL of the real service, "https://api.example.com/base". Requests go only to paths below it;
+	// redirects are not followed. "http://" needs AllowPrivate.
 	Upstream string
-	// Header is the header that carries the credential; default Authorization.
+	// Header is the header for the credential; default Authorization.
 	Header string
-	// Format makes the header's value of the credential, for which %s stands; default "Bearer %s" for Authorization,
-	// and "%s" for any other.
+	// Format is the value of the header, with %s for the credential; default "Bearer %s" for Authorization, and "%s" for
+	// any other header.
 	Format string
-	// Secret returns the credential. It is asked for each request, so that it can be renewed during a run, and is not
-	// shown to the sandbox, the log or an error.
+	// Secret returns the credential. It is called for each request, so that a credential can be renewed during a run. The
+	// credential never reaches the sandbox, the log or an error.
 	Secret func(ctx context.Context) (string, error)
-	// Routes are the allowed requests; none means everything below Upstream.
+	// Routes lists the allowed requests; empty means everything below Upstream.
 	Routes []Route
-	// Admit may refuse a request, such as when a budget is spent, or let it wait. The error's text is shown to the sandbox.
-	// The Exchange, which may be nil, follows a request that was admitted. A nil Admit admits all.
+	// Admit may refuse a request, for example when a budget is spent, or delay it. The error's text is shown to the
+	// sandbox. The Exchange, which may be nil, observes an admitted request. A nil Admit admits every request.
 	Admit func(ctx context.Context, method, path string) (Exchange, error)
-	// Model marks the service of a model: requests are JSON, and tools with which the service itself would reach
-	// the internet are kept out of them; see package servertools.
+	// Model marks the service of a model. Its requests are JSON, and tools with which the service itself would access the
+	// internet are removed from them; see package servertools.
 	Model bool
-	// AllowPrivate lets the service be on this host or a private network.
+	// AllowPrivate allows a service on this host or a private network.
 	AllowPrivate bool
 }
 
-// Exchange follows one request that an endpoint has admitted.
+// Exchange observes one admitted request of an endpoint.
 type Exchange interface {
-	// Request returns the body that the service gets in place of the request's. It is called at most once, and read while
-	// other methods are called.
+	// Request wraps the request's body; the service gets the returned one. It is called at most once. The body may be read
+	// during calls of other methods.
 	Request(body io.ReadCloser) io.ReadCloser
-	// Answer returns what gets a copy of the answer's body as it comes. It is called at most once, and not for an answer
-	// that the sandbox does not get.
+	// Answer returns a writer that gets a copy of the answer's body as it arrives. It is called at most once, and not for
+	// an answer that the sandbox does not get.
 	Answer(status int, contentType string) io.Writer
-	// End is called once, when all is over.
+	// End is called once, after everything else.
 	End()
 }
 
 // Route is a method and path that an endpoint offers.
 type Route struct {
 	Method string // empty: any
-	// Path is one path, or with "*" at its end all that begin so. It is without Upstream's own path.
+	// Path is one path, or a prefix if it ends with "*". It does not include Upstream's own path.
 	Path string
 }
 
-// endpoint is an Endpoint made ready.
+// endpoint is a validated Endpoint with its transport.
 type endpoint struct {
 	Endpoint
 	upstream  *url.URL
@@ -78,7 +78,7 @@ type endpoint struct {
 	strip     []string
 }
 
-// credentialHeaders are the headers that services take credentials from, and those that name the way a request took.
+// credentialHeaders returns the headers from which services read credentials, and those that proxies add to a request.
 func credentialHeaders() []string {
 	return []string{
 		"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Auth-Token", "Cookie",
@@ -123,7 +123,7 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 		Endpoint: e, upstream: up, host: host, port: port,
 		strip: append(credentialHeaders(), e.Header),
 		transport: &http.Transport{
-			// There is one place to go, whatever is in the request.
+			// Always the endpoint's host, whatever the request says.
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return p.reach(ctx, host, port, e.AllowPrivate)
 			},
@@ -133,14 +133,14 @@ func newEndpoint(e Endpoint, p *policy, roots *x509.CertPool) (*endpoint, error)
 			DisableCompression:  true,
 			MaxIdleConnsPerHost: 16,
 			IdleConnTimeout:     90 * time.Second,
-			// A connection that a router has dropped is detected.
+			// Detects a connection that a router has dropped.
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 			MaxResponseHeaderBytes: 1 << 20,
 		},
 	}, nil
 }
 
-// serveEndpoint sends a request on to the endpoint's service.
+// serveEndpoint forwards a request to the endpoint's service.
 func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	out, secret, exchange, err := e.outgoing(r)
 	if exchange != nil {
@@ -154,7 +154,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		out.Body = http.MaxBytesReader(nil, out.Body, p.limits.Request)
 		if e.Model {
 			if err := p.filterTools(out, e.Name); err != nil {
-				if r.Context().Err() == nil { // the program is there
+				if r.Context().Err() == nil { // the program still waits
 					p.httpRefuse(w, e.Name, 0, err)
 				}
 				return
@@ -167,7 +167,7 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	in, err := e.transport.RoundTrip(out)
 	if err != nil {
 		if r.Context().Err() != nil {
-			return // the program has gone
+			return // the program has hung up
 		}
 		p.failed(w, e, err, secret)
 		return
@@ -180,13 +180,14 @@ func (p *Proxy) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	if exchange != nil {
 		in.Body = copied{io.TeeReader(in.Body, exchange.Answer(in.StatusCode, in.Header.Get("Content-Type"))), in.Body}
 	}
-	in.Header.Del("Set-Cookie") // a session of the credential's owner
+	in.Header.Del("Set-Cookie") // would be a session of the credential's owner
 	in.Header.Del("Alt-Svc")
 	maskHeader(in.Header, secret)
 	answer(w, in, secret.Mask)
 }
 
-// failed refuses a request that has not reached the service, which it names: the program knows its address on loopback only.
+// failed refuses a request that did not reach the service. It names the service, because the program only knows a loopback
+// address.
 func (p *Proxy) failed(w http.ResponseWriter, e *endpoint, err error, secret *leak.Finder) {
 	var d *denial
 	switch err = p.tooLarge(err); {
@@ -201,13 +202,13 @@ func (p *Proxy) failed(w http.ResponseWriter, e *endpoint, err error, secret *le
 	p.httpRefuse(w, e.host, e.port, &denial{d.reason, "the service at " + where + " is not reached: " + d.detail, d.err})
 }
 
-// copied is a body of which something else gets a copy.
+// copied is a body that is also copied elsewhere.
 type copied struct {
 	io.Reader
 	io.Closer
 }
 
-// outgoing is the request to the service, what finds its secret in the response, and what follows it, if anything does.
+// outgoing returns the request to the service, a finder for its secret in the response, and the exchange, which may be nil.
 func (e *endpoint) outgoing(r *http.Request) (out *http.Request, finder *leak.Finder, exchange Exchange, err error) {
 	if !e.offers(r) {
 		return nil, nil, nil, deny(EndpointPath, "%s is not offered here", clip(printable(r.Method+" "+r.URL.Path)))
@@ -238,7 +239,7 @@ func (e *endpoint) outgoing(r *http.Request) (out *http.Request, finder *leak.Fi
 		out.Header.Del(name)
 	}
 	keepAgent(out.Header)
-	// Neither a compressed answer nor a part of one can be searched for the credential.
+	// The credential cannot be found in a compressed or partial answer.
 	out.Header.Set("Accept-Encoding", "identity")
 	out.Header.Del("Range")
 	out.Header.Del("If-Range")
@@ -246,7 +247,7 @@ func (e *endpoint) outgoing(r *http.Request) (out *http.Request, finder *leak.Fi
 	return out, leak.Known([]string{secret}), exchange, nil
 }
 
-// overrides are headers that have some services take a request for one of another method or path.
+// overrides returns headers with which some services treat a request as one with another method or path.
 func overrides() []string {
 	return []string{
 		"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Method", "X-Original-Method", "X-Original-Url",
@@ -255,7 +256,7 @@ func overrides() []string {
 	}
 }
 
-// offers reports whether a route has the request. What the service might read differently is refused.
+// offers reports whether a route allows the request. It refuses requests that services may interpret differently.
 func (e *endpoint) offers(r *http.Request) bool {
 	p := r.URL.Path
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace || r.URL.RawPath != "" || !strings.HasPrefix(p, "/") {
@@ -267,7 +268,7 @@ func (e *endpoint) offers(r *http.Request) bool {
 	if r.URL.Host != "" || strings.ContainsFunc(p, ambiguous) || r.URL.Query().Has("_method") {
 		return false
 	}
-	// Underscores are dashes to some services.
+	// Some services treat underscores as dashes.
 	for name := range r.Header {
 		if slices.Contains(overrides(), http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
 			return false
@@ -279,5 +280,5 @@ func (e *endpoint) offers(r *http.Request) bool {
 	})
 }
 
-// ambiguous are the characters of a path that services read in more than one way: /..;/ climbs in some.
+// ambiguous reports characters of a path that services interpret differently: in some, /..;/ is the parent.
 func ambiguous(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\\;%?#", c) }

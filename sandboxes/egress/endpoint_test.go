@@ -26,7 +26,7 @@ func fixed(value string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return value, nil }
 }
 
-// api is an endpoint of api.example.com, which the handler is, and its rig; logged is all that the log got.
+// api returns a rig with an endpoint for api.example.com, which the handler serves. logged is the whole output of the log.
 func api(t testing.TB, change func(*egress.Endpoint), limits egress.Limits, h http.HandlerFunc) (r *rig, logged *bytes.Buffer) {
 	t.Helper()
 	address, roots := service(t, h)
@@ -55,7 +55,7 @@ func api(t testing.TB, change func(*egress.Endpoint), limits egress.Limits, h ht
 	return r, logged
 }
 
-// reply is what the sandbox gets; its body is closed with the test.
+// reply is an answer as the sandbox gets it. Its body is closed when the test ends.
 type reply struct {
 	status int
 	header http.Header
@@ -130,7 +130,7 @@ func TestEndpointPutsTheCredentialIn(t *testing.T) {
 	}
 }
 
-// Both directions stream at once: each piece arrives before the next one is sent.
+// Both directions stream at the same time: each piece arrives before the next one is sent.
 func TestEndpointStreams(t *testing.T) {
 	t.Parallel()
 	r, _ := api(t, nil, egress.Limits{}, func(w http.ResponseWriter, q *http.Request) {
@@ -164,16 +164,16 @@ func TestEndpointStreams(t *testing.T) {
 	}
 }
 
-// told sends every piece that is written to it.
+// told is a channel that receives each written piece.
 type told chan string
 
 func (c told) Write(p []byte) (int, error) { c <- string(p); return len(p), nil }
 
-// exchange follows one request.
+// exchange observes one request.
 type exchange struct {
 	told
 	answer func(status int, contentType string)
-	sent   *bytes.Buffer // to the service
+	sent   *bytes.Buffer // bytes sent to the service
 	end    chan bool
 }
 
@@ -191,14 +191,14 @@ func (x exchange) Answer(status int, contentType string) io.Writer {
 
 func (x exchange) End() { x.end <- true }
 
-// follow makes an endpoint follow its requests.
+// follow returns a change that makes an endpoint use the exchange.
 func follow(x exchange) func(*egress.Endpoint) {
 	return func(e *egress.Endpoint) {
 		e.Admit = func(context.Context, string, string) (egress.Exchange, error) { return x, nil }
 	}
 }
 
-// What follows a request gets every piece of the answer before the sandbox does, and the size of the request.
+// The exchange gets every piece of the answer before the sandbox does, and the whole request.
 func TestEndpointIsFollowed(t *testing.T) {
 	t.Parallel()
 	var kind string
@@ -207,7 +207,7 @@ func TestEndpointIsFollowed(t *testing.T) {
 	r, _ := api(t, func(e *egress.Endpoint) {
 		follow(exchange{pieces, func(s int, contentType string) { status, kind = s, contentType }, sent, end})(e)
 	}, egress.Limits{}, func(w http.ResponseWriter, q *http.Request) {
-		_, _ = io.Copy(io.Discard, q.Body) // an answer may come before the request has been sent
+		_, _ = io.Copy(io.Discard, q.Body) // an answer may arrive before the end of the request
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.WriteHeader(http.StatusTooManyRequests)
 		for i := range 2 {
@@ -230,7 +230,7 @@ func TestEndpointIsFollowed(t *testing.T) {
 	}
 }
 
-// Who hangs up before there is an answer has sent a request all the same, unless nobody took it.
+// The exchange also sees a request whose client hangs up before the answer, but none that could not be sent.
 func TestEndpointIsFollowedToNoAnswer(t *testing.T) {
 	t.Parallel()
 	sent, end := &bytes.Buffer{}, make(chan bool, 1)
@@ -262,15 +262,14 @@ func TestEndpointIsFollowedToNoAnswer(t *testing.T) {
 	}
 }
 
-// A service that sends back what it got does not hand the secret over.
-
+// A service that echoes its request does not reveal the secret.
 func TestEndpointMasksTheSecret(t *testing.T) {
 	t.Parallel()
 	r, _ := api(t, nil, egress.Limits{}, func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("X-Echo", q.Header.Get("Authorization"))
 		w.Header().Set("Location", "https://evil.example.com/?k="+secret)
 		w.WriteHeader(http.StatusUnauthorized)
-		for i := range len(secret) { // cut at every place
+		for i := range len(secret) { // split at every position
 			fmt.Fprint(w, "bad key ", secret[:i])
 			_ = http.NewResponseController(w).Flush()
 			fmt.Fprint(w, secret[i:], "\n")
@@ -291,7 +290,7 @@ func TestEndpointMasksTheSecret(t *testing.T) {
 	}
 }
 
-// A credential of a few bytes is no secret, and what has it by chance stays as the service has sent it.
+// A credential of a few bytes is no secret, so its bytes are not masked in the answer.
 func TestEndpointMasksNoLetters(t *testing.T) {
 	t.Parallel()
 	short := func(e *egress.Endpoint) { e.Secret = fixed("k") }
@@ -408,13 +407,13 @@ func TestEndpointRefuses(t *testing.T) {
 	}
 }
 
-// Another certificate than the service's: nothing is sent there.
+// With another certificate than the service's, nothing is sent.
 func TestEndpointVerifiesTheService(t *testing.T) {
 	t.Parallel()
 	r, _ := api(t, nil, egress.Limits{}, func(http.ResponseWriter, *http.Request) { t.Error("the request was sent") })
 	stranger, _ := service(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the request was sent") }))
 	net := newInternet()
-	net.host("api.other.test", somewhere, 443, stranger) // a certificate for example.com
+	net.host("api.other.test", somewhere, 443, stranger) // has a certificate for example.com
 	_ = r
 	other := newRig(t, egress.Config{
 		Endpoints: []egress.Endpoint{{Name: "api", Upstream: "https://api.other.test", Secret: fixed(secret)}},

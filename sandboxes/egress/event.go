@@ -10,41 +10,41 @@ import (
 	"time"
 )
 
-// Reason is why something was refused. The set is open.
+// Reason is the reason of a refusal. Other values may be added.
 type Reason string
 
 const (
-	NotAllowed     Reason = "not-allowed"     // no rule has this host and port
-	AddressRefused Reason = "address-refused" // the name leads to addresses that are not the internet's
-	NotResolved    Reason = "not-resolved"    // the name has no address
-	NotConnected   Reason = "not-connected"   // nothing answers at the address
-	OtherName      Reason = "other-name"      // a TLS or HTTP request for another host than was connected to
-	NotTLS         Reason = "not-tls"         // port 443 without TLS, or TLS without a name
-	Malformed      Reason = "malformed"       // not a request
-	TooMany        Reason = "too-many"        // connections open at once
-	TooMuch        Reason = "too-much"        // bytes of the run, or of one request
-	EndpointPath   Reason = "endpoint-path"   // a method or path the endpoint does not offer
-	Unreadable     Reason = "unreadable"      // an endpoint's answer that cannot be searched for the credential
-	ServerTool     Reason = "server-tool"     // a model's service would reach the internet itself
+	NotAllowed     Reason = "not-allowed"     // no rule allows this host and port
+	AddressRefused Reason = "address-refused" // the name resolves only to non-public addresses
+	NotResolved    Reason = "not-resolved"    // the name could not be resolved
+	NotConnected   Reason = "not-connected"   // the connection to the service failed
+	OtherName      Reason = "other-name"      // a TLS or HTTP request for a host other than the connected one
+	NotTLS         Reason = "not-tls"         // port 443 without TLS, or TLS without a server name
+	Malformed      Reason = "malformed"       // not a valid request
+	TooMany        Reason = "too-many"        // too many open connections
+	TooMuch        Reason = "too-much"        // too many bytes of the run, or of one request
+	EndpointPath   Reason = "endpoint-path"   // a method or path that the endpoint does not offer
+	Unreadable     Reason = "unreadable"      // an endpoint's answer cannot be searched for the credential
+	ServerTool     Reason = "server-tool"     // a tool with which a model's service would access the internet
 	NoCredential   Reason = "no-credential"   // the endpoint's credential is not available
-	Budget         Reason = "budget"          // the endpoint's Admit has refused
+	Budget         Reason = "budget"          // the endpoint's Admit refused the request
 )
 
-// Event is a refusal. All of it may be shown: Host is a valid host or endpoint name, or empty.
+// Event is a refusal. All fields may be shown to people: Host is a valid host or endpoint name, or empty.
 type Event struct {
 	Time   time.Time `json:"time"`
 	Reason Reason    `json:"reason"`
 	Host   string    `json:"host,omitempty"`
 	Port   int       `json:"port,omitempty"`
-	Detail string    `json:"detail,omitempty"` // a few words for people
-	// Count is how often this has happened so far. An event comes at the 1st, 10th, 100th, … time.
+	Detail string    `json:"detail,omitempty"` // for people
+	// Count is the number of these refusals so far. Events are sent for the 1st, 10th, 100th, … refusal.
 	Count int `json:"count"`
 }
 
-// maxRefusals is how many different refusals are listed; more are only counted.
+// maxRefusals is the number of distinct refusals that are listed; others are only counted.
 const maxRefusals = 200
 
-// refusal identifies a refusal.
+// refusal identifies a kind of refusal.
 type refusal struct {
 	reason Reason
 	host   string
@@ -61,7 +61,7 @@ type record struct {
 	other int                // guarded by mu; refusals beyond maxRefusals
 }
 
-// add counts one refusal. The observer runs inside the lock, so that events come one at a time and in order.
+// add counts one refusal. It calls the observer under the lock, so that events arrive one at a time and in order.
 func (r *record) add(k refusal, detail string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,8 +85,8 @@ func (r *record) add(k refusal, detail string) {
 	}
 }
 
-// Refusals lists what was refused so far, the most frequent first, and how many refusals are not in the list because it is
-// bounded.
+// Refusals returns the refusals so far, the most frequent first, and the number of refusals that are not in the bounded
+// list.
 func (p *Proxy) Refusals() (list []Event, more int) {
 	r := &p.record
 	r.mu.Lock()

@@ -23,11 +23,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// internet is a resolver and a dialer: names have public addresses, and behind those are servers on loopback.
+// internet is a resolver and a dialer. Names have public addresses, behind which are servers on loopback.
 type internet struct {
 	mu      sync.Mutex
-	names   map[string][]string // guarded by mu; addresses that a name has now
-	servers map[string]string   // guarded by mu; "address:port" to where it really is
+	names   map[string][]string // guarded by mu; current addresses by name
+	servers map[string]string   // guarded by mu; real address by "address:port"
 	lookups []string            // guarded by mu
 	dialled []string            // guarded by mu
 }
@@ -36,7 +36,7 @@ func newInternet() *internet {
 	return &internet{names: map[string][]string{}, servers: map[string]string{}}
 }
 
-// host puts a server on the internet.
+// host adds a server to the internet.
 func (i *internet) host(name, address string, port int, real string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -83,14 +83,14 @@ func (i *internet) seen() (lookups, dialled []string) {
 	return slices.Clone(i.lookups), slices.Clone(i.dialled)
 }
 
-// rig is a proxy on a real socket, and what it has refused.
+// rig is a proxy on a real socket that records refusals.
 type rig struct {
 	*egress.Proxy
 	socket string
 
 	mu     sync.Mutex
 	events []egress.Event // guarded by mu
-	bytes  bytes.Buffer   // guarded by mu; all that the sandbox got
+	bytes  bytes.Buffer   // guarded by mu; all bytes that the sandbox has received
 }
 
 func newRig(t testing.TB, c egress.Config) *rig {
@@ -116,7 +116,7 @@ func newRig(t testing.TB, c egress.Config) *rig {
 	return r
 }
 
-// refused are the refusals so far, as "reason host:port".
+// refused returns the refusals so far, as "reason host:port".
 func (r *rig) refused() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +134,7 @@ func (r *rig) wantRefused(t *testing.T, want ...string) {
 	}
 }
 
-// watched is a connection of the sandbox whose incoming bytes are kept.
+// watched is a connection of the sandbox that records incoming bytes.
 type watched struct {
 	*net.UnixConn
 	r *rig
@@ -148,7 +148,7 @@ func (w *watched) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// open speaks to the socket as the forwarder does; the error is the proxy's "no".
+// open connects to the socket as the forwarder does. The error is the proxy's "no".
 func (r *rig) open(t testing.TB, line string) (net.Conn, error) {
 	t.Helper()
 	raw, err := net.Dial("unix", r.socket)
@@ -157,7 +157,7 @@ func (r *rig) open(t testing.TB, line string) (net.Conn, error) {
 	}
 	t.Cleanup(func() { _ = raw.Close() })
 	c := &watched{raw.(*net.UnixConn), r}
-	_, _ = io.WriteString(c, "ralph-egress/1 "+line+"\n") // fails when the proxy has refused already
+	_, _ = io.WriteString(c, "ralph-egress/1 "+line+"\n") // fails if the proxy has refused already
 	var reply []byte
 	for b := make([]byte, 1); !bytes.HasSuffix(reply, []byte("\n")); reply = append(reply, b...) {
 		if _, err := io.ReadFull(c, b); err != nil {
@@ -170,7 +170,7 @@ func (r *rig) open(t testing.TB, line string) (net.Conn, error) {
 	return c, nil
 }
 
-// client is an HTTP client in the sandbox that speaks over connections opened with this line.
+// client returns an HTTP client in the sandbox whose connections begin with this line.
 func (r *rig) client(t testing.TB, line string, roots *x509.CertPool) *http.Client {
 	t.Helper()
 	transport := &http.Transport{
@@ -190,7 +190,7 @@ func (r *rig) client(t testing.TB, line string, roots *x509.CertPool) *http.Clie
 	}
 }
 
-// service is an HTTPS server, HTTP/2 too, for the name example.com.
+// service starts an HTTPS server with HTTP/2 for the name example.com.
 func service(t testing.TB, h http.Handler) (address string, roots *x509.CertPool) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -202,7 +202,7 @@ func service(t testing.TB, h http.Handler) (address string, roots *x509.CertPool
 	return s.Listener.Addr().String(), roots
 }
 
-// say is a server that greets first and then sends back what it gets.
+// say starts a server that sends a greeting and then echoes its input.
 func say(t testing.TB, greeting string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

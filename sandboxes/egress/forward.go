@@ -15,42 +15,41 @@ import (
 	"time"
 )
 
-// ForwardConfig configures a Forwarder. Socket or Dial is needed.
+// ForwardConfig configures a Forwarder. Socket or Dial is required.
 type ForwardConfig struct {
-	// Socket is the path, as seen by the forwarder, of the proxy's unix socket.
+	// Socket is the path of the proxy's unix socket, as the forwarder sees it.
 	Socket string
-	// Dial connects to the proxy if a path does not do. Nil dials Socket.
+	// Dial connects to the proxy where a path is not enough. Nil dials Socket.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Listen listens for an address, the HTTP proxy's or an endpoint's, if commands have no network of their own. The
-	// forwarder then serves no names, and leaves loopback alone: programs that ignore proxy variables reach nothing. Nil
-	// listens at the addresses themselves.
+	// Listen opens the listener for the address of the HTTP proxy or an endpoint, if commands have no network of their own.
+	// The forwarder then serves no DNS and does not touch the loopback interface: programs that ignore proxy variables
+	// reach nothing. Nil listens on the addresses themselves.
 	Listen func(ctx context.Context, at netip.AddrPort) (net.Listener, error)
 }
 
-// Forwarder forwards the connections of programs in a sandbox to the [Proxy]. It holds no secret and decides nothing.
+// Forwarder forwards the connections of programs in a sandbox to the [Proxy]. It holds no secrets and makes no decisions.
 type Forwarder struct {
 	dial     func(ctx context.Context) (net.Conn, error)
-	listenAt func(ctx context.Context, at netip.AddrPort) (net.Listener, error) // nil: the sandbox has a network of its own
+	listenAt func(ctx context.Context, at netip.AddrPort) (net.Listener, error) // nil: the sandbox has its own network
 	names    *names
-	own      []int // ports at which loopback is the host's
+	own      []int // ports of the host's loopback that are allowed
 	dns      net.PacketConn
 	ports    []port
 }
 
-// port is a listener and how its connections are served.
+// port is a listener with the handler of its connections.
 type port struct {
 	net.Listener
 	serve func(ctx context.Context, c net.Conn)
 }
 
-// maxForwarded bounds the connections that are open at once; the proxy has its own bound.
+// maxForwarded is the maximum number of open connections. The proxy has its own limit.
 const maxForwarded = 1024
 
-// NewForwarder brings loopback up when it is down, asks the proxy for its ports and listens: when it returns, commands
-// can start. It must run in the sandbox's network namespace. It needs the right to bind port 53 and the other ports
-// below 1024 (CAP_NET_BIND_SERVICE in the user namespace that owns the network, or
-// net.ipv4.ip_unprivileged_port_start=0), and CAP_NET_ADMIN only when loopback is down. Its process may drop all of
-// these afterwards. Run must be called once, or Close.
+// NewForwarder enables the loopback interface if necessary, asks the proxy for its ports, and listens: when it returns,
+// commands can start. It must run in the sandbox's network namespace. It needs permission to bind port 53 and other ports
+// below 1024 (CAP_NET_BIND_SERVICE in the user namespace that owns the network, or net.ipv4.ip_unprivileged_port_start=0),
+// and CAP_NET_ADMIN if loopback is down. Its process may drop all of these afterwards. The caller must call Run or Close.
 func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
 	f := &Forwarder{dial: c.Dial, listenAt: c.Listen, names: newNames()}
 	if f.dial == nil {
@@ -77,7 +76,7 @@ func NewForwarder(ctx context.Context, c ForwardConfig) (*Forwarder, error) {
 	return f, nil
 }
 
-// ask gets the proxy's plan.
+// ask requests the proxy's plan.
 func (f *Forwarder) ask(ctx context.Context) (plan, error) {
 	c, err := f.connect(ctx, preface{verb: verbPlan})
 	if err != nil {
@@ -112,10 +111,10 @@ func (f *Forwarder) connect(ctx context.Context, p preface) (net.Conn, error) {
 	return c, nil
 }
 
-// listen opens every port.
+// listen opens all listeners.
 func (f *Forwarder) listen(ctx context.Context, p plan) error {
 	var config net.ListenConfig
-	config.SetMultipathTCP(false) // on loopback it gives nothing, and some sandboxes' filters do not know it
+	config.SetMultipathTCP(false) // useless on loopback, and unknown to the system call filters of some sandboxes
 	tcp := func(a netip.AddrPort, serve func(context.Context, net.Conn)) error {
 		var l net.Listener
 		var err error
@@ -145,7 +144,7 @@ func (f *Forwarder) listen(ctx context.Context, p plan) error {
 	return nil
 }
 
-// listenForNames opens the ports for programs that ignore proxy variables: DNS, and those of the names.
+// listenForNames opens the listeners for programs that ignore proxy variables: DNS, and the ports of the rules.
 func (f *Forwarder) listenForNames(ctx context.Context, config net.ListenConfig,
 	tcp func(netip.AddrPort, func(context.Context, net.Conn)) error, p plan,
 ) error {
@@ -159,7 +158,7 @@ func (f *Forwarder) listenForNames(ctx context.Context, config net.ListenConfig,
 	}
 	for _, port := range p.Ports {
 		if port < 1 || port > 65535 || port == dnsPort {
-			continue // DNS has its port to itself
+			continue // this port is for DNS only
 		}
 		if err := tcp(netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port)), f.byName); err != nil {
 			return err
@@ -168,8 +167,8 @@ func (f *Forwarder) listenForNames(ctx context.Context, config net.ListenConfig,
 	return nil
 }
 
-// Run forwards until ctx ends, which is not an error, and returns when all its connections are closed and all its
-// goroutines have ended.
+// Run forwards until ctx ends, which is no error. It returns after all its connections are closed and all its goroutines
+// have ended.
 func (f *Forwarder) Run(ctx context.Context) error {
 	var ports, conns sync.WaitGroup
 	slots := make(chan struct{}, maxForwarded)
@@ -199,7 +198,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	return err
 }
 
-// Start makes a Forwarder and runs it until stop is called, which can be called again.
+// Start makes a Forwarder and runs it until stop is called. stop may be called again.
 func Start(c ForwardConfig) (stop func(), err error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	f, err := NewForwarder(ctx, c)
@@ -208,7 +207,7 @@ func Start(c ForwardConfig) (stop func(), err error) {
 		return nil, err
 	}
 	var running sync.WaitGroup
-	running.Go(func() { _ = f.Run(ctx) }) // without it commands have no network, which they see
+	running.Go(func() { _ = f.Run(ctx) }) // after an error commands have no network, and notice that themselves
 	return func() {
 		cancel(nil)
 		running.Wait()
@@ -248,18 +247,18 @@ func (f *Forwarder) byName(ctx context.Context, c net.Conn) {
 	}
 }
 
-// join carries bytes between a program and the proxy until both are done, or the forwarder ends.
+// join copies data between a program and the proxy until both are done or the forwarder ends.
 func join(ctx context.Context, c, out net.Conn) {
 	defer closeWith(ctx, out)()
 	splice(c, out)
 }
 
-// sendRefusal sends the reason of a refusal to a program that ignores proxy variables, in its probable protocol.
+// sendRefusal sends the reason of a refusal to a program that ignores proxy variables, in the protocol it probably uses.
 func sendRefusal(c net.Conn, port int, reason Reason) {
 	if port != httpPort && port != httpsPort {
 		return
 	}
-	// A response that comes before its request is none to some programs.
+	// Some programs ignore a response that arrives before they have sent a request.
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	_, _ = c.Read(make([]byte, 1))
 	_ = c.SetDeadline(time.Now().Add(time.Second))
@@ -271,12 +270,12 @@ func sendRefusal(c net.Conn, port int, reason Reason) {
 	case httpsPort:
 		_, _ = io.WriteString(c, tlsDenied)
 	}
-	// What the program has sent must be read, or it gets a reset instead of the response.
+	// Unread data would make the kernel send a reset, and the program would lose the response.
 	_ = closeWrite(c)
 	_, _ = io.Copy(io.Discard, io.LimitReader(c, 64<<10))
 }
 
-// Close frees the ports of a forwarder that is not Run. It is idempotent.
+// Close closes the listeners of a forwarder that is not running. It is idempotent.
 func (f *Forwarder) Close() error {
 	if f.dns != nil {
 		_ = f.dns.Close()

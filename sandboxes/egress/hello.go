@@ -14,13 +14,13 @@ import (
 // recordHandshake is the first byte of a TLS connection.
 const recordHandshake = 0x16
 
-// maxHello bounds what is read of a ClientHello; the largest seen (post-quantum keys, many extensions) have 3 KiB.
+// maxHello limits the bytes read for a ClientHello; the largest seen (post-quantum keys, many extensions) have 3 KiB.
 const maxHello = 64 << 10
 
-// hello is how a program begins a TLS connection.
+// hello is the beginning of a TLS connection.
 type hello struct {
-	name  string // the server it names, lower case; may be empty
-	bytes []byte // all that was read for it, to be sent on
+	name  string // the server name in lower case; may be empty
+	bytes []byte // all bytes read, to be forwarded
 }
 
 var (
@@ -28,12 +28,12 @@ var (
 	errParsed = errors.New("hello is read")
 )
 
-// readHello reads a ClientHello. The bytes are set even if they are not one.
+// readHello reads a ClientHello. The returned bytes are set even after an error.
 func readHello(ctx context.Context, r io.Reader) (hello, error) {
 	c := &helloConn{from: io.LimitReader(r, maxHello)}
 	var h hello
 	seen := false
-	// The library's own server reads the hello, however it is cut into records, and is stopped there.
+	// The library's own server parses the hello, however it is split into records, and is stopped there.
 	_ = tls.Server(c, &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -49,7 +49,7 @@ func readHello(ctx context.Context, r io.Reader) (hello, error) {
 	return h, nil
 }
 
-// helloConn is a connection that remembers what was read, and on which nothing is written.
+// helloConn is a connection that records what is read and discards what is written.
 type helloConn struct {
 	from io.Reader
 	read bytes.Buffer

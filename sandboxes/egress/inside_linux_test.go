@@ -24,8 +24,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// inside is what a sandbox does: a forwarder in an empty network, its resolv.conf, and then a command, whose exit
-// status it returns.
+// inside simulates a sandbox: it starts a forwarder in an empty network, installs resolv.conf, and runs a command. It
+// returns the command's exit status.
 func inside(socket string, argv []string) int {
 	if err := insideErr(socket, argv); err != nil {
 		var exit *exec.ExitError
@@ -89,7 +89,7 @@ func fetch(urls []string) error {
 	return nil
 }
 
-// run runs a command in a network of its own, whose only egress is the rig's.
+// run runs a command in a separate network, whose only egress is the rig's.
 func (r *rig) run(t testing.TB, env []string, argv ...string) (stdout string, err error) {
 	t.Helper()
 	self, err := os.Executable()
@@ -119,11 +119,11 @@ func (r *rig) run(t testing.TB, env []string, argv ...string) (stdout string, er
 	return out.String(), err
 }
 
-// world is a rig with a site on port 80, one on 443 and an endpoint.
+// world returns a rig with a site on port 80, one on port 443, and an endpoint.
 func world(t testing.TB) *rig {
 	t.Helper()
 	hello := func(w http.ResponseWriter, q *http.Request) {
-		if strings.HasSuffix(q.URL.Path, "/info/refs") { // a repository
+		if strings.HasSuffix(q.URL.Path, "/info/refs") { // a git repository
 			fmt.Fprint(w, strings.Repeat("1", 40), "\trefs/heads/main\n")
 			return
 		}
@@ -143,7 +143,7 @@ func world(t testing.TB) *rig {
 	})
 }
 
-// A program that ignores proxy variables reaches what is allowed by its name, and nothing else in any way.
+// A program that ignores proxy variables reaches allowed hosts by name, and nothing else.
 func TestTransparent(t *testing.T) {
 	t.Parallel()
 	r := world(t)
@@ -167,7 +167,7 @@ func TestTransparent(t *testing.T) {
 	r.wantRefused(t, "not-allowed elsewhere.test:80", "not-allowed elsewhere.test:443")
 }
 
-// Real programs, each with its own way to resolve names and to connect.
+// Real programs resolve names and connect in different ways.
 func TestRealPrograms(t *testing.T) {
 	t.Parallel()
 	const node = `
@@ -180,7 +180,7 @@ dns.resolve4("example.com", (err, all) => console.log("dns", err ? err.code : al
 	for name, tt := range map[string]struct {
 		argv []string
 		env  []string
-		want []string // all lines, in alphabetical order
+		want []string // all lines, sorted
 	}{
 		"node": {argv: []string{"node", "-e", node}, want: []string{"dns 1", "http 200", "https 200"}},
 		"curl, transparent": {
@@ -219,7 +219,7 @@ dns.resolve4("example.com", (err, all) => console.log("dns", err ? err.code : al
 	}
 }
 
-// Nothing in the sandbox's environment, and nothing it reads, holds the secret.
+// The secret is neither in the sandbox's environment nor in anything that it can read.
 func TestInsideHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	r := world(t)
@@ -236,7 +236,7 @@ func TestInsideHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// What stands in the forwarder's place gains nothing: the proxy decides.
+// A process in place of the forwarder gains nothing: the proxy makes the decisions.
 func TestForwarderIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	r := world(t)
@@ -277,7 +277,7 @@ func TestForwarderErrors(t *testing.T) {
 	}
 }
 
-// stranger is a connection to something that is no proxy.
+// stranger returns a connection to a peer that is not a proxy.
 func stranger() net.Conn {
 	here, there := net.Pipe()
 	go func() {

@@ -2,5 +2,5 @@
 
 package egress_test
 
-// inside needs networks that begin empty.
+// inside needs network namespaces.
 func inside(string, []string) int { return 1 }

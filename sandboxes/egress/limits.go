@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// Limits bound the network use of one sandbox. Zero means the default, which is never "no limit".
+// Limits bounds the network use of one sandbox. Zero means the default, which is never "no limit".
 type Limits struct {
-	// Connections that are open at once; default 256.
+	// Connections is the maximum number of open connections; default 256.
 	Connections int
-	// Bytes is the sum of what the sandbox sends and gets; default 32 GiB.
+	// Bytes is the maximum total of bytes sent and received by the sandbox; default 32 GiB.
 	Bytes int64
-	// Request is the size of one request to an endpoint; default 64 MiB.
+	// Request is the maximum size in bytes of one request to an endpoint; default 64 MiB.
 	Request int64
-	// Idle ends a connection on which nothing has moved; default 15 min, for models that think long.
+	// Idle is the time without data after which a connection is closed; default 15 min, because models may think long.
 	Idle time.Duration
-	// Handshake is the time for a request to be complete once it has begun; default 10 s.
+	// Handshake is the maximum time from the start of a request to its end; default 10 s.
 	Handshake time.Duration
-	// Dial is the time to look up and connect; default 20 s.
+	// Dial is the maximum time for lookup and connection; default 20 s.
 	Dial time.Duration
 }
 
@@ -45,14 +45,14 @@ func (l Limits) check() error {
 	return nil
 }
 
-// errSpent ends every connection of a sandbox that has moved its bytes.
+// errSpent ends every connection of a sandbox that has used up its bytes.
 var errSpent = errors.New("the sandbox has used up its bytes")
 
-// metered is a connection from the sandbox: it counts bytes against the run's, and closes itself when nothing moves.
+// metered is a connection from the sandbox. It counts its bytes against the run's limit, and closes itself when idle.
 type metered struct {
 	net.Conn
-	left   *atomic.Int64 // bytes of the run
-	spent  func()        // called when there are none left
+	left   *atomic.Int64 // remaining bytes of the run
+	spent  func()        // called when none remain
 	idle   time.Duration
 	timer  *time.Timer
 	closed func() // called once
@@ -86,7 +86,7 @@ func (m *metered) count(n int, err error) error {
 	return err
 }
 
-// CloseWrite ends the direction to the sandbox.
+// CloseWrite closes the direction to the sandbox.
 func (m *metered) CloseWrite() error { return closeWrite(m.Conn) }
 
 // Close is idempotent.
@@ -99,7 +99,7 @@ func (m *metered) Close() error {
 	return err
 }
 
-// closeWrite closes one direction of a connection where it has two.
+// closeWrite closes the write direction of a connection, or the whole connection if it cannot be half-closed.
 func closeWrite(c net.Conn) error {
 	if h, ok := c.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
@@ -107,16 +107,16 @@ func closeWrite(c net.Conn) error {
 	return c.Close()
 }
 
-// replayed is a connection of which some bytes have been read already.
+// replayed is a connection of which the first bytes have been read already.
 type replayed struct {
 	net.Conn
-	first io.Reader // the bytes, then the connection
+	first io.Reader // these bytes, then the connection
 }
 
 func (c *replayed) Read(b []byte) (int, error) { return c.first.Read(b) }
 func (c *replayed) CloseWrite() error          { return closeWrite(c.Conn) }
 
-// splice copies both ways until both are done, and closes both connections.
+// splice copies in both directions until both are done, then closes both connections.
 func splice(a, b net.Conn) {
 	var both sync.WaitGroup
 	copyTo := func(to, from net.Conn) {
@@ -134,7 +134,7 @@ func splice(a, b net.Conn) {
 	_ = b.Close()
 }
 
-// onlyReader and onlyWriter hide the methods that io.CopyBuffer would use instead of the buffer.
+// onlyReader and onlyWriter hide methods that io.CopyBuffer would use instead of the buffer.
 type (
 	onlyReader struct{ io.Reader }
 	onlyWriter struct{ io.Writer }

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// site is a rig with one allowed host that greets and echoes, on ports 22 and 443.
+// site returns a rig with one allowed host that greets and echoes, on ports 22 and 443.
 func site(t testing.TB, limits egress.Limits, greeting string) *rig {
 	t.Helper()
 	net := newInternet()
@@ -27,7 +27,7 @@ func site(t testing.TB, limits egress.Limits, greeting string) *rig {
 	})
 }
 
-// Whatever a program begins and does not go on with, the connection ends.
+// A connection ends whatever a program has begun and does not continue.
 func TestSlowness(t *testing.T) {
 	t.Parallel()
 	soon := 20 * time.Millisecond
@@ -56,8 +56,8 @@ func TestSlowness(t *testing.T) {
 			if tt.line != "" {
 				first = "ralph-egress/1 " + tt.line + "\n" + tt.raw
 			}
-			_, _ = io.WriteString(c, first) // fails when the proxy has ended it already
-			said, _ := io.ReadAll(c)        // returns when the proxy has ended it
+			_, _ = io.WriteString(c, first) // fails if the proxy has closed the connection already
+			said, _ := io.ReadAll(c)        // returns when the proxy has closed the connection
 			if len(said) > 0 && !strings.HasPrefix(string(said), "ok\n") {
 				t.Errorf("the proxy says %q", said)
 			}
@@ -81,7 +81,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	r.wantRefused(t, "too-many :0")
 	_ = open[0].Close()
-	for { // until the proxy has seen it
+	for { // until the proxy has noticed the Close
 		if _, err := r.open(t, "connect example.com:22"); err == nil {
 			break
 		}
@@ -108,7 +108,7 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 }
 
-// A refusal is told at its 1st, 10th, 100th time, and made-up hosts do not fill the memory.
+// A refusal is reported at its 1st, 10th and 100th time, and made-up hosts do not exhaust memory.
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, egress.Config{})
@@ -128,7 +128,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 }
 
-// Close ends what is under way, whatever it is, and leaves nothing.
+// Close ends all connections and requests, and leaves nothing.
 func TestCloseEndsEverything(t *testing.T) {
 	t.Parallel()
 	stalled := make(chan struct{})
@@ -176,7 +176,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-// A program that goes away is no refusal, and takes its request along.
+// A program that hangs up causes no refusal, and its request to the service ends.
 func TestProgramGoesAway(t *testing.T) {
 	t.Parallel()
 	arrived, gone := make(chan struct{}), make(chan struct{})

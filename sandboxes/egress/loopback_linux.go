@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LoopbackUp switches the loopback interface of this network namespace on when it is off.
+// LoopbackUp enables the loopback interface of this network namespace if it is down.
 func LoopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package egress
 
-// LoopbackUp has nothing to do: only Linux has networks that begin without loopback.
+// LoopbackUp does nothing: only Linux has network namespaces, which start with loopback down.
 func LoopbackUp() error { return nil }

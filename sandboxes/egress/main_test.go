@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// insideVariable makes the test binary a program of a sandbox: see inside_linux_test.go.
+// insideVariable makes the test binary simulate a sandbox: see inside_linux_test.go.
 const insideVariable = "EGRESS_TEST_INSIDE"
 
 func TestMain(m *testing.M) {

@@ -9,15 +9,16 @@ import (
 	"github.com/ralph-pool/ralph/internal/leak"
 )
 
-// maskHeader drops every header that holds the secret: a service that echoes its request would give it to the sandbox.
+// maskHeader removes every header that contains the secret: a service that echoes its request would reveal it to the
+// sandbox.
 func maskHeader(h http.Header, secret *leak.Finder) {
 	maps.DeleteFunc(h, func(name string, values []string) bool {
 		return secret.In(name) || slices.ContainsFunc(values, secret.In)
 	})
 }
 
-// readable refuses an answer that cannot be searched for the credential: one that is compressed, although the request asked
-// for none, or that is a part.
+// readable returns an error for an answer that cannot be searched for the credential, because it is compressed or partial
+// although the request asked for neither.
 func readable(in *http.Response) error {
 	coding := strings.Join(in.Header.Values("Content-Encoding"), ",")
 	switch {

@@ -10,13 +10,13 @@ import (
 	"github.com/ralph-pool/ralph/internal/servertools"
 )
 
-// The bodies of requests to models are in memory until they are sent: so many large ones at once.
+// Bodies of requests to models are in memory until they are sent. These limits bound the large ones.
 const (
 	largeBody   = 1 << 20
 	largeBodies = 4
 )
 
-// filterTools takes the tools out of a request with which the model's service would reach the internet.
+// filterTools removes tools from a request with which the model's service would access the internet.
 func (p *Proxy) filterTools(out *http.Request, name string) error {
 	release := func() {}
 	if out.ContentLength < 0 || out.ContentLength > largeBody {
@@ -50,7 +50,7 @@ func (p *Proxy) filterTools(out *http.Request, name string) error {
 	return nil
 }
 
-// heldBody is a body in memory, until it is closed.
+// heldBody is a body in memory. Close releases its slot.
 type heldBody struct {
 	io.Reader
 	release func()
@@ -61,7 +61,7 @@ func (b heldBody) Close() error {
 	return nil
 }
 
-// tooLarge makes a denial of the error of a body that is too large, and leaves any other.
+// tooLarge converts the error of a body that is too large to a denial, and returns other errors unchanged.
 func (p *Proxy) tooLarge(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return deny(TooMuch, "a request has more than %d bytes", p.limits.Request)

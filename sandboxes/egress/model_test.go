@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// A model's service gets no request that has it reach the internet, and the agent is told so as by the service.
+// A model's service gets no request with which it would access the internet. A refusal is in the service's own format.
 func TestModelEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -68,7 +68,7 @@ func TestModelEndpoint(t *testing.T) {
 	}
 }
 
-// Large requests wait for each other, and not for those that are sent or refused. One that is too large is refused.
+// A large request waits for others only until they are sent or refused. A request that is too large is refused.
 func TestModelEndpointBoundsBodies(t *testing.T) {
 	t.Parallel()
 	large := `{"messages":"` + strings.Repeat("x", 2<<20) + `"}`

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// names gives each name a loopback address of its own, so that a connection identifies its name.
+// names maps each name to its own loopback address, so that a connection identifies the name.
 type names struct {
 	mu     sync.Mutex
 	byName map[string]uint16 // guarded by mu
-	byID   []string          // guarded by mu; the name of address namesPrefix + id
+	byID   []string          // guarded by mu; names by id, which is the offset of the address from namesPrefix
 	next   uint16            // guarded by mu
 }
 
-// maxNames is how many names have an address at once; then the oldest loses its own.
+// maxNames is the maximum number of names with an address; then a new name takes over the oldest address.
 const maxNames = 1 << 16
 
 func newNames() *names { return &names{byName: map[string]uint16{}} }
 
-// address returns the name's address, the same one each time.
+// address returns the address of a name, always the same one while it is kept.
 func (n *names) address(name string) netip.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// plainTransport sends http:// requests; each connection is checked when it is made and serves one host and port.
+// plainTransport returns the transport for http:// requests. Each connection is checked when it is made, and serves one
+// host and port.
 func (p *Proxy) plainTransport() *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -30,7 +31,7 @@ func (p *Proxy) plainTransport() *http.Transport {
 	}
 }
 
-// servePlain sends an http:// request on. Only is the host of the connection; with "" the request names it.
+// servePlain forwards an http:// request. only is the host of the connection; if empty, the request names the host.
 func (p *Proxy) servePlain(w http.ResponseWriter, r *http.Request, only string) {
 	target, host, port, err := plainTarget(r, only)
 	if err == nil {
@@ -51,7 +52,7 @@ func (p *Proxy) servePlain(w http.ResponseWriter, r *http.Request, only string) 
 	in, err := p.plain.RoundTrip(out)
 	if err != nil {
 		if r.Context().Err() != nil {
-			return // the program has gone
+			return // the program has hung up
 		}
 		p.httpRefuse(w, host, port, err)
 		return
@@ -59,8 +60,8 @@ func (p *Proxy) servePlain(w http.ResponseWriter, r *http.Request, only string) 
 	answer(w, in, nil)
 }
 
-// plainTarget is the target of a request: the URL in it if it was sent to a proxy, else the connection's host, which it
-// must name.
+// plainTarget returns the target of a request: its URL if it was sent to a proxy, and otherwise the connection's host,
+// which the request must name.
 func plainTarget(r *http.Request, only string) (target *url.URL, host string, port int, err error) {
 	authority := r.Host
 	if only == "" {
@@ -84,7 +85,7 @@ func plainTarget(r *http.Request, only string) (target *url.URL, host string, po
 	return &copied, host, port, nil
 }
 
-// dropHopByHop drops the headers of one connection, which are not the request's.
+// dropHopByHop removes the headers that apply to one connection only.
 func dropHopByHop(h http.Header) {
 	for _, named := range h["Connection"] {
 		for name := range strings.SplitSeq(named, ",") {
@@ -99,14 +100,14 @@ func dropHopByHop(h http.Header) {
 	}
 }
 
-// keepAgent stops the library from adding a User-Agent of its own.
+// keepAgent prevents the library from adding its own User-Agent.
 func keepAgent(h http.Header) {
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = nil
 	}
 }
 
-// answer passes a response on, piece by piece as it comes. Through, when not nil, filters the body.
+// answer forwards a response piece by piece as it arrives. through, if set, filters the body.
 func answer(w http.ResponseWriter, in *http.Response, through func(io.Writer) io.WriteCloser) {
 	defer in.Body.Close()
 	dropHopByHop(in.Header)
@@ -115,11 +116,11 @@ func answer(w http.ResponseWriter, in *http.Response, through func(io.Writer) io
 		head[name] = values
 	}
 	if _, ok := head["Date"]; !ok {
-		head["Date"] = nil // the server's, or none
+		head["Date"] = nil // only the server's own
 	}
 	w.WriteHeader(in.StatusCode)
 	out := &flushing{w: w, control: http.NewResponseController(w)}
-	_ = out.control.Flush() // the headers mean something by themselves
+	_ = out.control.Flush() // the headers are useful before the body arrives
 	var to io.WriteCloser = out
 	if through != nil {
 		to = through(out)
@@ -129,12 +130,12 @@ func answer(w http.ResponseWriter, in *http.Response, through func(io.Writer) io
 		err = to.Close()
 	}
 	if err != nil {
-		// The program must see that the response is incomplete. This is how a handler does it.
+		// The program must notice that the response is incomplete. Handlers signal that with this panic.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// flushing sends every piece at once.
+// flushing is a writer that flushes after each Write.
 type flushing struct {
 	w       io.Writer
 	control *http.ResponseController
@@ -145,5 +146,5 @@ func (f *flushing) Write(b []byte) (int, error) {
 	return n, errors.Join(err, f.control.Flush())
 }
 
-// Close has nothing to do.
+// Close does nothing.
 func (*flushing) Close() error { return nil }

@@ -13,17 +13,17 @@ import (
 	"github.com/ralph-pool/ralph/internal/reach"
 )
 
-// Resolver looks names up; *net.Resolver is one.
+// Resolver looks up names, as *net.Resolver does.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// policy decides which connections are allowed, and connects.
+// policy decides which connections are allowed, and makes them.
 type policy struct {
 	patterns []pattern
 	resolver Resolver
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
-	patience time.Duration // for lookup and connection together
+	patience time.Duration // maximum time for lookup and connection together
 }
 
 // denial is a refusal with its reason.
@@ -35,14 +35,15 @@ type denial struct {
 
 func (d *denial) Error() string { return string(d.reason) + ": " + d.detail }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (d *denial) Unwrap() error { return d.err }
 
 func deny(reason Reason, format string, args ...any) *denial {
 	return &denial{reason: reason, detail: fmt.Sprintf(format, args...)}
 }
 
-// permit finds whether a rule allows the host and port, and whether at private addresses.
+// permit returns an error unless a rule allows the host and port. allowPrivate reports whether private addresses are
+// allowed.
 func (p *policy) permit(host string, port int) (allowPrivate bool, err error) {
 	allowed, known := false, false
 	for _, r := range p.patterns {
@@ -64,7 +65,7 @@ func (p *policy) permit(host string, port int) (allowPrivate bool, err error) {
 	return false, deny(NotAllowed, "no rule allows this host")
 }
 
-// connect connects to a host that a rule allows.
+// connect connects to a host if a rule allows it.
 func (p *policy) connect(ctx context.Context, host string, port int) (net.Conn, error) {
 	allowPrivate, err := p.permit(host, port)
 	if err != nil {
@@ -73,8 +74,8 @@ func (p *policy) connect(ctx context.Context, host string, port int) (net.Conn, 
 	return p.reach(ctx, host, port, allowPrivate)
 }
 
-// reach looks a host up, checks its addresses and connects to one of those. The name is looked up only once for a
-// connection, so that a response that changes in between has no effect.
+// reach looks up a host, checks its addresses, and connects to one of them. It makes only one lookup per connection, so
+// that a name cannot change its address after the check.
 func (p *policy) reach(ctx context.Context, host string, port int, allowPrivate bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, errors.New("no connection in time"))
 	defer cancel()
@@ -105,7 +106,7 @@ func (p *policy) reach(ctx context.Context, host string, port int, allowPrivate 
 	return nil, &denial{NotConnected, "nothing answers there", last}
 }
 
-// try connects to one of several addresses, with its share of the time that is left.
+// try connects to one of several addresses, within its share of the remaining time.
 func (p *policy) try(ctx context.Context, a netip.Addr, port, left int) (net.Conn, error) {
 	if end, ok := ctx.Deadline(); ok && left > 1 {
 		share := time.Until(end) / time.Duration(min(left, 3))
@@ -131,11 +132,11 @@ func (p *policy) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	return all, nil
 }
 
-// ownAddress reports a public address of this host: services there may trust every local connection.
+// ownAddress reports whether an address is one of this host: services here may trust every local connection.
 func ownAddress(a netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	if err != nil {
-		return true // better refuse than guess
+		return true // refuse if in doubt
 	}
 	return slices.ContainsFunc(own, func(o net.Addr) bool {
 		prefix, err := netip.ParsePrefix(o.String())
@@ -143,7 +144,7 @@ func ownAddress(a netip.Addr) bool {
 	})
 }
 
-// ownPorts are the ports of this host's loopback that rules allow. Programs connect to loopback without any proxy.
+// ownPorts returns the ports of this host's loopback that rules allow. Programs bypass the proxy for loopback.
 func (p *policy) ownPorts() (ports []int) {
 	for _, r := range p.patterns {
 		if r.private && r.host == loopback {
@@ -153,7 +154,7 @@ func (p *policy) ownPorts() (ports []int) {
 	return ports
 }
 
-// ports are all ports of the rules, in order.
+// ports returns all ports of the rules, and 80 and 443, sorted.
 func (p *policy) ports() []int {
 	all := []int{80, 443}
 	for _, r := range p.patterns {

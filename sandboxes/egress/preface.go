@@ -33,11 +33,11 @@ const (
 	verbConnect  verb = "connect"
 )
 
-// plan is what the forwarder needs to know of the proxy.
+// plan is the proxy's configuration for the forwarder.
 type plan struct {
 	Ports     []int `json:"ports"`         // to listen on for connections to names
-	Own       []int `json:"own,omitempty"` // those at which the host's own loopback is allowed
-	Endpoints int   `json:"endpoints"`     // how many
+	Own       []int `json:"own,omitempty"` // ports where the host's own loopback is allowed
+	Endpoints int   `json:"endpoints"`     // number of endpoints
 }
 
 // preface is the first line of a connection.
@@ -52,7 +52,7 @@ func (p preface) String() string {
 
 var errPreface = errors.New("not a line of this protocol")
 
-// readPreface reads the first line. It checks the form only: what follows is as hostile as before.
+// readPreface reads the first line. It checks only the syntax: what follows is equally untrusted.
 func readPreface(r io.Reader) (preface, error) {
 	line, err := readLine(r)
 	if err != nil {
@@ -69,12 +69,12 @@ func readPreface(r io.Reader) (preface, error) {
 	return p, nil
 }
 
-// refusedError is the proxy's "no".
+// refusedError is the proxy's "no" with its reason.
 type refusedError struct{ reason Reason }
 
 func (e *refusedError) Error() string { return "refused: " + string(e.reason) }
 
-// readReply reads the proxy's line: nil for "ok".
+// readReply reads the proxy's line. It returns nil for "ok".
 func readReply(r io.Reader) error {
 	line, err := readLine(r)
 	if err != nil {
@@ -89,7 +89,7 @@ func readReply(r io.Reader) error {
 	return errPreface
 }
 
-// readLine reads to the first line end and not one byte further: the next reader of the connection needs the rest.
+// readLine reads exactly one line: the rest belongs to the next reader of the connection.
 func readLine(r io.Reader) (string, error) {
 	var line bytes.Buffer
 	var b [1]byte

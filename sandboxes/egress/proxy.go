@@ -16,24 +16,24 @@ import (
 
 // Config configures a Proxy. The zero value allows nothing.
 type Config struct {
-	// Allow is the allow-list. Any other host is refused.
+	// Allow is the allow-list. All other hosts are refused.
 	Allow []Rule
-	// Endpoints are services that the sandbox reaches over loopback and that ralph puts a credential into.
+	// Endpoints are the services to whose requests ralph adds a credential; the sandbox reaches them over loopback.
 	Endpoints []Endpoint
 	Limits    Limits
-	// Resolver looks names up; nil is net.DefaultResolver.
+	// Resolver looks up names; nil means net.DefaultResolver.
 	Resolver Resolver
-	// Dial connects to a checked address; nil is net.Dialer's.
+	// Dial connects to a checked address; nil means a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Roots verify the endpoints' services; nil are the system's.
+	// Roots are the certificate authorities for the endpoints' services; nil means those of the system.
 	Roots *x509.CertPool
-	// Observe gets refusals, one at a time and in order. It must not block and not call the proxy.
+	// Observe receives refusals, one at a time and in order. It must not block or call the proxy.
 	Observe func(Event)
-	// Log is for operators; it is silent by default. It never gets a secret.
+	// Log is for operators; default silent. It never gets a secret.
 	Log *slog.Logger
 }
 
-// Proxy is the egress proxy of one sandbox.
+// Proxy is the egress proxy of one sandbox. It is safe for concurrent use.
 type Proxy struct {
 	policy    policy
 	limits    Limits
@@ -42,15 +42,15 @@ type Proxy struct {
 	record    record
 	log       *slog.Logger
 
-	ctx    context.Context // of everything a connection starts; ended by Close
+	ctx    context.Context // context of all connections; ended by Close
 	cancel context.CancelCauseFunc
-	slots  chan struct{}  // one for each connection from the sandbox
+	slots  chan struct{}  // one for each open connection from the sandbox
 	large  chan struct{}  // one for each large body in memory
-	left   atomic.Int64   // bytes of the run
-	work   sync.WaitGroup // everything that Close waits for
+	left   atomic.Int64   // remaining bytes of the run
+	work   sync.WaitGroup // all goroutines and connections that Close waits for
 
 	http    *http.Server
-	handoff *handoff // connections for http
+	handoff *handoff // passes connections to http
 
 	mu     sync.Mutex
 	listen net.Listener // guarded by mu
@@ -58,7 +58,7 @@ type Proxy struct {
 
 var errClosed = errors.New("egress proxy is closed")
 
-// New makes a proxy that listens nowhere yet. The error names every invalid rule and endpoint.
+// New returns a proxy that does not listen yet. The error names every invalid rule and endpoint.
 func New(c Config) (*Proxy, error) {
 	errs := []error{c.Limits.check()}
 	limits := c.Limits.withDefaults()
@@ -113,7 +113,7 @@ func New(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// URL is the address of the endpoint of that name inside, or empty.
+// URL returns the URL of the named endpoint inside the sandbox, or "".
 func (p *Proxy) URL(endpoint string) string {
 	for i, e := range p.endpoints {
 		if e.Name == endpoint {
@@ -123,9 +123,9 @@ func (p *Proxy) URL(endpoint string) string {
 	return ""
 }
 
-// Listen makes dir (mode 0700) when it is not there, and listens on a socket in it (mode 0600) until Close. A provider
-// that runs commands as another user must give it the socket. A socket left there by a crash is replaced. The
-// path must be short: systems take about 100 bytes.
+// Listen listens on a socket (mode 0600) in dir, until Close. It creates dir (mode 0700) if missing, and replaces a socket
+// that a crash has left. A provider that runs commands as another user must chown the socket. The path must be short:
+// systems allow about 100 bytes.
 func (p *Proxy) Listen(dir string) (socket string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("make the egress folder: %w", err)
@@ -165,7 +165,7 @@ func (p *Proxy) Listen(dir string) (socket string, err error) {
 	return socket, nil
 }
 
-// Close ends every connection, removes the socket and returns when nothing of the proxy runs any more. It is
+// Close ends all connections, removes the socket, and returns when all goroutines of the proxy have ended. It is
 // idempotent.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
@@ -177,7 +177,7 @@ func (p *Proxy) Close() error {
 	if l != nil {
 		err = l.Close()
 	}
-	_ = p.http.Close() // its listener is the handoff, its connections are closed
+	_ = p.http.Close() // its listener is the handoff, and its connections are closed
 	p.work.Wait()
 	p.plain.CloseIdleConnections()
 	for _, e := range p.endpoints {
@@ -186,7 +186,7 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// refuse counts a refusal and returns its reason. Any error but a denial is an accident of the connection.
+// refuse counts a refusal and returns its reason. An error other than a denial means that the connection failed.
 func (p *Proxy) refuse(host string, port int, err error) Reason {
 	d, ok := errors.AsType[*denial](err)
 	if !ok {

@@ -42,7 +42,7 @@ func TestConnectToAnAllowedHost(t *testing.T) {
 	if got := line(t, in); got != "and back" {
 		t.Errorf("got %q", got)
 	}
-	// The end of one direction is passed on, and the other one stays open until it ends too.
+	// The end of one direction is forwarded, and the other direction stays open until it ends, too.
 	if err := c.(*watched).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		target string
-		points []string // where evil.example.com, which is allowed, leads to
+		points []string // addresses of evil.example.com, which is allowed
 		allow  []egress.Rule
 		want   string // reason host:port
 	}{
@@ -107,13 +107,13 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A name is looked up once for a connection, and the address that was judged is the one that is connected to.
+// A name is looked up once per connection, and the checked address is the one that is connected to.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	net := newInternet()
 	net.host("example.com", somewhere, 9418, say(t, "outside\n"))
 	net.host("inside", "127.0.0.1", 9418, say(t, "inside\n"))
-	net.point("example.com", somewhere, "127.0.0.1") // both at once
+	net.point("example.com", somewhere, "127.0.0.1") // both addresses at the same time
 	r := newRig(t, egress.Config{
 		Allow: []egress.Rule{{Host: "example.com", Ports: []int{9418}}}, Resolver: net, Dial: net.dial,
 	})
@@ -146,7 +146,7 @@ func TestPrivateOnlyWhenTheRuleSaysSo(t *testing.T) {
 	}
 }
 
-// Many hosts share an address: the one that TLS names must be the one that was allowed.
+// Many hosts share an address: TLS must name the host that was allowed.
 func TestTLSNamesTheHost(t *testing.T) {
 	t.Parallel()
 	address, roots := service(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }))
@@ -205,7 +205,7 @@ func TestPort443IsForTLS(t *testing.T) {
 	}
 }
 
-// Programs that know proxies use CONNECT, and http:// URLs in full.
+// Programs that use proxies send CONNECT, and full http:// URLs.
 func TestHTTPProxy(t *testing.T) {
 	t.Parallel()
 	address, roots := service(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "secure "+r.Host) }))
@@ -243,7 +243,7 @@ func TestHTTPProxy(t *testing.T) {
 	r.wantRefused(t, "not-allowed elsewhere.test:80", "not-allowed elsewhere.test:443")
 }
 
-// A program that knows of no proxy connects to port 80 of a name; each of its requests must be for that name.
+// A program that ignores proxy variables connects to port 80 of a name. Each request must be for that name.
 func TestPort80(t *testing.T) {
 	t.Parallel()
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Host) }))
@@ -326,7 +326,7 @@ func TestListenErrors(t *testing.T) {
 	}
 }
 
-// What a crash has left is no obstacle.
+// A socket left by a crash is replaced.
 func TestListenAfterACrash(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, egress.Config{})

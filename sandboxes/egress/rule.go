@@ -10,20 +10,19 @@ import (
 	"strings"
 )
 
-// Rule allows a host.
+// Rule allows connections to a host.
 type Rule struct {
-	// Host is a name ("registry.example.com"), all names below one ("*.example.com", which is not example.com itself),
-	// or an IP address. An address is allowed only by a rule with that address. "localhost" is 127.0.0.1.
+	// Host is a name ("registry.example.com"), all names below a domain ("*.example.com", which does not include
+	// example.com), or an IP address. An address is allowed only by a rule with that address. "localhost" means 127.0.0.1.
 	Host string
-	// Ports are the ports that may be connected to; none means 443 and 80.
+	// Ports lists the allowed ports; empty means 443 and 80.
 	Ports []int
-	// AllowPrivate lets the name lead to this host, to private networks and to carrier-grade ones. Without it such an
-	// address is refused, whatever name leads there. Link-local addresses and cloud metadata services are refused
-	// even so.
+	// AllowPrivate allows the name to resolve to this host, and to private and carrier-grade networks. Without it such an
+	// address is refused, whatever the name. Link-local addresses and cloud metadata services are always refused.
 	AllowPrivate bool
 }
 
-// ParseRule reads "HOST", "HOST:PORT", "HOST:PORT,PORT" or "[IPv6]:PORT".
+// ParseRule parses "HOST", "HOST:PORT", "HOST:PORT,PORT" or "[IPv6]:PORT".
 func ParseRule(s string) (Rule, error) {
 	r := Rule{Host: s}
 	if _, err := netip.ParseAddr(s); err != nil && strings.Contains(s, ":") {
@@ -44,7 +43,7 @@ func ParseRule(s string) (Rule, error) {
 	return r, err
 }
 
-// String is the rule as ParseRule reads it; AllowPrivate does not show.
+// String returns the rule in the syntax of ParseRule, without AllowPrivate.
 func (r Rule) String() string {
 	if len(r.Ports) == 0 {
 		return r.Host
@@ -56,7 +55,7 @@ func (r Rule) String() string {
 	return net.JoinHostPort(r.Host, strings.Join(ports, ","))
 }
 
-// Allows reports whether the rule lets a connection through to the host, as far as names and ports tell.
+// Allows reports whether the rule allows connections to the name and port. It makes no lookup.
 func (r Rule) Allows(host string, port int) bool {
 	p, err := compile(r)
 	if err != nil {
@@ -66,15 +65,15 @@ func (r Rule) Allows(host string, port int) bool {
 	return err == nil && p.matchesHost(host) && slices.Contains(p.ports, port)
 }
 
-// pattern is a Rule made ready to match.
+// pattern is a compiled Rule.
 type pattern struct {
 	host    string // lower case, without the star
-	below   bool   // names below host, not host itself
+	below   bool   // matches names below host, but not host
 	ports   []int
 	private bool
 }
 
-// compile refuses an invalid rule.
+// compile returns an error for an invalid rule.
 func compile(r Rule) (pattern, error) {
 	p := pattern{private: r.AllowPrivate, ports: slices.Clone(r.Ports)}
 	host := r.Host
@@ -114,7 +113,7 @@ func (p pattern) matchesHost(host string) bool {
 	return host == p.host
 }
 
-// own is the address for this host's usual name.
+// own converts "localhost" to its address.
 func own(host string) string {
 	if host == "localhost" {
 		return loopback
@@ -122,8 +121,8 @@ func own(host string) string {
 	return host
 }
 
-// canonicalHost is the one spelling of a name or address: lower case, no dot at the end, addresses as netip writes them.
-// Anything else is refused, and never reaches a resolver or an event.
+// canonicalHost returns the canonical form of a name or address: lower case, no final dot, addresses as netip formats them.
+// It refuses anything else, which so never reaches a resolver or an event.
 func canonicalHost(host string) (string, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" {
@@ -141,7 +140,7 @@ func canonicalHost(host string) (string, error) {
 			return "", errors.New("a host is made of letters, digits, dashes and dots (write other scripts as xn--…)")
 		}
 	}
-	// 0x7f.1, 017700000001 and 2130706433 are addresses to some resolvers.
+	// Some resolvers take 0x7f.1, 017700000001 and 2130706433 for addresses.
 	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
 		return "", errors.New("a host whose last part begins with a digit is neither a name nor an address")
 	}
@@ -157,7 +156,7 @@ func validLabel(label string) bool {
 	})
 }
 
-// splitTarget reads "host:port" as a program asks for it.
+// splitTarget parses "host:port" of a program's request.
 func splitTarget(s string) (host string, port int, err error) {
 	h, p, err := net.SplitHostPort(s)
 	if err != nil {
@@ -171,7 +170,7 @@ func splitTarget(s string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// clip shortens a text of any length so that it fits into a message.
+// clip shortens a text for messages.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/servertools"
 )
 
-// served is a connection for the HTTP server, with the handler of all its requests.
+// served is a connection to the HTTP server with the handler of its requests.
 type served struct {
 	net.Conn
 	handler http.HandlerFunc
@@ -19,13 +19,13 @@ type served struct {
 
 func (c *served) CloseWrite() error { return closeWrite(c.Conn) }
 
-// handlerKey finds the handler of a request's connection.
+// handlerKey is the context key of the handler of a request's connection.
 type handlerKey struct{}
 
-// handoff is the listener of the HTTP server. It accepts connections whose first line has been read.
+// handoff is the listener of the HTTP server. It accepts connections whose preface has been read.
 type handoff struct {
 	conns chan net.Conn
-	done  <-chan struct{} // closed when the proxy is
+	done  <-chan struct{} // closed when the proxy is closed
 }
 
 func (h *handoff) Accept() (net.Conn, error) {
@@ -37,7 +37,7 @@ func (h *handoff) Accept() (net.Conn, error) {
 	}
 }
 
-// give hands a connection on; false when the server has ended.
+// give passes a connection to the server. It returns false if the server has ended.
 func (h *handoff) give(c net.Conn) bool {
 	select {
 	case h.conns <- c:
@@ -47,13 +47,13 @@ func (h *handoff) give(c net.Conn) bool {
 	}
 }
 
-// Close has nothing to do: the proxy's end is the listener's.
+// Close does nothing: the listener ends with the proxy.
 func (*handoff) Close() error { return nil }
 
-// Addr names no place.
+// Addr returns a placeholder.
 func (*handoff) Addr() net.Addr { return &net.UnixAddr{Name: "egress", Net: "unix"} }
 
-// serveHTTP starts the HTTP server of all connections that speak HTTP.
+// serveHTTP starts the HTTP server for all connections that carry HTTP.
 func (p *Proxy) serveHTTP() {
 	p.handoff = &handoff{conns: make(chan net.Conn), done: p.ctx.Done()}
 	p.http = &http.Server{
@@ -81,16 +81,16 @@ func (p *Proxy) serveHTTP() {
 	p.work.Go(func() { _ = p.http.Serve(p.handoff) }) // ends with the handoff
 }
 
-// route serves one request by the handler of its connection.
+// route calls the handler of a request's connection.
 func route(w http.ResponseWriter, r *http.Request) {
-	// The answer may begin before the request has ended.
+	// The answer may begin before the end of the request.
 	_ = http.NewResponseController(w).EnableFullDuplex()
 	if serve, ok := r.Context().Value(handlerKey{}).(http.HandlerFunc); ok {
 		serve(w, r)
 	}
 }
 
-// serveProxy serves a request as to an HTTP proxy: CONNECT, or for http://host/path.
+// serveProxy serves a request to an HTTP proxy: CONNECT, or http://host/path.
 func (p *Proxy) serveProxy(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		p.serveConnect(w, r)
@@ -99,12 +99,12 @@ func (p *Proxy) serveProxy(w http.ResponseWriter, r *http.Request) {
 	p.servePlain(w, r, "")
 }
 
-// servePort80 serves requests to a host's port 80, of a program that knows of no proxy.
+// servePort80 serves requests to a host's port 80 from a program that ignores proxy variables.
 func (p *Proxy) servePort80(host string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { p.servePlain(w, r, host) }
 }
 
-// serveConnect is the tunnel of a program that knows proxies.
+// serveConnect serves a CONNECT request.
 func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
 	host, port, err := splitTarget(r.Host)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if port == httpPort {
-		// Its requests are judged one by one, below.
+		// The requests in the tunnel are checked one by one.
 		if _, err := p.policy.permit(host, port); err != nil {
 			p.httpRefuse(w, host, port, err)
 			return
@@ -127,7 +127,7 @@ func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
 		p.httpRefuse(w, host, port, err)
 		return
 	}
-	// From here on the server's WaitGroup has let go of the connection: the handler itself counts.
+	// The server's ConnState no longer counts a hijacked connection, so the handler counts itself.
 	p.work.Add(1)
 	defer p.work.Done()
 	c := hijack(w)
@@ -138,7 +138,8 @@ func (p *Proxy) serveConnect(w http.ResponseWriter, r *http.Request) {
 	p.tunnel(c, server, host, port)
 }
 
-// hijack takes the connection over from the HTTP server and answers the CONNECT; nil when it is gone.
+// hijack takes over the connection from the HTTP server and answers the CONNECT. It returns nil if the connection has
+// failed.
 func hijack(w http.ResponseWriter) net.Conn {
 	c, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -149,16 +150,16 @@ func hijack(w http.ResponseWriter) net.Conn {
 		return nil
 	}
 	if n := buffered.Reader.Buffered(); n > 0 {
-		early, _ := buffered.Reader.Peek(n) // what it has, it gives
+		early, _ := buffered.Reader.Peek(n) // Peek cannot fail for buffered bytes
 		return &replayed{Conn: c, first: io.MultiReader(strings.NewReader(string(early)), c)}
 	}
 	return c
 }
 
-// reasonHeader has the reason of a refusal, for programs and people who debug them.
+// reasonHeader is the header with the reason of a refusal, for programs and debugging.
 const reasonHeader = "X-Ralph-Egress"
 
-// httpRefuse refuses a request, with a text that programs show to their users.
+// httpRefuse refuses a request with a text that programs show to their users.
 func (p *Proxy) httpRefuse(w http.ResponseWriter, host string, port int, err error) {
 	reason := p.refuse(host, port, err)
 	detail := ""
@@ -169,7 +170,7 @@ func (p *Proxy) httpRefuse(w http.ResponseWriter, host string, port int, err err
 	switch reason {
 	case NotResolved, NotConnected, Unreadable:
 		status = http.StatusBadGateway
-	case NoCredential: // agents know this one, and do not try again
+	case NoCredential: // agents do not retry after this status
 		status = http.StatusUnauthorized
 	case Malformed:
 		status = http.StatusBadRequest

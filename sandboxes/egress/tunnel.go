@@ -14,17 +14,17 @@ const (
 	httpsPort = 443
 )
 
-// tunnel carries bytes between the sandbox and a server until both are done. A TLS connection must name the host of the
-// rule, because many hosts share one address.
+// tunnel copies data between the sandbox and a server until both are done. A TLS connection must name the host that the
+// rule allows, because many hosts share an address.
 func (p *Proxy) tunnel(client, server net.Conn, host string, port int) {
-	// Close ends the sandbox's side by itself; this ends the other one.
+	// Close of the proxy closes the client's side itself; this closes the server's side.
 	stop := context.AfterFunc(p.ctx, func() { _ = server.Close() })
 	defer stop()
 	splice(&judging{Conn: client, judge: func() (io.Reader, error) { return p.judge(client, host, port) }}, server)
 }
 
-// judging is the sandbox's side of a tunnel. Its first Read checks how the connection begins; the server may send
-// before that.
+// judging is the sandbox's side of a tunnel. Its first Read checks the beginning of the connection. The server may send
+// data before that.
 type judging struct {
 	net.Conn
 	judge func() (io.Reader, error)
@@ -44,11 +44,11 @@ func (j *judging) Read(b []byte) (int, error) {
 
 func (j *judging) CloseWrite() error { return closeWrite(j.Conn) }
 
-// judge checks the first bytes and returns a reader of all bytes, or the refusal, after which the connection ends.
+// judge checks the first bytes and returns a reader of all bytes, or a refusal, after which the connection ends.
 func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error) {
 	var first [1]byte
 	if _, err := io.ReadFull(client, first[:]); err != nil {
-		return nil, err // no refusal: a server that sends first may have sent enough
+		return nil, err // no refusal: the server may send first, and that may have been enough
 	}
 	all := io.MultiReader(bytes.NewReader(first[:]), client)
 	if first[0] != recordHandshake {
@@ -62,7 +62,7 @@ func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error)
 	_ = client.SetReadDeadline(time.Time{})
 	_, notName := netip.ParseAddr(host)
 	switch {
-	case err != nil && port != httpsPort: // some other protocol that begins with this byte
+	case err != nil && port != httpsPort: // another protocol whose first byte is the same
 	case err != nil:
 		return nil, p.refused(client, host, port, deny(NotTLS, "it begins like TLS and is not"))
 	case h.name == "" && notName != nil && port == httpsPort:
@@ -73,7 +73,7 @@ func (p *Proxy) judge(client net.Conn, host string, port int) (io.Reader, error)
 	return io.MultiReader(bytes.NewReader(h.bytes), client), nil
 }
 
-// tlsDenied is the fatal alert "access denied", so that programs say that rather than that they were cut off.
+// tlsDenied is the fatal alert "access denied", so that programs report that instead of a broken connection.
 const tlsDenied = "\x15\x03\x03\x00\x02\x02\x31"
 
 func (p *Proxy) refused(client net.Conn, host string, port int, d *denial) error {
@@ -84,7 +84,7 @@ func (p *Proxy) refused(client net.Conn, host string, port int, d *denial) error
 	return d
 }
 
-// printable replaces what is not plain ASCII in text from the sandbox.
+// printable replaces everything but printable ASCII in text from the sandbox.
 func printable(s string) string {
 	b := []byte(s)
 	for i, c := range b {

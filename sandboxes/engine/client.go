@@ -8,23 +8,23 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// EndLimit is how long the end of a process tree, or of a sandbox, may take before something is wrong.
+// EndLimit is the time limit for the end of a process tree or a sandbox.
 const EndLimit = 20 * time.Second
 
-// Client is the engine's client process of one command. It does not end with the caller's context: first the command inside
-// has to end, which the functions below ask for. They may not block for long.
+// Client controls the engine's client process of one command. The process does not end with the caller's context: the
+// command inside must end first, which the functions below request. They must not block for long.
 type Client struct {
-	Ended     <-chan error    // gives how the client ended
-	Reported  <-chan struct{} // closed when the end of the command has been reported; nil: no report comes before Ended
+	Ended     <-chan error    // receives the result of the client
+	Reported  <-chan struct{} // closed when the command's end was reported; nil: Ended comes first
 	Terminate func()
 	Kill      func()
-	Dismiss   func() // called after the report: the client has no more to do
-	GiveUp    func() // called when the client does not end in time
+	Dismiss   func() // called after the report: the client is no longer needed
+	GiveUp    func() // called when the client does not end within Limit
 
-	Limit time.Duration // that time; zero means EndLimit
+	Limit time.Duration // zero means EndLimit
 }
 
-// Steer passes on every reason to end the command, and returns when the client has ended.
+// Steer forwards every reason to end the command, and returns when the client has ended.
 func (c Client) Steer(ctx context.Context, cmd sandboxes.Command) error {
 	if c.Limit <= 0 {
 		c.Limit = EndLimit

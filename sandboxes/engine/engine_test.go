@@ -44,7 +44,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// Every reason to end a command is passed on in order, and a client that does not end is given up.
+// Steer forwards every reason to end a command in order, and gives up a client that does not end.
 func TestSteer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -1,6 +1,6 @@
-// Package engine is the common part of providers that drive another program by its command line: calling it and reading
-// its errors ([Program]), and ending the client of a command ([Client]). Packages container and sbx use it, and package
-// supervisor for its own commands. Everything is safe for concurrent use.
+// Package engine is the shared part of the providers that drive another program by its command line. [Program] calls it and
+// interprets its errors, and [Client] ends the client process of a command. Packages container and sbx use it, and package
+// supervisor uses Client for its own commands. Everything is safe for concurrent use.
 package engine
 
 import (
@@ -18,46 +18,46 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// CallLimit is the longest that one call may take. None takes a second when all is well.
+// CallLimit is the default time limit of a call. Normal calls take less than a second.
 const CallLimit = 2 * time.Minute
 
-// outputLimit is the most bytes that a call may print. What programs print inside a sandbox is among it.
+// outputLimit is the maximum output of a call in bytes. It includes the output of programs inside a sandbox.
 const outputLimit = 16 << 20
 
-// Program is an engine's program.
+// Program is the program of an engine.
 type Program struct {
 	Name    string   // for errors
-	Command []string // the program, and the arguments that come before its own
+	Command []string // the program and its leading arguments
 	Env     []string
-	Missing string // what to do if it is not installed
+	Missing string // advice if it is not installed
 
 	limit  time.Duration
 	stdin  io.Reader
 	copies [2]io.Writer
 }
 
-// Limit is the program with another longest time of a call.
+// Limit returns a copy of the program with another time limit of a call.
 func (p Program) Limit(d time.Duration) Program { p.limit = d; return p }
 
-// Input is the program with an input, and the longest time that reading it may take.
+// Input returns a copy of the program with an input and a time limit of the call.
 func (p Program) Input(r io.Reader, d time.Duration) Program { p.stdin, p.limit = r, d; return p }
 
-// Temp is the program with another folder for temporary files.
+// Temp returns a copy of the program with another folder for temporary files.
 func (p Program) Temp(dir string) Program {
 	p.Env = append(slices.Clip(p.Env), "TMPDIR="+dir)
 	return p
 }
 
-// Copy is the program with writers that get its standard output and error output, too.
+// Copy returns a copy of the program that also writes its output to stdout and stderr.
 func (p Program) Copy(stdout, stderr io.Writer) Program {
 	p.copies = [2]io.Writer{stdout, stderr}
 	return p
 }
 
-// Argv is a command line of the program.
+// Argv returns a command line of the program.
 func (p Program) Argv(args ...string) []string { return slices.Concat(p.Command, args) }
 
-// Call runs the program and returns its standard output.
+// Call runs the program and returns its standard output. A non-zero exit status is a *CallError.
 func (p Program) Call(ctx context.Context, args ...string) (string, error) {
 	limit := p.limit
 	if limit == 0 {
@@ -68,7 +68,7 @@ func (p Program) Call(ctx context.Context, args ...string) (string, error) {
 	var text bytes.Buffer
 	out := &proc.Limit{To: &text, Room: outputLimit, Full: make(chan struct{})}
 	errs := proc.NewTail(4 << 10)
-	// No mark: the monitor of a container, and the daemon of sbx, descend from a call and have to outlive it.
+	// No mark: the monitor of a container and the daemon of sbx descend from a call, and must outlive it.
 	exit, err := proc.Run(ctx, proc.Spec{
 		Argv: p.Argv(args...), Dir: "/", Env: p.Env, Stdin: p.stdin, Stdout: both(out, p.copies[0]), Stderr: both(errs, p.copies[1]),
 		Interrupt: out.Full, Grace: time.Millisecond,
@@ -96,7 +96,7 @@ func both(a, b io.Writer) io.Writer {
 	return io.MultiWriter(a, b)
 }
 
-// StartError explains an error of a process if the program is not installed.
+// StartError adds advice to the error of a program that is not installed.
 func (p Program) StartError(err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return sandboxes.Fixable(fmt.Errorf("%s is not installed: %s: %w",
@@ -105,7 +105,7 @@ func (p Program) StartError(err error) error {
 	return err
 }
 
-// CallError is a call that did not succeed.
+// CallError is the error of a call with a non-zero exit status.
 type CallError struct {
 	Command string // such as "docker image inspect"
 	Code    int
@@ -119,8 +119,8 @@ func (e *CallError) Error() string {
 	return e.Command + ": " + e.Message
 }
 
-// LastLine is the last line with something on it, because programs name the cause last. Docker's advice on its help comes
-// after it and is passed over.
+// LastLine returns the last non-empty line, because programs print the cause last. It skips Docker's hint at its help,
+// which follows the cause.
 func LastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for len(lines) > 1 {

@@ -15,7 +15,7 @@ func init() { //nolint:gochecknoinits // a registration
 	reexec.Register(role, attackInside)
 }
 
-// attackInside is the attacker: its arguments are the attack's name and its own. Its reports go to standard output.
+// attackInside runs an attack inside. Its arguments are the attack's name and arguments; its reports go to standard output.
 func attackInside(p reexec.Process) (status int) {
 	if len(p.Args) == 0 || attacks()[p.Args[0]] == nil {
 		_, _ = fmt.Fprintln(p.Stderr, "there is no attack", p.Args)
@@ -44,13 +44,13 @@ func attacks() map[string]func(a *attempt, args []string) {
 	}
 }
 
-// attempt is one attack being made.
+// attempt is one attack in progress.
 type attempt struct {
 	in  io.Reader
 	out io.Writer
 }
 
-// report tells the suite of an attack that succeeds.
+// report reports a successful attack to the suite.
 func (a *attempt) report(what ...any) {
 	_, _ = fmt.Fprint(a.out, breach, fmt.Sprintln(what...))
 }
@@ -62,8 +62,8 @@ func (a *attempt) try(what string, err error) {
 	}
 }
 
-// call makes a system call that must be refused: as forbidden or as unknown. Any other result shows that the call reached
-// the kernel's own code.
+// call makes a system call that must be refused as forbidden or unknown. Any other result shows that the call reached the
+// kernel's implementation.
 func (a *attempt) call(what string, number uintptr, args ...uintptr) {
 	var six [6]uintptr
 	copy(six[:], args)
@@ -73,7 +73,7 @@ func (a *attempt) call(what string, number uintptr, args ...uintptr) {
 	}
 }
 
-// readable reports a file that can be opened.
+// readable reports a file that can be opened and read.
 func (a *attempt) readable(path string) {
 	f, err := os.Open(path)
 	if err == nil {

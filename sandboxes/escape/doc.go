@@ -1,21 +1,21 @@
-// Package escape attacks sandboxes. [All] lists the attacks; each must fail inside, and neither the host nor the sandbox's
-// next command may notice it. The test of every isolating provider makes them with [Run], and a user's machine is attacked
-// with [Try], which makes those that are brief.
+// Package escape attacks sandboxes. [All] lists the attacks. Each must fail inside, and must affect neither the host nor
+// the next command of the sandbox. The tests of every isolating provider run them with [Run]; [Try] runs the brief ones on
+// a user's machine.
 //
-// The attacker is this program itself, shown inside: its main function calls reexec.Main first. Everything exported may be
-// used by several goroutines, but a [Suite] and its rooms belong to one.
+// The attacker is this program itself, shown inside, so its main function must call reexec.Main first. Everything exported
+// is safe for concurrent use, except that a [Suite] and its rooms belong to one goroutine.
 package escape
 
 import "runtime"
 
-// Attack is one thing that must not be possible.
+// Attack is one attack, which must fail.
 type Attack struct {
 	Name string // such as "files/what is shown read-only"
-	// Brief attacks take a few seconds at most, and do no harm where they succeed.
+	// Brief attacks take a few seconds at most, and do no harm if they succeed.
 	Brief bool
-	// Kernel attacks need a sandbox on this host's kernel: a virtual machine's is its own.
+	// Kernel attacks need a sandbox on this host's kernel; a virtual machine has its own.
 	Kernel bool
-	// Make makes the attack and reports, with Errorf, each success of it.
+	// Make runs the attack and reports each success with Errorf.
 	Make func(s *Suite)
 }
 
@@ -25,5 +25,5 @@ func All() []Attack {
 	return list
 }
 
-// concerns reports whether the attack can be made on the provider.
+// concerns reports whether the attack applies to the provider.
 func (a Attack) concerns(s *Suite) bool { return !a.Kernel || runtime.GOOS == "linux" && !s.vm() }

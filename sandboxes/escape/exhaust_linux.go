@@ -20,7 +20,7 @@ func exhaustAttacks() []Attack {
 		{Name: "exhaust/processes", Brief: true, Make: func(s *Suite) {
 			const most = 128
 			r := s.open(func(spec *sandboxes.Spec) { spec.Limits.PIDs = most })
-			// A shell that cannot start another process exits; its trap then counts the processes without starting one.
+			// A shell that cannot fork exits. Its trap then counts the processes without forking.
 			out, _, err := r.Sh(`trap 'set -- /proc/[0-9]*; echo count $#' EXIT; i=0
 				while [ $i -lt "$1" ]; do sleep 1000 & i=$((i+1)); done`, strconv.Itoa(10*most))
 			_, count, _ := strings.Cut(out, "count ")
@@ -32,10 +32,10 @@ func exhaustAttacks() []Attack {
 		}},
 		{Name: "exhaust/processes that nobody waits for", Make: func(s *Suite) {
 			r := s.open(func(spec *sandboxes.Spec) { spec.Limits.PIDs = 128 })
-			// The classic fork bomb; it ends when the command is killed.
+			// The classic fork bomb. It ends when the command is killed.
 			started := &firstWrite{done: make(chan struct{})}
 			if s.looking {
-				_, _ = started.Write(nil) // or the bomb would use up the whole machine
+				_, _ = started.Write(nil) // otherwise the bomb would exhaust the whole machine
 			}
 			_, err := r.Exec(r.Bounded(), sandboxes.Command{
 				Argv:   []string{"sh", "-c", "trap '' TERM; echo started; bomb() { bomb | bomb & }; bomb; sleep 100"},
@@ -111,7 +111,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// attackMemory uses that much memory.
+// attackMemory uses the given number of bytes of memory.
 func attackMemory(a *attempt, args []string) {
 	size, _ := strconv.Atoi(args[0])
 	var kept [][]byte
@@ -125,7 +125,7 @@ func attackMemory(a *attempt, args []string) {
 	a.report("use memory:", len(kept)*16, "MiB")
 }
 
-// attackWatchers uses up the inotify resources of the host's user. Half of them must be left.
+// attackWatchers uses up the inotify resources of the host's user. Half of them must remain.
 func attackWatchers(a *attempt, _ []string) {
 	for kind, use := range map[string]func(most int) int{
 		"instances": func(most int) (n int) {
@@ -136,7 +136,7 @@ func attackWatchers(a *attempt, _ []string) {
 			}
 			return n
 		},
-		"watches": func(int) int { // as many files as that would fill the scratch space
+		"watches": func(int) int { // creating as many files would exceed the scratch space
 			n, err := readNumber("/proc/sys/user/max_inotify_watches")
 			if err != nil {
 				a.report("its own limit:", err)
@@ -146,7 +146,7 @@ func attackWatchers(a *attempt, _ []string) {
 	} {
 		most, err := readNumber("/proc/sys/fs/inotify/max_user_" + kind)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a kernel of the sandbox's own, which takes nothing from the host's
+			continue // the sandbox has its own kernel, which uses none of the host's
 		}
 		if err != nil {
 			a.report("the host's limit:", err)

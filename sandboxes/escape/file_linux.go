@@ -33,7 +33,7 @@ func fileAttacks() []Attack {
 			if err := r.Close(s.Bounded()); err != nil {
 				s.Error(err)
 			}
-			r.enter() // what attributes say counts from now on, if it counts at all
+			r.enter() // forged attributes apply from this mount on, if at all
 			out, _, err := r.Sh(`cat evil/own; ls -A evil; cat evil/secret evil-file "$1/secret"; ls -d whiteout; cat alias-work alias-made`, r.host)
 			own := strings.HasPrefix(out, "own\nown\n") && strings.Contains(out, "\nwhiteout\nchanged\nchanged\n")
 			if err != nil || !own || strings.Contains(out, secret) {
@@ -45,7 +45,7 @@ func fileAttacks() []Attack {
 			r.unchanged()
 		}},
 		{Name: "files/mounts that would open the sandbox", Brief: true, Make: func(s *Suite) {
-			r := s.open(nil) // without them it opens
+			r := s.open(nil) // the spec opens without these mounts
 			mounts := []sandboxes.Mount{
 				{Host: "/usr", Inside: "/"}, {Host: "/usr", Inside: "/proc/self"}, {Host: "/usr", Inside: "relative"},
 			}
@@ -69,7 +69,7 @@ func fileAttacks() []Attack {
 	}
 }
 
-// attackMetadata does to a file what needs no right to open it.
+// attackMetadata tries all operations on a file that need no permission to open it.
 func attackMetadata(a *attempt, args []string) {
 	path := args[0]
 	a.try("chmod", os.Chmod(path, 0o640))
@@ -82,8 +82,8 @@ func attackMetadata(a *attempt, args []string) {
 	a.try("truncate", os.Truncate(path, 0))
 }
 
-// watch asks for the events of a file. Another attack, of the same user, may hold all instances or watches that there are: it
-// waits for one then.
+// watch adds an inotify watch on a file. Another attack as the same user may hold all instances or watches; then it waits
+// for one.
 func watch(path string) error {
 	for limit := time.Now().Add(time.Minute); ; {
 		notify, err := unix.InotifyInit1(unix.IN_CLOEXEC)
@@ -98,7 +98,7 @@ func watch(path string) error {
 	}
 }
 
-// lower is all that can be seen of the shared checkout, and of what setup has made.
+// lower returns everything visible of the shared checkout and of the folder of setup.
 func (r *Room) lower() string {
 	r.Helper()
 	var all strings.Builder
@@ -108,13 +108,13 @@ func (r *Room) lower() string {
 			r.Fatal(err)
 		}
 		names := make([]byte, 1<<10)
-		n, _ := unix.Llistxattr(path, names) // none where the file system has none
+		n, _ := unix.Llistxattr(path, names) // fails if the file system has no attributes
 		fmt.Fprintf(&all, "%o %d %d %d %v %q; ", st.Mode, st.Uid, st.Nlink, st.Size, st.Mtim, names[:max(n, 0)])
 	}
 	return all.String()
 }
 
-// attackLower changes what the worktree is laid over, and forges what overlayfs keeps in attributes.
+// attackLower tries to change the worktree's lower folders, and forges overlayfs attributes.
 func attackLower(a *attempt, _ []string) {
 	_ = os.Mkdir("evil", 0o700)
 	for name, text := range map[string]string{"evil/own": "own\n", "evil-file": "evil\n", "whiteout": ""} {
@@ -131,7 +131,7 @@ func attackLower(a *attempt, _ []string) {
 			"nlink":      "U+9",
 			"xwhiteouts": "y",
 		} {
-			_ = unix.Setxattr(path, "user.overlay."+name, []byte(value), 0) // inside, these are attributes like others
+			_ = unix.Setxattr(path, "user.overlay."+name, []byte(value), 0) // inside, these are ordinary attributes
 			a.try("set trusted."+name, unix.Setxattr(path, "trusted.overlay."+name, []byte(value), 0))
 		}
 	}
@@ -150,7 +150,7 @@ func attackLower(a *attempt, _ []string) {
 	}
 }
 
-// attackLowerFile changes the run's own copy of a file. The suite looks whether that changes more.
+// attackLowerFile changes the run's own copy of a file. The suite checks that nothing else changes.
 func attackLowerFile(a *attempt, file string) {
 	linked, alias := "linked-"+file, "alias-"+file
 	_ = os.Link(file, linked)

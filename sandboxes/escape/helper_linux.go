@@ -48,7 +48,7 @@ func helperAttacks() []Attack {
 			exec 8<"$1"; read -r up <&8`, pipe); err != nil || !exit.OK() {
 				s.Errorf("%+v, %v, %s", exit, err, out)
 			}
-			// Nothing of it is left: the end of file comes.
+			// End of file means that no process of it is left.
 			buf := make([]byte, 16)
 			for {
 				if _, err := read.Read(buf); err != nil {
@@ -80,7 +80,7 @@ func helperAttacks() []Attack {
 	}
 }
 
-// attackHelper sends the first process every signal, many times.
+// attackHelper sends every signal to the first process, many times.
 func attackHelper(a *attempt, _ []string) {
 	for range 200 {
 		for sig := 1; sig <= 64; sig++ {

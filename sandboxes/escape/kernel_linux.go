@@ -2,7 +2,7 @@ package escape
 
 import "slices"
 
-// kernelAttacks need this host's kernel.
+// kernelAttacks returns the attacks that need this host's kernel.
 func kernelAttacks() []Attack {
 	list := slices.Concat(privilegeAttacks(), secretAttacks(), networkAttacks(), serviceAttacks(), exhaustAttacks(), fileAttacks(), helperAttacks())
 	for i := range list {

@@ -2,5 +2,5 @@
 
 package escape
 
-// kernelAttacks need this host's kernel, which no sandbox shares here.
+// kernelAttacks returns none: no sandbox here shares the host's kernel.
 func kernelAttacks() []Attack { return nil }

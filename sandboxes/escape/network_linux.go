@@ -145,14 +145,14 @@ func attackNetwork(a *attempt, targets []string) {
 	}
 }
 
-// privateNames is an internet with names of somebody's own.
+// privateNames is a resolver of an attacker, with private addresses.
 type privateNames map[string]netip.Addr
 
 func (p privateNames) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	return []netip.Addr{p[strings.TrimSuffix(host, ".")]}, nil
 }
 
-// proxied opens a sandbox with a proxy; nil where the provider has none of ralph's.
+// proxied opens a sandbox with a proxy. It returns nil if the provider does not use ralph's proxy.
 func (s *Suite) proxied(c egress.Config) (*Room, *egress.Proxy) {
 	s.Helper()
 	if c := s.Provider.Capabilities(); !c.Egress || c.OwnEgress {
@@ -164,7 +164,7 @@ func (s *Suite) proxied(c egress.Config) (*Room, *egress.Proxy) {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() { _ = proxy.Close() })
-	dir, err := os.MkdirTemp("", "escape-egress-") // TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "escape-egress-") // the path of TempDir is too long for a socket
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func (s *Suite) proxied(c egress.Config) (*Room, *egress.Proxy) {
 	return s.open(func(spec *sandboxes.Spec) { spec.Egress = socket }), proxy
 }
 
-// ask lets a program inside make a request, and returns the answer's header and body.
+// ask makes an HTTP request from inside, and returns the answer's header and body.
 func (r *Room) ask(url, body string, header ...string) string {
 	r.Helper()
 	var out bytes.Buffer
@@ -190,7 +190,7 @@ func (r *Room) ask(url, body string, header ...string) string {
 	return out.String()
 }
 
-// attackAsk posts standard input, or gets if that is empty, and prints the answer.
+// attackAsk sends standard input with POST, or a GET if it is empty, and prints the answer.
 func attackAsk(a *attempt, args []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -242,7 +242,7 @@ func randomByte() byte {
 	return b[0]
 }
 
-// untouched reports a connection to a listener of the host's.
+// untouched reports a connection to a listener on the host.
 func (s *Suite) untouched(l net.Listener) {
 	s.Helper()
 	_ = l.(interface{ SetDeadline(time.Time) error }).SetDeadline(time.Now())

@@ -56,7 +56,7 @@ func attackPrivileges(a *attempt, _ []string) {
 		a.try("become root", unix.Setuid(0))
 		a.try("become group 0", unix.Setgid(0))
 	}
-	kept, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) // without it a setuid program gets its owner's user
+	kept, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) // without it, a setuid program gets its owner's user id
 	for _, program := range []string{"/bin/su", "/usr/bin/sudo", "/usr/bin/mount", "/usr/bin/newuidmap"} {
 		var st unix.Statfs_t
 		if unix.Statfs(program, &st) == nil && st.Flags&unix.ST_NOSUID == 0 && (err != nil || kept != 1) {
@@ -75,7 +75,8 @@ func attackPrivileges(a *attempt, _ []string) {
 }
 
 func attackCalls(a *attempt, _ []string) {
-	// Whoever is allowed these calls gets another error: no file system has the name, and nothing is mounted at the file.
+	// If these calls were allowed, they would fail with another error: the file system type does not exist, and the file is
+	// no mount point.
 	here := uintptr(unsafe.Pointer(&[]byte("/proc/self/status\x00")[0]))
 	kind := uintptr(unsafe.Pointer(&[]byte("no-such-type\x00")[0]))
 	root := uintptr(unsafe.Pointer(&[]byte("/\x00")[0]))
@@ -124,7 +125,7 @@ func attackCalls(a *attempt, _ []string) {
 	a.attackTerminal()
 }
 
-// cloneInto makes a process in a new namespace. The child exits at once.
+// cloneInto creates a process in a new namespace. The child exits at once.
 func (a *attempt) cloneInto(what string, flag uintptr) {
 	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, flag|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if pid == 0 && errno == 0 {
@@ -135,7 +136,7 @@ func (a *attempt) cloneInto(what string, flag uintptr) {
 	}
 }
 
-// attackTerminal types characters into a terminal.
+// attackTerminal inserts characters into a terminal's input.
 func (a *attempt) attackTerminal() {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -143,7 +144,7 @@ func (a *attempt) attackTerminal() {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	var c byte = 'x'
-	high := uint64(unix.TIOCSTI) | 1<<32 // the kernel looks at the lower half
+	high := uint64(unix.TIOCSTI) | 1<<32 // the kernel uses only the lower half
 	a.call("TIOCSTI", unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
 	a.call("TIOCSTI with high bits", unix.SYS_IOCTL, uintptr(fd), uintptr(high), uintptr(unsafe.Pointer(&c)))
 	a.call("TIOCLINUX", unix.SYS_IOCTL, uintptr(fd), unix.TIOCLINUX, uintptr(unsafe.Pointer(&c)))
@@ -176,7 +177,8 @@ func attackSettings(a *attempt, _ []string) {
 			_ = os.Remove(dir + "/planted")
 		}
 	}
-	// A masked file is another one by the same name: writing to it has no effect, but it must not be the real one.
+	// A masked file has another file mounted over it: writing to that has no effect, but the real file must not be
+	// writable.
 	var real, null unix.Stat_t
 	if unix.Stat("/proc/sysrq-trigger", &real) == nil && unix.Stat("/dev/null", &null) == nil && real.Ino != null.Ino {
 		a.writable("/proc/sysrq-trigger")

@@ -37,7 +37,7 @@ func secretAttacks() []Attack {
 			if err != nil {
 				s.Fatal(err)
 			}
-			named := filepath.Join(s.TempDir(), token[:nameLength]) // anybody may see the name of a process that is seen at all
+			named := filepath.Join(s.TempDir(), token[:nameLength]) // the name of a visible process is visible, too
 			if err := os.Symlink(cat, named); err != nil {
 				s.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func secretAttacks() []Attack {
 			}()
 			_, _ = alive.Write([]byte("it runs when this has been read\n"))
 			r := s.open(nil)
-			// The attacker is told the halves, or it would find what it was told.
+			// The attacker gets the token in two halves, so that it does not find its own arguments.
 			r.attack("processes", token[:10], token[10:])
 			out, _, err := r.Sh("env")
 			if err != nil {
@@ -86,7 +86,7 @@ func attackFiles(a *attempt, paths []string) {
 	}
 }
 
-// nameLength is what the kernel keeps of a program's name.
+// nameLength is the number of bytes that the kernel keeps of a program's name.
 const nameLength = 15
 
 func attackProcesses(a *attempt, args []string) {

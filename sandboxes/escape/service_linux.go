@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// serviceKey is a credential that stays outside.
+// serviceKey is a credential that must stay outside.
 const serviceKey = "sk-attack-0123456789abcdefghijklmnopqrstuvwxyz"
 
 func serviceAttacks() []Attack {
@@ -27,7 +27,7 @@ func serviceAttacks() []Attack {
 			r, at := s.served(func(w http.ResponseWriter, q *http.Request) {
 				body, err := io.ReadAll(q.Body)
 				if err != nil {
-					return // broken off, which is no request
+					return // an aborted request does not count
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -102,8 +102,8 @@ func serviceAttacks() []Attack {
 	}
 }
 
-// served opens a sandbox with the endpoint of a model's service, and returns the URL inside; nil where the provider has no
-// proxy of ralph's.
+// served opens a sandbox with an endpoint for a model's service, and returns its URL inside. The room is nil if the
+// provider does not use ralph's proxy.
 func (s *Suite) served(answer http.HandlerFunc) (*Room, string) {
 	s.Helper()
 	server := httptest.NewServer(answer)

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// sharedAttacks need nothing inside but a shell and git.
+// sharedAttacks need only a shell and git inside.
 func sharedAttacks() []Attack {
 	return []Attack{
 		{Name: "secrets/a file of the host by its path", Brief: true, Make: readHostFile},
@@ -93,7 +93,7 @@ func replaceGitFile(s *Suite) {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
 		if s.vm() && line == "moved away" {
-			continue // nothing of the host's is beside it
+			continue // nothing of the host is beside it
 		}
 		if copied && slices.Contains([]string{"replaced", "linked over", "changed"}, line) {
 			continue // it changes the private repository, which is allowed
@@ -169,7 +169,7 @@ func leaveForOthers(s *Suite) {
 			s.Errorf("another sandbox has what this one wrote to %s, %v", strings.Fields(out), err)
 		}
 	}
-	look(s.open(nil)) // beside it
+	look(s.open(nil)) // while the first one is open
 	if err := r.Close(s.Bounded()); err != nil {
 		s.Fatal(err)
 	}

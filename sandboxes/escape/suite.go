@@ -17,31 +17,31 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// Options are the differences between providers.
+// Options describes the differences between providers.
 type Options struct {
-	// Program is a host path of the test program that the provider can show; empty means the one that runs.
+	// Program is a host path of the test program that the provider can show; empty means the running executable.
 	Program string
-	// InPlace says that the provider shows a file only at its own path.
+	// InPlace means that the provider shows a file only at its own path.
 	InPlace bool
-	// Looking says that the provider limits processes by polling them: the suite then ends a fork bomb early, because nothing
-	// else would protect the machine that the test runs on.
+	// Looking means that the provider limits processes by polling. The suite then ends a fork bomb early, because nothing
+	// else protects the machine that runs the test.
 	Looking bool
-	// Shared is a folder of the host that is shown inside at the same path; empty means that the worktree is.
+	// Shared is a host folder that is shown inside at the same path; empty means that the worktree is.
 	Shared string
-	// Layered shows the worktree over a lower folder, if the provider can.
+	// Layered shows the worktree over a lower folder, if the provider supports it.
 	Layered bool
-	// Weak are the attacks that, by its documentation, the provider does not stop: by the name of the subtest, the texts of
-	// the suite's reports. An attack that is stopped has to leave the list.
+	// Weak lists the attacks that, according to its documentation, the provider does not prevent: parts of the suite's
+	// reports by attack name. The test fails if a listed attack is prevented.
 	Weak map[string][]string
-	// Unsafe are the names of the cases that, by its documentation, the provider does not stop at all, so that the sandbox or
-	// the whole machine may end. They do not run.
+	// Unsafe lists the attacks that, according to its documentation, the provider does not prevent at all, so that the
+	// sandbox or the whole machine may crash. They are skipped.
 	Unsafe []string
 	// Owner is the user and group of the worktree and the private repository, for a provider that runs commands as their
 	// owner; 0 means the user of the test.
 	Owner int
 }
 
-// T is a test, or what stands for one on a user's machine.
+// T is a *testing.T, or its replacement on a user's machine.
 type T interface {
 	Helper()
 	Logf(format string, args ...any)
@@ -54,14 +54,14 @@ type T interface {
 	Context() context.Context
 }
 
-// test is a *testing.T: the program itself has no use for package testing.
+// test is satisfied by *testing.T, so that the program itself does not import package testing.
 type test[Self any] interface {
 	T
 	Parallel()
 	Run(name string, f func(Self)) bool
 }
 
-// Run makes the attacks as subtests, which run in parallel. provider makes a new provider value; it is called several times.
+// Run runs the attacks as parallel subtests. provider returns a new provider value for each call.
 func Run[P test[P]](t P, attacks []Attack, provider func(T) sandboxes.Provider, o Options) {
 	t.Helper()
 	for _, a := range attacks {
@@ -77,7 +77,7 @@ func Run[P test[P]](t P, attacks []Attack, provider func(T) sandboxes.Provider, 
 	}
 }
 
-// suite begins an attack.
+// suite prepares an attack.
 func (o Options) suite(t T, a Attack, provider sandboxes.Provider) *Suite {
 	t.Helper()
 	s := &Suite{
@@ -106,27 +106,27 @@ func (o Options) suite(t T, a Attack, provider sandboxes.Provider) *Suite {
 	return s
 }
 
-// Suite is one attack being made.
+// Suite is one attack in progress.
 type Suite struct {
 	T
 	Provider sandboxes.Provider
-	Owner    int // of the worktree; 0 means the user of this process
+	Owner    int // owner of the worktree; 0 means the user of this process
 
 	program  string
-	attacker string // where the program is inside
-	shared   string // a folder of the host inside; empty: the worktree is
+	attacker string // path of the program inside
+	shared   string // host folder that is shown inside; empty: the worktree is
 	looking  bool   // processes are limited by polling
 	layered  bool   // worktrees are over a lower folder
 	weak     []*weakness
-	away     bool // see NotHere
+	away     bool // set by NotHere
 }
 
-// NotHere says that the attack cannot be made on this provider, such as one on a proxy where there is none.
+// NotHere marks the attack as not applicable to this provider, for example one on a proxy that the provider does not use.
 func (s *Suite) NotHere() { s.away = true }
 
 func (s *Suite) vm() bool { return s.Provider.Capabilities().Isolation == sandboxes.VM }
 
-// Layers tries whether the provider can show a worktree over a lower folder; nil: the attack is made without.
+// Layers returns the provider's test for layers; nil if the attack runs without them.
 func (s *Suite) Layers() func(ctx context.Context, dir string) error {
 	if l, ok := sandboxes.As[sandboxes.Layerer](s.Provider); ok && s.layered {
 		return l.Layers
@@ -137,13 +137,13 @@ func (s *Suite) Layers() func(ctx context.Context, dir string) error {
 // inPlace reports whether the provider shows a file only at its own path.
 func (s *Suite) inPlace() bool { return s.attacker == s.program }
 
-// limit ends a test that would hang, long after any event it waits for.
+// limit ends a hanging test. It is much longer than any expected event.
 const limit = time.Minute
 
-// attacker is where the program is shown inside, where the provider can choose.
+// attacker is the path of the program inside, if the provider can choose it.
 const attacker = "/srv/attacker"
 
-// Bounded is for a call that must come to an end.
+// Bounded returns a context that bounds a call.
 func (s *Suite) Bounded() context.Context {
 	ctx, cancel := context.WithTimeoutCause(s.Context(), limit, errors.New("no end"))
 	s.Cleanup(cancel)
@@ -154,21 +154,21 @@ func (s *Suite) Bounded() context.Context {
 type Room struct {
 	sandboxes.Sandbox
 	*Suite
-	host string // a folder of the host with all of the spec's folders, and secrets beside them
+	host string // host folder with the spec's folders and, beside them, secrets
 	spec sandboxes.Spec
 }
 
-// Words between the attacker and the suite.
+// Protocol between the attacker and the suite.
 const (
 	role      = "attack" // of the attacker's process
 	breach    = "BREACH "
 	attackEnd = "all attacks made"
 )
 
-// secret is in a file of the host that no sandbox may see.
+// secret is the content of a host file that no sandbox may read.
 const secret = "the-secret-of-the-host"
 
-// open opens a sandbox; change may adapt its spec.
+// open opens a sandbox; change may modify its spec.
 func (s *Suite) open(change func(*sandboxes.Spec)) *Room {
 	s.Helper()
 	host, err := filepath.EvalSymlinks(s.TempDir())
@@ -202,7 +202,7 @@ func (s *Suite) open(change func(*sandboxes.Spec)) *Room {
 			s.Fatal(err)
 		}
 	}
-	s.write(filepath.Join(r.spec.GitDir, "HEAD"), "ref: refs/heads/main\n") // a provider may try git inside
+	s.write(filepath.Join(r.spec.GitDir, "HEAD"), "ref: refs/heads/main\n") // a provider may run git inside
 	s.write(filepath.Join(r.spec.Worktree, ".git"), "gitdir: "+filepath.Join(host, "of-the-user")+"\n")
 	s.write(work, "work\n")
 	s.write(filepath.Join(r.spec.Objects[0], "object"), "object\n")
@@ -216,7 +216,7 @@ func (s *Suite) open(change func(*sandboxes.Spec)) *Room {
 	return r
 }
 
-// share shows a folder of the host inside: a pipe in a worktree over a lower folder leads nowhere.
+// share mounts a host folder: a named pipe in an overlay does not connect to the host.
 func (s *Suite) share(spec *sandboxes.Spec) {
 	s.Helper()
 	s.shared = s.TempDir()
@@ -226,7 +226,7 @@ func (s *Suite) share(spec *sandboxes.Spec) {
 	spec.Mounts = append(spec.Mounts, sandboxes.Mount{Host: s.shared, Inside: s.shared})
 }
 
-// Enter opens a sandbox for a spec of the caller's.
+// Enter opens a sandbox for the caller's spec.
 func (s *Suite) Enter(spec sandboxes.Spec) *Room {
 	s.Helper()
 	r := &Room{Suite: s, spec: spec}
@@ -248,7 +248,7 @@ func (r *Room) enter() {
 	})
 }
 
-// Own gives files to the user that commands run as.
+// Own changes the owner of files to the user that commands run as.
 func (s *Suite) Own(paths ...string) {
 	s.Helper()
 	for _, path := range paths {
@@ -268,12 +268,12 @@ func (s *Suite) write(path, text string) {
 	}
 }
 
-// attackArgv starts the program as the attacker.
+// attackArgv returns the command line of the attacker.
 func (s *Suite) attackArgv(name string, args ...string) []string {
 	return append([]string{s.attacker}, reexec.Args(role, append([]string{name}, args...)...)...)
 }
 
-// attack lets the test program attack from inside. The program reports every attack that succeeded.
+// attack runs an attack by the program inside, which reports every success.
 func (r *Room) attack(name string, args ...string) {
 	r.Helper()
 	var out bytes.Buffer
@@ -303,7 +303,7 @@ func (r *Room) Sh(script string, args ...string) (string, sandboxes.Exit, error)
 	return out.String(), exit, err
 }
 
-// Works fails the test unless the sandbox still works.
+// Works reports an error unless the sandbox still works.
 func (r *Room) Works() {
 	r.Helper()
 	if out, exit, err := r.Sh("cat work"); err != nil || !exit.OK() || out != "work\n" {
@@ -311,7 +311,7 @@ func (r *Room) Works() {
 	}
 }
 
-// lowerFiles are the files below a layered worktree: of the shared checkout, and of what setup has made.
+// lowerFiles returns the files below a layered worktree: of the shared checkout, and of the folder of setup.
 func (r *Room) lowerFiles() []string {
 	if r.spec.Lower == "" {
 		return nil
@@ -319,7 +319,7 @@ func (r *Room) lowerFiles() []string {
 	return []string{filepath.Join(r.spec.Lower, "work"), filepath.Join(r.spec.Setup, "made")}
 }
 
-// unchanged fails the test if the host's files have changed.
+// unchanged reports an error if the host's files have changed.
 func (r *Room) unchanged() {
 	r.Helper()
 	for path, want := range map[string]string{

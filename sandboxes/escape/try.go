@@ -13,21 +13,21 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Result is what became of an attack.
+// Result is the result of an attack.
 type Result struct {
 	Name string
-	// Breaches are what succeeded; empty: the attack was stopped. The texts may come from inside.
+	// Breaches lists what succeeded; empty: the attack was prevented. The texts may come from inside.
 	Breaches []string
-	// Known: the provider says of itself that it does not stop this.
+	// Known means that the attack succeeded, but only as the provider documents.
 	Known bool
-	// Err says why the attack could not be made.
+	// Err is the reason why the attack could not run.
 	Err error
 }
 
-// atOnce is how many attacks Try makes at the same time.
+// atOnce is the number of attacks that Try runs concurrently.
 const atOnce = 4
 
-// Try makes the brief attacks that concern the provider, on this machine. The results are in the order of the list.
+// Try runs the brief attacks that apply to the provider, on this machine. The results have the order of the list.
 func Try(ctx context.Context, attacks []Attack, provider sandboxes.Provider) []Result {
 	kind := provider.Capabilities().Isolation
 	o := Options{Weak: Documented(kind), InPlace: kind == sandboxes.AccessRules}
@@ -57,13 +57,13 @@ func Try(ctx context.Context, attacks []Attack, provider sandboxes.Provider) []R
 	return made
 }
 
-// try makes one attack; nil: it does not concern the provider.
+// try runs one attack. It returns nil if the attack does not apply to the provider.
 func (o Options) try(ctx context.Context, a Attack, provider sandboxes.Provider) *Result {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &recorder{ctx: ctx}
 	var s *Suite
 	ended := make(chan struct{})
-	go func() { // Fatal ends a goroutine
+	go func() { // Fatal ends its goroutine
 		defer close(ended)
 		defer r.clean()
 		defer cancel(errors.New("the attack has ended"))
@@ -82,7 +82,7 @@ func (o Options) try(ctx context.Context, a Attack, provider sandboxes.Provider)
 	return result
 }
 
-// recorder stands for a test on a user's machine.
+// recorder replaces a test on a user's machine.
 type recorder struct {
 	ctx      context.Context
 	mu       sync.Mutex
@@ -118,7 +118,7 @@ func (r *recorder) Cleanup(f func()) {
 	r.cleanups = append(r.cleanups, f)
 }
 
-// clean calls what Cleanup was given, the last first.
+// clean calls the functions of Cleanup, the last one first.
 func (r *recorder) clean() {
 	for i := len(r.cleanups) - 1; i >= 0; i-- {
 		r.cleanups[i]()

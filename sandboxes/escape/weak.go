@@ -10,13 +10,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// weakness is an attack that the provider is known not to stop.
+// weakness is an attack that the provider is documented not to prevent.
 type weakness struct {
-	text string // part of the suite's report of it
+	text string // part of the suite's report
 	seen bool
 }
 
-// Errorf fails the test, unless the text reports a known weakness.
+// Errorf reports an error, unless the text matches a documented weakness.
 func (s *Suite) Errorf(format string, args ...any) {
 	s.Helper()
 	text := fmt.Sprintf(format, args...)
@@ -30,7 +30,7 @@ func (s *Suite) Errorf(format string, args ...any) {
 	s.T.Errorf("%s", text)
 }
 
-// weakStill fails the test if a weakness was not seen: then the list of them is wrong.
+// weakStill reports an error for a documented weakness that did not show: the documentation is wrong then.
 func (s *Suite) weakStill() {
 	s.Helper()
 	for _, w := range s.weak {
@@ -40,26 +40,26 @@ func (s *Suite) weakStill() {
 	}
 }
 
-// gitFile is what the suite says of a worktree's .git file that is not the user's own any more.
+// gitFile is part of the suite's report of a changed .git file.
 const gitFile = "worktree/.git is now"
 
-// Documented are the attacks that providers of this kind do not stop, by their documentation, for [Options.Weak].
+// Documented returns the attacks that providers of this kind are documented not to prevent, for [Options.Weak].
 func Documented(kind sandboxes.Isolation) map[string][]string {
 	switch kind {
 	case sandboxes.AccessRules:
 		return rules()
 	case sandboxes.Container:
 		return map[string][]string{
-			// What the kernel counts is the user's, of containers and host alike.
+			// The kernel counts per user, across containers and host.
 			"exhaust/watchers of files": {"inotify instances", "inotify watches"},
-			// The names of the kernel's functions, without their addresses.
+			// These are names of the kernel's functions, without their addresses.
 			"privileges/settings of the machine": {"read /proc/kallsyms"},
 		}
 	}
 	return nil
 }
 
-// asRoot adds what is documented of containers whose user the user has chosen to be root.
+// asRoot adds the weaknesses of containers whose user is root by the user's choice.
 func asRoot(weak map[string][]string) {
 	for name, text := range map[string]string{
 		"privileges/having or gaining any":   "it runs as root",
@@ -69,22 +69,23 @@ func asRoot(weak map[string][]string) {
 	}
 }
 
-// rules are the attacks that a provider with nothing but access rules does not stop.
+// rules returns the attacks that a provider with only access rules does not prevent.
 func rules() map[string][]string {
 	weak := map[string][]string{
-		// Without mounts nothing can cover a file, and a folder that can be written keeps none. Close restores the file.
+		// Without mounts nothing can cover a file, and entries of a writable folder can be replaced. Close restores the
+		// file.
 		"files/the worktree's .git file": {
 			"the .git file was removed", "the .git file was replaced by a folder", "the .git file was replaced",
 			"the .git file was linked over", "the .git file was changed", ".git inside is now", gitFile,
 		},
-		// The host's network and process list are the sandbox's.
+		// The sandbox has the host's network and process list.
 		"exhaust/processes": {"count "},
-		// What the kernel counts is the user's, and the sandbox's user is nobody else.
+		// The kernel counts per user, and the sandbox has the host's user.
 		"exhaust/watchers of files":                                      {"inotify instances", "inotify watches"},
 		"secrets/processes of the host, their environment and arguments": {" cmdline", " comm"},
 		"privileges/having or gaining any":                               {gitFile},
 		"privileges/settings of the machine":                             {gitFile},
-		// The rules judge neither permissions nor times nor watching, and a port of all addresses.
+		// The rules check neither permissions nor times nor watches, and they allow a port for all addresses.
 		"files/what is shown read-only":           {"chmod 777", "touch -d"},
 		"files/metadata of the host's files":      {"chmod", "chown", "set the times", "watch"},
 		"network/other hosts at the proxy's port": {"connect to"},
@@ -112,7 +113,7 @@ func rules() map[string][]string {
 	return weak
 }
 
-// readable reports whether there is something to read, for this process as for one in a sandbox.
+// readable reports whether this process, and so one in a sandbox, can read the file and finds content.
 func readable(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -15,21 +15,21 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// Engine is the program that does the work.
+// Engine is a container engine's command-line program.
 type Engine struct {
-	// Name is what people call it, such as "docker".
+	// Name is its name for people, such as "docker".
 	Name string
-	// Command is the program and the arguments before its own; default Name.
+	// Command is the program and its leading arguments; default Name.
 	Command []string
 	// Env is its environment; nil means that of this process.
 	Env []string
-	// Stdout and Stderr get its output as it comes; nil discards.
+	// Stdout and Stderr receive its output as it comes; nil discards it.
 	Stdout, Stderr io.Writer
-	// Interrupt, when closed, asks it to end.
+	// Interrupt asks it to end when it closes.
 	Interrupt <-chan struct{}
 }
 
-// ExitError is an engine that ran and failed. The reason is in its output on Stderr.
+// ExitError means that the engine ran and failed. Its output on Stderr has the reason.
 type ExitError struct {
 	Command string // such as "docker build"
 	Code    int
@@ -37,17 +37,17 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return fmt.Sprintf("%s: exit status %d", e.Command, e.Code) }
 
-// Build is an image to build.
+// Build describes an image to build.
 type Build struct {
 	File    string // the build file
 	Tag     string
-	Context string   // the folder that the build file copies from
+	Context string   // the folder from which the build file copies
 	Args    []string // build arguments, "KEY=VALUE"; see Args
 	NoCache bool
 	Pull    bool // ask the registry for a newer base image
 }
 
-// Build builds the image. An engine that fails gives an *ExitError.
+// Build builds the image. If the engine fails, the error is an *ExitError.
 func (e Engine) Build(ctx context.Context, b Build) error {
 	argv := []string{"build", "--file", b.File, "--tag", b.Tag}
 	for _, a := range b.Args {
@@ -65,7 +65,7 @@ func (e Engine) Build(ctx context.Context, b Build) error {
 // ErrNoImage is returned by Remove when the engine has no such image.
 var ErrNoImage = errors.New("there is no such image")
 
-// Remove removes the image. An engine that fails gives an *ExitError.
+// Remove removes the image. If the engine fails, the error is an *ExitError.
 func (e Engine) Remove(ctx context.Context, tag string) error {
 	if e.lacks(ctx, tag) {
 		return ErrNoImage
@@ -73,7 +73,7 @@ func (e Engine) Remove(ctx context.Context, tag string) error {
 	return e.run(ctx, "rmi", "--", tag)
 }
 
-// lacks reports that the engine itself says that it has no such image. Any other problem shows when it is removed.
+// lacks reports whether the engine says that it has no such image. Any other problem shows when the image is removed.
 func (e Engine) lacks(ctx context.Context, tag string) bool {
 	said := proc.NewTail(4 << 10)
 	quiet := e
@@ -113,8 +113,8 @@ func (e Engine) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Args are the build arguments, sorted: AGENT_UID and AGENT_GID of the current user (1000 for root, because an agent does not
-// run as root), and the given "KEY=VALUE" arguments, which win. The last of one name counts.
+// Args returns the build arguments, sorted: AGENT_UID and AGENT_GID of the current user (1000 for root, because an agent
+// does not run as root), and the given "KEY=VALUE" arguments, which override them. The last of several with one key wins.
 func Args(given []string) ([]string, error) {
 	uid, gid := os.Getuid(), os.Getgid()
 	if uid <= 0 {

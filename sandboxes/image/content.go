@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// ContentTag is a tag that changes whenever the image would: "name:<hash>". The hash covers the build file, the arguments,
-// and every file of the build folder with its path, kind and permission to execute. Only .git is left out.
+// ContentTag returns a tag that changes whenever the image would: "name:<hash>". The hash covers the build file, the
+// arguments, and the path, type, executable bit and content of every file in the build folder, except .git.
 func ContentTag(name string, b Build) (string, error) {
 	h := sha256.New()
 	err := hashBuild(h, b)
@@ -47,7 +47,7 @@ func hashBuild(h hash.Hash, b Build) error {
 	})
 }
 
-// hashEntry adds a file, link or folder.
+// hashEntry hashes a file, link or folder.
 func hashEntry(h hash.Hash, root *os.Root, name string, entry fs.DirEntry) error {
 	info, err := entry.Info()
 	if err != nil {
@@ -76,7 +76,7 @@ func hashEntry(h hash.Hash, root *os.Root, name string, entry fs.DirEntry) error
 	return nil
 }
 
-// part adds texts so that no two lists of texts give the same bytes.
+// part hashes texts unambiguously: different lists of texts have different encodings.
 func part(h hash.Hash, texts ...string) {
 	_, _ = fmt.Fprintf(h, "%d\n", len(texts))
 	for _, t := range texts {

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/image"
 )
 
-// The tag changes with everything that changes the image, and with nothing else.
+// The tag changes exactly when the image would.
 func TestContentTag(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package image builds and removes the images that container sandboxes run in, by the command line of an engine.
+// Package image builds and removes the images of container sandboxes, with the command line of an engine.
 //
-// The command line and package runner use it. The engine's output is passed on as it comes, and its exit status is in an
-// [ExitError]. Everything is safe for use by several goroutines.
+// The command line and package runner use it. It passes the engine's output on as it comes, and returns a non-zero exit
+// status as an [ExitError]. Everything is safe for concurrent use.
 package image

@@ -13,8 +13,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/image"
 )
 
-// Real engines build what a build file says, for the user who asks, and remove it. e2e/engines/start.sh starts them;
-// where RALPH_TEST_ENGINES names one that does not work this fails.
+// Real engines build a build file for the current user, and remove the image. e2e/engines/start.sh starts them. The test
+// fails if RALPH_TEST_ENGINES names an engine that does not work.
 func TestRealEngines(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"docker", "podman"} {

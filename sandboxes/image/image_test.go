@@ -82,7 +82,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("%s takes %s, %v; want %s", engine, got, err, rel)
 		}
 	}
-	// The project's own build file is never taken: an agent may have changed it.
+	// The project's own build file is never used: an agent may have changed it.
 	write(t, filepath.Join(root, "Dockerfile"), "")
 	write(t, filepath.Join(root, "Containerfile"), "")
 	_, err := image.File(root, "podman")
@@ -111,7 +111,7 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// shim is an engine that prints its arguments and ends with a status.
+// shim returns an engine that prints its arguments and exits with a status.
 func shim(t *testing.T, status string) (image.Engine, *bytes.Buffer, *bytes.Buffer) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine")

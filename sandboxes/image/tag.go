@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Tag is the name of a repository's image: "ralph:<repository>-<hash>". The hash covers the build file, the build
-// arguments and the path of the repository: a change of one of them needs a new image, and two repositories of one name
-// share none.
+// Tag returns the name of a repository's image: "ralph:<repository>-<hash>". The hash covers the build file, the build
+// arguments and the path of the repository: a change of one of them needs a new image, and repositories with the same name
+// get different images.
 //
-// Files that the build copies are not covered, because then every commit would need a new image; [ContentTag] covers them.
+// The hash does not cover files that the build copies, or every commit would need a new image; [ContentTag] covers them.
 func Tag(root, file string, args []string) (string, error) {
 	h := sha256.New()
 	f, err := os.Open(file)
@@ -32,10 +32,11 @@ func Tag(root, file string, args []string) (string, error) {
 	return "ralph:" + Clean(filepath.Base(root)) + "-" + hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// longestName leaves room for the hash in a tag, which has at most 128 characters.
+// longestName leaves space for the hash in a tag, which has at most 128 characters.
 const longestName = 100
 
-// Usual is the tag of the image of the repository's build file for an engine, without arguments of a person; empty when there is none.
+// Usual returns the tag of the image of the repository's build file for an engine, with default arguments; "" if there is
+// none.
 func Usual(root, engine string) string {
 	file, err := File(root, engine)
 	if err != nil {
@@ -52,7 +53,7 @@ func Usual(root, engine string) string {
 	return tag
 }
 
-// Clean makes a repository's name fit for a tag.
+// Clean converts a repository's name to a valid part of a tag.
 func Clean(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -70,11 +71,12 @@ func Clean(name string) string {
 	return clean
 }
 
-// Folder is where a repository's own build file is. A build file elsewhere belongs to the project, and agents change those.
+// Folder is the folder of a repository's own build file. A build file elsewhere belongs to the project, and agents may
+// change it.
 const Folder = ".ralph"
 
-// File is the build file of a repository for an engine: Dockerfile (docker) or Containerfile (podman) in Folder. Either
-// engine takes the other's name where its own is missing.
+// File returns the repository's build file for an engine: Dockerfile (docker) or Containerfile (podman) in Folder. If that
+// is missing, either engine uses the other's file.
 func File(root, engine string) (string, error) {
 	names := []string{"Dockerfile", "Containerfile"}
 	if engine == "podman" {

@@ -22,10 +22,10 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
 )
 
-// acting is the first argument of this program inside a sandbox; the action follows.
+// acting is the first argument of this program inside a sandbox. The action follows.
 const acting = "landlock-test-act"
 
-// act takes one action and prints the result of each part: "ok" or the error.
+// act performs one action and prints the result of each step: "ok" or the error.
 func act(what string, args []string) int {
 	say := func(name string, err error) {
 		if err == nil {
@@ -55,7 +55,7 @@ func act(what string, args []string) int {
 	return 0
 }
 
-// fetch gets a URL as programs do that heed the proxy's variables.
+// fetch gets a URL like a program that uses the proxy variables.
 func fetch(url string) error {
 	answer, err := http.Get(url)
 	if err != nil {
@@ -68,7 +68,7 @@ func fetch(url string) error {
 	return err
 }
 
-// serve listens and asks its own server.
+// serve starts a server and connects to it.
 func serve(address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -84,7 +84,7 @@ func serve(address string) error {
 	return answer.Body.Close()
 }
 
-// reach tries every way to a server of the host's on loopback, a unix socket, and an abstract one.
+// reach tries all ways to reach a loopback server of the host, a unix socket, and an abstract one.
 func reach(say func(string, error), tcp, path, abstract string) {
 	dial := func(name, network, address string) {
 		c, err := net.DialTimeout(network, address, time.Minute)
@@ -123,7 +123,7 @@ func reach(say func(string, error), tcp, path, abstract string) {
 	say("listen everywhere", unix.Listen(fd, 1))
 }
 
-// touch does everything to a file that needs no right to open it.
+// touch tries all changes of a file that need no permission to open it.
 func touch(say func(string, error), path string) {
 	say("chmod", os.Chmod(path, 0o640))
 	say("times", os.Chtimes(path, time.Unix(1, 0), time.Unix(1000000000, 500)))
@@ -147,7 +147,7 @@ func touch(say func(string, error), path string) {
 	}
 }
 
-// meddle does things to another process of the same user.
+// meddle tries to affect another process of the same user.
 func meddle(say func(string, error), process string) {
 	pid, _ := strconv.Atoi(process)
 	say("signal", unix.Kill(pid, 0))
@@ -170,7 +170,7 @@ func meddle(say func(string, error), process string) {
 	say("secret file in memory", orNil(errno))
 }
 
-// share fills memory that children could share, and keeps it until it is killed.
+// share fills memory that children could share, and holds it until it is killed.
 func share() error {
 	const size = 256 << 20
 	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
@@ -192,7 +192,7 @@ func orNil(errno unix.Errno) error {
 	return errno
 }
 
-// inside opens a sandbox and lets this program act in it. It returns the results by name, and the whole output under "".
+// inside runs an action of this program in a sandbox. It returns the results by step, and the whole output under "".
 func inside(t *testing.T, spec sandboxes.Spec, what string, args ...string) map[string]string {
 	t.Helper()
 	self, err := os.Executable()
@@ -230,7 +230,7 @@ func inside(t *testing.T, spec sandboxes.Spec, what string, args ...string) map[
 	return said
 }
 
-// only fails the test unless exactly these went well.
+// only fails the test unless exactly these steps succeeded.
 func only(t *testing.T, said map[string]string, want ...string) {
 	t.Helper()
 	good := map[string]bool{}
@@ -250,7 +250,7 @@ func only(t *testing.T, said map[string]string, want ...string) {
 	}
 }
 
-// What Landlock judges stays forbidden outside. What it does not is in the escape suite.
+// Commands cannot access files outside as far as Landlock checks it. The escape suite covers what Landlock does not check.
 func TestFilesOutsideKeepTheirContent(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "file")
@@ -284,7 +284,7 @@ func TestNoOtherProcessIsTouched(t *testing.T) {
 	only(t, inside(t, sandboxes.Spec{}, "meddle", strconv.Itoa(os.Getpid())))
 }
 
-// TestSharedMemoryCounts: memory is limited also where it could be shared.
+// TestSharedMemoryCounts: memory that could be shared counts for the limit, too.
 func TestSharedMemoryCounts(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -330,7 +330,7 @@ func TestNoSocketLeadsOut(t *testing.T) {
 		defer func() { _ = l.Close() }()
 		listeners = append(listeners, l)
 	}
-	// The socket is even in the worktree.
+	// Not even a socket in the worktree can be reached.
 	said := inside(t, sandboxes.Spec{Worktree: dir}, "reach", listeners[0].Addr().String(), filepath.Join(dir, "s"), abstract)
 	only(t, said, "stream pair", "tcp socket")
 	for _, l := range listeners {
@@ -341,13 +341,13 @@ func TestNoSocketLeadsOut(t *testing.T) {
 	}
 }
 
-// TestNoServers: a rule that lets a command reach its own server would open that port of every host.
+// TestNoServers: a rule that lets a command connect to its own server would allow that port on every host.
 func TestNoServers(t *testing.T) {
 	t.Parallel()
 	only(t, inside(t, sandboxes.Spec{}, "serve", "127.0.0.1:0", "localhost:0", ":0", "192.0.2.1:0", "127.0.0.1:80"))
 }
 
-// TestALinkOpensNothing: a command that puts a link in the place of a folder with a rule of its own gets no other folder.
+// TestALinkOpensNothing: a command gains no access by replacing a folder that has a rule of its own with a link.
 func TestALinkOpensNothing(t *testing.T) {
 	t.Parallel()
 	tree, secret := t.TempDir(), t.TempDir()

@@ -17,16 +17,16 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// become restricts this process and makes it the command. It returns only when that is impossible.
+// become restricts this process and executes the command. It returns only on failure.
 func become() (status int) {
-	runtime.LockOSThread() // this thread becomes the command, and what the kernel keeps for a thread counts for it
+	runtime.LockOSThread() // this thread becomes the command, and per-thread state of the kernel applies to it
 	refusal := os.NewFile(refusalFD, "refusal")
 	var o order
 	err := supervisor.Decode(os.NewFile(orderFD, "order"), &o)
 	if err == nil {
 		err = o.become()
 	}
-	_ = supervisor.Refuse(refusal, err) // there is no other place to report to
+	_ = supervisor.Refuse(refusal, err) // there is no other place to report an error of Refuse
 	return 1
 }
 
@@ -41,7 +41,7 @@ func (o *order) become() error {
 	if err := p.dropPrivileges(); err != nil {
 		return err
 	}
-	// A change of user would have cancelled this.
+	// Only now: a change of user clears the parent-death signal.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("end with the supervisor: %w", err)
 	}
@@ -68,17 +68,17 @@ func (o *order) become() error {
 	return proc.Explain(err, path, o.Dir)
 }
 
-// limit sets the limits that the command and all it starts inherit.
+// limit sets the resource limits that the command and its children inherit.
 func (p *plan) limit() error {
 	for _, l := range []struct {
 		name  string
 		which int
 		to    uint64
 	}{
-		// 1, not 0: with 0 the kernel still starts the host's crash handler, as the host's root, when one is set.
+		// 1, not 0: with 0 the kernel still runs the host's crash handler, if configured, as root.
 		{"core dumps", unix.RLIMIT_CORE, 1},
 		{"the size of files", unix.RLIMIT_FSIZE, uint64(p.Disk)},
-		// The kernel counts what the user runs elsewhere too.
+		// The kernel also counts the user's processes outside the sandbox.
 		{"processes", unix.RLIMIT_NPROC, uint64(tasks(p.UID) + p.PIDs)},
 	} {
 		var now unix.Rlimit
@@ -94,7 +94,7 @@ func (p *plan) limit() error {
 	return supervisor.LimitFiles()
 }
 
-// tasks counts the processes and threads of a user.
+// tasks returns the number of processes and threads of a user.
 func tasks(uid int) (n int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
@@ -113,7 +113,7 @@ func tasks(uid int) (n int) {
 	return n
 }
 
-// dropPrivileges gives up every capability for good, and becomes the plan's user where root has started this.
+// dropPrivileges drops all capabilities permanently. If root started this process, it changes to the plan's user.
 func (p *plan) dropPrivileges() error {
 	if err := supervisor.DropBounding(p.Assume); err != nil {
 		return err
@@ -131,5 +131,5 @@ func (p *plan) dropPrivileges() error {
 	if err := unix.Capset(&header, &none[0]); err != nil {
 		return fmt.Errorf("give up capabilities: %w", err)
 	}
-	return nil // the access rules refuse new privileges
+	return nil // restrict prevents new privileges
 }

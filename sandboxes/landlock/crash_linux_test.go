@@ -20,13 +20,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// TestNothingOutlivesRalph: what is in a sandbox dies with ralph, and what is left of it is gone after Reap.
+// TestNothingOutlivesRalph: the processes of a sandbox die with ralph, and Reap removes the rest.
 func TestNothingOutlivesRalph(t *testing.T) {
 	t.Parallel()
 	nothingLeft(t, sandboxtest.Crash(t, landlock.New(landlock.Config{})))
 }
 
-// TestNothingOutlivesTheSupervisor kills a sandbox's supervisor: the command ends with an error, and nothing of it is left.
+// TestNothingOutlivesTheSupervisor kills a sandbox's supervisor: the command fails, and none of its processes is left.
 func TestNothingOutlivesTheSupervisor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func TestNothingOutlivesTheSupervisor(t *testing.T) {
 	nothingLeft(t, run)
 }
 
-// processesOf finds the processes with a text in their arguments.
+// processesOf returns the processes with a text in their arguments.
 func processesOf(t *testing.T, text string) (pids []int) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -82,7 +82,7 @@ func processesOf(t *testing.T, text string) (pids []int) {
 	return pids
 }
 
-// nothingLeft looks for what a sandbox could leave on the host.
+// nothingLeft checks for everything that a sandbox could leave on the host.
 func nothingLeft(t *testing.T, run string) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), landlock.ScratchPrefix(run)+"*"))

@@ -33,7 +33,7 @@ func FuzzParseUser(f *testing.F) {
 	})
 }
 
-// Others on this host find the port of a door, and get nothing.
+// Other users of this host can find the port of a relay, but their connections are closed.
 func TestADoorOpensForOneUser(t *testing.T) {
 	t.Parallel()
 	for uid, want := range map[int]string{os.Getuid(): "welcome", os.Getuid() + 1: ""} {

@@ -12,16 +12,16 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// relay listens at ports of the host's loopback interface and forwards to the egress proxy. Every sandbox
-// knows the proxy by the same addresses; here they are those that are free, so that they are replaced in the environment and
-// arguments of commands. Other users of the host find the ports, and get nothing.
+// relay listens on loopback ports of the host and forwards to the egress proxy. Inside other sandboxes the proxy has fixed
+// addresses; here the ports are whichever are free, so relay replaces the fixed addresses in commands' environment and
+// arguments. Connections of other users of the host are closed.
 type relay struct {
 	ports    []uint16
 	replacer *strings.Replacer
 	stop     func()
 }
 
-// openRelay forwards connections of the user to the egress socket.
+// openRelay forwards connections of the user with uid to the egress socket.
 func openRelay(socket string, uid int) (*relay, error) {
 	d := &relay{}
 	var pairs []string
@@ -45,14 +45,14 @@ func openRelay(socket string, uid int) (*relay, error) {
 	return d, nil
 }
 
-// close ends it; it can be called again. A nil *relay does nothing.
+// close closes the relay. It may be called again, and on nil.
 func (d *relay) close() {
 	if d != nil {
 		d.stop()
 	}
 }
 
-// replace returns texts with the addresses that lead to the relay.
+// replace replaces the fixed addresses in texts with those of the relay.
 func (d *relay) replace(texts []string) (replaced []string) {
 	if d == nil {
 		return texts
@@ -63,13 +63,13 @@ func (d *relay) replace(texts []string) (replaced []string) {
 	return replaced
 }
 
-// userListener is a listener that accepts connections of one user.
+// userListener accepts only connections of one user.
 type userListener struct {
 	net.Listener
 	uid int
 }
 
-// Accept takes the next connection of the user. Those of others are closed.
+// Accept returns the next connection of the user, and closes those of other users.
 func (d *userListener) Accept() (net.Conn, error) {
 	for {
 		c, err := d.Listener.Accept()
@@ -80,7 +80,7 @@ func (d *userListener) Accept() (net.Conn, error) {
 	}
 }
 
-// userOf finds the user on the other side of a connection on loopback; -1: none.
+// userOf returns the user id of the peer of a loopback connection; -1: unknown.
 func userOf(c net.Conn) int {
 	from, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
@@ -91,7 +91,7 @@ func userOf(c net.Conn) int {
 		return -1
 	}
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		text, _ := os.ReadFile(table) // a host may have no IPv6
+		text, _ := os.ReadFile(table) // the host may have no IPv6
 		if uid := parseUser(text, from.Port(), to.Port()); uid >= 0 {
 			return uid
 		}
@@ -99,7 +99,7 @@ func userOf(c net.Conn) int {
 	return -1
 }
 
-// parseUser finds, in the kernel's table of sockets, the user of the one that is connected from one port to another.
+// parseUser returns the user id, in the kernel's table of sockets, of the socket that is connected between the two ports.
 func parseUser(table []byte, from, to uint16) int {
 	const local, remote, uid = 1, 2, 7
 	port := func(address []byte) uint16 {

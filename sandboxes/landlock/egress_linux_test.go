@@ -16,14 +16,14 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// oneAddress is an internet in which every name has the same public address.
+// oneAddress is a resolver with the same public address for every name.
 type oneAddress struct{}
 
 func (oneAddress) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
 }
 
-// TestProxyIsTheOnlyEgress reaches what is allowed through the proxy, and an endpoint that puts the credential in.
+// TestProxyIsTheOnlyEgress reaches allowed hosts through the proxy, and an endpoint that adds the credential.
 func TestProxyIsTheOnlyEgress(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

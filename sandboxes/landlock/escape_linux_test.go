@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/landlock"
 )
 
-// TestNothingElseEscapes makes every attack. Those that the provider is documented not to stop must succeed, and no others.
+// TestNothingElseEscapes runs every attack. Exactly those that are documented as weaknesses must succeed.
 func TestNothingElseEscapes(t *testing.T) {
 	t.Parallel()
 	escape.Run(t, attack.All(), func(escape.T) sandboxes.Provider { return landlock.New(landlock.Config{}) },

@@ -1,6 +1,6 @@
 package landlock
 
-// For tests outside the package.
+// For the external test package.
 var (
 	ScratchPrefix = scratchPrefix
 )

@@ -14,7 +14,7 @@ import (
 
 const (
 	role        = "landlock"         // the supervisor, outside the rules
-	roleCommand = "landlock-command" // the process that restricts itself and becomes a command
+	roleCommand = "landlock-command" // the process that restricts itself and executes a command
 )
 
 func init() { //nolint:gochecknoinits // a registration
@@ -22,22 +22,22 @@ func init() { //nolint:gochecknoinits // a registration
 	reexec.Register(roleCommand, func(reexec.Process) int { return become() })
 }
 
-// Descriptors of a command's process, until it is the command.
+// Descriptors of a command's process before it executes the command.
 const (
 	orderFD   = 3
 	refusalFD = 4
 )
 
-// order is a command as its process gets it.
+// order describes a command to its process.
 type order struct {
 	Plan      plan
 	Argv, Env []string
 	Dir       string
 }
 
-// supervise is the whole work of a supervisor.
+// supervise is the work of a supervisor.
 func supervise(conn *net.UnixConn) error {
-	// The kernel kills a command when the thread that started it ends.
+	// A command gets its parent-death signal when the thread that started it ends.
 	runtime.LockOSThread()
 	score := supervisor.OpenScore()
 	var p plan
@@ -57,7 +57,7 @@ func supervise(conn *net.UnixConn) error {
 	return supervisor.Serve(conn, c)
 }
 
-// start makes a command start as a process of this program, with an order.
+// start changes a command's start: it starts this program with an order instead.
 func (p *plan) start(c *supervisor.Command) error {
 	file, err := supervisor.Memory(order{Plan: *p, Argv: c.Argv, Env: append(c.Env, p.mark()), Dir: c.Dir})
 	if err != nil {
@@ -75,6 +75,6 @@ func (p *plan) start(c *supervisor.Command) error {
 	return nil
 }
 
-// mark is the variable by which package proc finds a run's processes again. The supervisor does not have it: it has to
-// outlive its commands, to kill those that have lost the mark.
+// mark is the variable by which package proc finds a run's processes. The supervisor does not have it: it must outlive its
+// commands, to kill those that have removed the mark.
 func (p *plan) mark() string { return "RALPH_MARK=" + p.Run }

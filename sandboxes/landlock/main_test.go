@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// wanted are the tests that were asked for, for the ordinary user.
+// wanted is the pattern of requested tests, which the ordinary user runs.
 var wanted string
 
 func TestMain(m *testing.M) {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(status)
 	}
 	flag.Parse()
-	if run := flag.Lookup("test.run").Value; os.Getuid() == 0 { // which it does not work as: an ordinary user runs the rest
+	if run := flag.Lookup("test.run").Value; os.Getuid() == 0 { // commands cannot run as root: an ordinary user runs the other tests
 		wanted = run.String()
 		_ = run.Set("^(TestAsOrdinaryUser|TestCommandsAreTheWorktreesOwner|TestControlGroupsHoldLimits|TestRootIsRefused)$")
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// linked makes a worktree with a .git file, and a private repository.
+// linked creates a worktree with a .git file, and a private repository.
 func linked(t *testing.T) sandboxes.Spec {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func linked(t *testing.T) sandboxes.Spec {
 	return spec
 }
 
-// TestTheGitFileComesBack: Close restores it, and Reap after a crash, whatever a command has done to it.
+// TestTheGitFileComesBack: Close, and Reap after a crash, restore the file whatever a command has done to it.
 func TestTheGitFileComesBack(t *testing.T) {
 	t.Parallel()
 	p := landlock.New(landlock.Config{})
@@ -65,7 +65,7 @@ func TestTheGitFileComesBack(t *testing.T) {
 	}
 }
 
-// TestReapBelievesNobodyElse: in a folder that all may write to, others could plant a note.
+// TestReapBelievesNobodyElse: in a folder that everybody can write to, other users could plant a saved .git file.
 func TestReapBelievesNobodyElse(t *testing.T) {
 	t.Parallel()
 	spec, base := linked(t), t.TempDir()
@@ -82,7 +82,7 @@ func TestReapBelievesNobodyElse(t *testing.T) {
 	}
 }
 
-// TestReapInAnyFolder: a folder's name is no pattern.
+// TestReapInAnyFolder: the folder's name is not used as a pattern.
 func TestReapInAnyFolder(t *testing.T) {
 	t.Parallel()
 	base := filepath.Join(t.TempDir(), "a [b")
@@ -136,11 +136,11 @@ func TestOpenRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// TestCommandsAreTheWorktreesOwner: root works for others without root's rights.
+// TestCommandsAreTheWorktreesOwner: ralph as root runs commands as the owner, without root's privileges.
 func TestCommandsAreTheWorktreesOwner(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		return // an ordinary user cannot become another
+		return // an ordinary user cannot change to another user
 	}
 	dir := ofAnother(t)
 	box, err := landlock.New(landlock.Config{}).Open(t.Context(), sandboxes.Spec{Run: "owner-" + dir, Worktree: dir})
@@ -163,7 +163,7 @@ func TestCommandsAreTheWorktreesOwner(t *testing.T) {
 	}
 }
 
-// ofAnother makes a folder that is not root's.
+// ofAnother returns a folder that does not belong to root.
 func ofAnother(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "landlock-owner-") //nolint:usetesting // t.TempDir is closed to other users
@@ -177,11 +177,12 @@ func ofAnother(t *testing.T) string {
 	return dir
 }
 
-// TestControlGroupsHoldLimits: where this process may make control groups, commands are in one that bounds them together.
+// TestControlGroupsHoldLimits: if this process can create control groups, a sandbox's commands are in one with a shared
+// limit.
 func TestControlGroupsHoldLimits(t *testing.T) {
 	t.Parallel()
 	if _, ok := cgroup.Find()["memory"]; !ok || os.Getuid() != 0 {
-		return // the supervisor watches them, as in the other tests
+		return // the supervisor polls instead, as in the other tests
 	}
 	dir := ofAnother(t)
 	p := landlock.New(landlock.Config{})
@@ -192,7 +193,7 @@ func TestControlGroupsHoldLimits(t *testing.T) {
 	}
 	var out bytes.Buffer
 	exit, err := box.Exec(t.Context(), sandboxes.Command{
-		// One could be filled, two cannot.
+		// One process fits within the limit, two do not.
 		Argv: []string{"sh", "-c", `cat /proc/self/cgroup; echo 0 >/sys/fs/cgroup/memory/cgroup.procs
 			fill() { perl -e '$| = 1; push @h, "a" x (8 << 20) for 1..10; print "full\n"; <STDIN>'; }
 			mkfifo full wait; exec 8<>wait; fill <&8 >full & read word <full; echo "$word"; fill </dev/null`},
@@ -210,7 +211,7 @@ func TestControlGroupsHoldLimits(t *testing.T) {
 	nothingLeft(t, run)
 }
 
-// A limit that is no amount is the default, as with the other providers.
+// A negative limit means the default, as with the other providers.
 func TestLimitsHaveDefaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,27 +13,27 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// plan is everything that the supervisor needs to know of the sandbox.
+// plan is the supervisor's description of the sandbox.
 type plan struct {
 	Run      string
 	UID, GID int
-	Assume   bool // the command has to become this user
+	Assume   bool // the command must change to this user
 	Worktree string
-	Read     []string // files and folders, without links in their paths
-	Write    []string // the same
-	Ports    []uint16 // that lead to the egress proxy
+	Read     []string // files and folders, with links resolved
+	Write    []string // files and folders, with links resolved
+	Ports    []uint16 // ports of the relay to the egress proxy
 
 	Memory int64
 	PIDs   int
 	Disk   int64
 
-	Groups []string // control groups that commands are in
-	// Watch are the limits that the supervisor has to hold by watching, because no control group does.
+	Groups []string // control groups of commands
+	// Limits that the supervisor enforces by polling, because no control group does.
 	WatchMemory bool
 	WatchPIDs   bool
 }
 
-// newPlan checks a spec and makes its plan for this host.
+// newPlan checks a spec and returns its plan for this host.
 func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
@@ -60,20 +60,20 @@ func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
 	return out, out.identify()
 }
 
-// covered reports whether a path is below one that may be written, whose rule counts for it. It must have none of its
-// own: a command could put a link in its place, and the next command's rule would follow the link.
+// covered reports whether a path is below a writable folder, whose rule then applies. The path must have no rule of its
+// own: a command could replace it by a link, and the next command's rule would follow the link.
 func (p *plan) covered(path string) bool {
 	return slices.ContainsFunc(p.Write, func(dir string) bool { return path != dir && sandboxes.Within(path, dir) })
 }
 
-// settings are the files of /etc about users and the machine. They are the host's own: without mounts nothing can cover
-// them.
+// settings returns the files of /etc about users and the machine. Without mounts nothing can cover them, so commands see
+// the host's own.
 func settings() []string {
 	return []string{"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/nsswitch.conf", "/etc/resolv.conf"}
 }
 
-// identify sets the user of commands: ralph's own or, when that is root, the worktree's owner. It is never root: the
-// kernel does not limit root's processes, and watching does not overtake a fork bomb.
+// identify sets the user of commands: ralph's own or, if that is root, the worktree's owner. It is never root: the kernel
+// does not limit root's processes, and polling cannot outrun a fork bomb.
 func (p *plan) identify() error {
 	if p.UID != 0 {
 		return nil
@@ -91,7 +91,7 @@ func (p *plan) identify() error {
 	return nil
 }
 
-// addSpec adds what the spec shows, and refuses what would open the sandbox or cannot be done.
+// addSpec adds the folders and mounts of the spec. It refuses those that break the isolation or are not supported.
 func (p *plan) addSpec(spec sandboxes.Spec) error {
 	to := &p.Write
 	if spec.ReadOnly {
@@ -129,7 +129,7 @@ func (p *plan) addFolder(name, path string, to *[]string) error {
 	return err
 }
 
-// addMount shows what the user asks for, which can only be seen at its own path.
+// addMount adds a mount of the user, which is possible only at its own path.
 func (p *plan) addMount(m sandboxes.Mount) error {
 	if filepath.Clean(m.Host) != filepath.Clean(m.Inside) {
 		return fmt.Errorf("mount %q at %q: %w: landlock shows a file only at its own absolute path",
@@ -147,7 +147,7 @@ func (p *plan) addMount(m sandboxes.Mount) error {
 	return nil
 }
 
-// keepReadOnly refuses a path that would be writable all the same: a rule can only add rights.
+// keepReadOnly refuses a path below a writable folder: rules can only add access.
 func (p *plan) keepReadOnly(path string) error {
 	if p.mayWrite(path) {
 		return fmt.Errorf("show %s: %w: landlock cannot keep it read-only within a folder that may be written",
@@ -164,7 +164,7 @@ func (p *plan) mayRead(path string) bool {
 	return p.mayWrite(path) || slices.ContainsFunc(p.Read, func(dir string) bool { return sandboxes.Within(path, dir) })
 }
 
-// path is the PATH inside.
+// path returns the PATH inside.
 func (p *plan) path(host string) string {
 	return supervisor.Path(host, func(dir string) bool {
 		real, err := filepath.EvalSymlinks(dir)
@@ -172,8 +172,8 @@ func (p *plan) path(host string) string {
 	})
 }
 
-// baseEnv is the environment of every command. Except for folders in PATH nothing of it is the host's. Git must not look
-// for the system's settings, which it cannot read: it would refuse to work.
+// baseEnv returns the environment of every command. Only folders in PATH come from the host. Git must not read the system's
+// settings: it would fail, because it has no access.
 func baseEnv(path string, dirs *scratch) []string {
 	return []string{
 		"PATH=" + path, "HOME=" + dirs.home(), "TMPDIR=" + dirs.temp(), "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh",

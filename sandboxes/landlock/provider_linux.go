@@ -20,10 +20,10 @@ import (
 type Provider struct {
 	show    []string
 	scratch string
-	places  func() cgroup.Places // looked for once
+	places  func() cgroup.Places // found at the first use
 }
 
-// New returns the provider. It looks at nothing and makes nothing before it is used.
+// New returns the provider. It does nothing on the host before it is used.
 func New(c Config) *Provider {
 	p := &Provider{show: slices.Clone(c.Show), scratch: c.Scratch, places: sync.OnceValue(cgroup.Find)}
 	if p.scratch == "" {
@@ -32,10 +32,10 @@ func New(c Config) *Provider {
 	return p
 }
 
-// Check runs a command in a sandbox. The error is one line that says what is missing and how to fix it.
+// Check runs a command in a sandbox. The error is one line that names what is missing and the fix.
 func (p *Provider) Check(ctx context.Context) error { return supervisor.Try(ctx, p) }
 
-// Open makes a sandbox.
+// Open opens a sandbox.
 func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -103,7 +103,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (box *sandbox,
 	})
 }
 
-// abandon removes what a failed open has made.
+// abandon removes what a failed open has created.
 func (s *sandbox) abandon(ctx context.Context) (err error) {
 	if s.client != nil {
 		err = s.client.Kill(ctx)
@@ -112,7 +112,7 @@ func (s *sandbox) abandon(ctx context.Context) (err error) {
 	return errors.Join(err, s.group.Remove(ctx), s.scratch.remove())
 }
 
-// Reap kills and removes what a crashed ralph has left of a run, and restores what the sandbox had changed on the host.
+// Reap kills and removes what a crashed ralph has left of a run, and restores what the sandbox changed on the host.
 func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("reap sandbox landlock: the run has no id")

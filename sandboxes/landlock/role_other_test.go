@@ -2,5 +2,5 @@
 
 package landlock_test
 
-// other does nothing: no test starts this program anew.
+// other does nothing: no test starts this program again.
 func other() (int, bool) { return 0, false }

@@ -12,10 +12,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/seccomp"
 )
 
-// minABI is the version of Landlock that is needed: it restricts signals and abstract sockets from 6 on.
+// minABI is the required version of Landlock: since 6 it restricts signals and abstract sockets.
 const minABI = 6
 
-// usable reports, in one line with a remedy, why this host cannot restrict commands.
+// usable explains in one line, with a fix, why this host cannot restrict commands; nil if it can.
 func usable() error {
 	const instead = "choose native, docker or podman"
 	abi, err := ll.LandlockGetABIVersion()
@@ -33,14 +33,14 @@ func usable() error {
 	return nil
 }
 
-// restrict applies the access rules to all threads of this process, and to all that it becomes and starts, for good.
+// restrict applies the access rules permanently to all threads of this process and everything that it executes and starts.
 func (p *plan) restrict() error {
 	readFiles, readDirs := split(p.Read)
 	writeFiles, writeDirs := split(p.Write)
 	rules := []landlock.Rule{
 		landlock.ROFiles(readFiles...), landlock.RODirs(append(readDirs, "/proc")...),
 		landlock.RWFiles(writeFiles...), landlock.RWDirs(writeDirs...).WithRefer(),
-		// The devices that nothing but a process's own data goes through.
+		// The devices that give access only to a process's own data.
 		landlock.RWFiles("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"),
 	}
 	for _, port := range p.Ports {
@@ -52,7 +52,7 @@ func (p *plan) restrict() error {
 	return nil
 }
 
-// split separates files from folders. No command can replace them: no path is below a folder that may be written.
+// split separates files from folders. No command can swap them: no path is below a writable folder.
 func split(paths []string) (files, dirs []string) {
 	for _, path := range paths {
 		if info, err := os.Lstat(path); err == nil && info.IsDir() {

@@ -21,8 +21,8 @@ type sandbox struct {
 	relay   *relay
 
 	mu      sync.Mutex
-	removed bool // guarded by mu; Close has done its work
-	oom     int  // guarded by mu; processes that the kernel has killed for lack of memory
+	removed bool // guarded by mu; Close has succeeded
+	oom     int  // guarded by mu; processes killed by the kernel at the memory limit
 }
 
 var (
@@ -31,10 +31,10 @@ var (
 	_ sandboxes.Noticer = (*sandbox)(nil)
 )
 
-// Workdir is the worktree's path, which is the same on both sides.
+// Workdir returns the worktree's path, which is the same on both sides.
 func (s *sandbox) Workdir() string { return s.plan.Worktree }
 
-// Keeps is the scratch folder, in which only the size of a file is limited.
+// Keeps returns the scratch folder, in which only the size of a single file is limited.
 func (s *sandbox) Keeps() []string { return []string{s.scratch.dir} }
 
 // Exec runs one command.
@@ -42,14 +42,14 @@ func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 	cmd.Argv, cmd.Env = s.relay.replace(cmd.Argv), s.relay.replace(cmd.Env)
 	exit, err := s.client.Exec(ctx, cmd)
 	if errors.Is(err, supervisor.ErrEnded) {
-		// Without the supervisor it is not known which process belongs to which command.
+		// Without the supervisor, the owner of a process is unknown: kill all processes of the run.
 		err = errors.Join(err, proc.KillMarked(context.WithoutCancel(ctx), s.plan.Run))
 	}
 	return exit, err
 }
 
-// Close kills what runs, waits for it, and restores what the sandbox has changed. When ctx ends first it can be called
-// again.
+// Close kills the running processes, waits for them, and restores what the sandbox changed. It may be called again if ctx
+// ends first.
 func (s *sandbox) Close(ctx context.Context) error {
 	if err := s.close(ctx); err != nil {
 		return fmt.Errorf("close sandbox landlock: %w", err)
@@ -81,7 +81,7 @@ func (s *sandbox) close(ctx context.Context) error {
 	return nil
 }
 
-// Notices lists how many processes the limits have killed.
+// Notices reports how many processes were killed at the limits.
 func (s *sandbox) Notices() []sandboxes.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// scratch is a sandbox's folder on the host: HOME and TMPDIR, which commands may write, and the worktree's .git file, which they
-// may not.
+// scratch is a sandbox's folder on the host, with HOME and TMPDIR, which commands can write, and the saved .git file of the
+// worktree, which they cannot.
 type scratch struct{ dir string }
 
-// scratchPrefix begins the names of a run's folders. The id itself may not be fit for a folder's name.
+// scratchPrefix returns the prefix of the names of a run's folders: the run id itself may be no valid folder name.
 func scratchPrefix(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return "ralph-landlock-" + hex.EncodeToString(sum[:8]) + "-"
@@ -38,7 +38,7 @@ func makeScratch(base string, p *plan) (*scratch, error) {
 	}
 	s := &scratch{dir}
 	mode := fs.FileMode(0o700)
-	if p.Assume { // another user has to come through
+	if p.Assume { // another user must be able to pass through
 		mode = 0o711
 	}
 	err = os.Chmod(dir, mode)
@@ -57,7 +57,7 @@ func makeScratch(base string, p *plan) (*scratch, error) {
 func (s *scratch) home() string { return filepath.Join(s.dir, "home") }
 func (s *scratch) temp() string { return filepath.Join(s.dir, "tmp") }
 
-// findScratch finds the folders of a run. In a folder that everybody may write to, only this user's own count.
+// findScratch returns the scratch folders of a run. It ignores folders of other users: base may be writable for everybody.
 func findScratch(base, run string) (found []*scratch, err error) {
 	entries, err := os.ReadDir(base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -76,8 +76,8 @@ func findScratch(base, run string) (found []*scratch, err error) {
 	return found, nil
 }
 
-// point makes the worktree's .git file name the private repository, and saves its content: without mounts it cannot be
-// covered.
+// point makes the worktree's .git file point to the private repository, after saving its content: without mounts the file
+// cannot be covered.
 func (s *scratch) point(worktree, gitDir string) error {
 	if err := sandboxes.SaveGitFile(s.dir, worktree); err != nil {
 		return err

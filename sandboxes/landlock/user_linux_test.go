@@ -20,7 +20,7 @@ func TestRootIsRefused(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser runs the whole package without root's rights, when it has them.
+// TestAsOrdinaryUser runs the whole package again as an ordinary user, if this process is root.
 func TestAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	sandboxtest.AsOrdinaryUser(t, wanted)

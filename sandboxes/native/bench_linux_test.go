@@ -20,7 +20,7 @@ func owner(t *testing.T, path string) uint32 {
 	return st.Uid
 }
 
-// BenchmarkStart compares opening a sandbox, running true in it and closing it with the bare programs that do part of it.
+// BenchmarkStart compares opening a sandbox, running true and closing it with other programs that do part of that.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	b.Run("native", func(b *testing.B) {
@@ -43,7 +43,7 @@ func BenchmarkStart(b *testing.B) {
 		"bwrap":   {"bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "true"},
 	} {
 		if _, err := exec.LookPath(argv[0]); err != nil {
-			continue // there is nothing to compare with
+			continue // nothing to compare with
 		}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -23,8 +23,8 @@ func TestGitWorksInside(t *testing.T) {
 	sandboxtest.Git(t, native.New(native.Config{}))
 }
 
-// layered shows every worktree over an empty lower folder beside the folder that it is in, and a folder of the host: a pipe in
-// the worktree leads nowhere.
+// layered opens every worktree over an empty lower folder, and mounts a shared host folder: a named pipe in an overlay does
+// not connect to the host.
 type layered struct {
 	*native.Provider
 	shared string

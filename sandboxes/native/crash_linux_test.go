@@ -13,13 +13,14 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// TestNothingOutlivesRalph: what is in a sandbox dies with ralph, and what is left of it is gone after Reap.
+// TestNothingOutlivesRalph: the processes of a sandbox die with ralph, and Reap removes the rest.
 func TestNothingOutlivesRalph(t *testing.T) {
 	t.Parallel()
 	nothingLeft(t, sandboxtest.Crash(t, native.New(native.Config{})))
 }
 
-// TestOpenWantsMain: a program whose main does not call reexec.Main gets an error, not a second copy of itself.
+// TestOpenWantsMain: a program whose main does not call reexec.Main gets an error instead of starting a second copy of
+// itself.
 func TestOpenWantsMain(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
@@ -31,7 +32,7 @@ func TestOpenWantsMain(t *testing.T) {
 	}
 }
 
-// nothingLeft looks for what a sandbox could leave on the host.
+// nothingLeft checks for everything that a sandbox could leave on the host.
 func nothingLeft(t *testing.T, run string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deviceNames are the devices inside: nothing but a process's own data goes through them.
+// deviceNames returns the devices inside. They give access only to a process's own data.
 func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom", "tty"} }
 
-// pickDevices opens mounts of the host's device files. Inside there are no others, and no process may make one.
+// pickDevices opens mounts of the host's device files. The sandbox has no other devices, and its processes cannot create
+// any.
 func pickDevices() (map[string]*os.File, error) {
 	mounts := make(map[string]*os.File)
 	for _, name := range deviceNames() {
@@ -28,7 +29,7 @@ func pickDevices() (map[string]*os.File, error) {
 	return mounts, nil
 }
 
-// placeDevices fills /dev, with pseudo-terminals of the sandbox's own.
+// placeDevices fills /dev, with separate pseudo-terminals for the sandbox.
 func placeDevices(mounts map[string]*os.File) error {
 	for name, mount := range mounts {
 		path := "/dev/" + name

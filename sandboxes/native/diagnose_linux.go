@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// instead names the other sandboxes for where namespaces are forbidden. Native itself never isolates less.
+// instead names alternatives where namespaces are forbidden. Native itself never falls back to weaker isolation.
 const instead = "or choose docker, podman or sbx, or landlock, which is weaker"
 
-// diagnose adds to an error of the kernel which setting forbids namespaces, and the command that allows them.
+// diagnose adds to a kernel error which setting forbids namespaces, and the command that allows them.
 func diagnose(err error) error {
 	if !refused(err) {
 		return err
@@ -34,7 +34,7 @@ func diagnose(err error) error {
 	return fmt.Errorf("the kernel does not allow it, %s (%w)", instead, err)
 }
 
-// refused reports whether an error is a refusal by the kernel, met here or, as text, by the init process.
+// refused reports whether an error is a refusal by the kernel, either here or, as text, in the init process.
 func refused(err error) bool {
 	for _, e := range []unix.Errno{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL} {
 		if errors.Is(err, e) || e != unix.EINVAL && strings.HasSuffix(err.Error(), e.Error()) {

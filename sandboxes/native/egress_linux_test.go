@@ -19,10 +19,10 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// fetching makes this program, inside a sandbox, get the URL that follows.
+// fetching makes this program, inside a sandbox, get the URL in the next argument.
 const fetching = "native-test-fetch"
 
-// fetch knows no proxy: names and addresses are all it has.
+// fetch uses no proxy, only names and addresses.
 func fetch(url string) int {
 	client := http.Client{Transport: &http.Transport{Proxy: nil}}
 	answer, err := client.Get(url)
@@ -36,7 +36,7 @@ func fetch(url string) int {
 	return 0
 }
 
-// oneAddress is an internet in which every name has the same public address.
+// oneAddress is a resolver with the same public address for every name.
 type oneAddress struct{}
 
 func (oneAddress) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
@@ -62,7 +62,7 @@ func TestProxyIsTheOnlyEgress(t *testing.T) {
 	box, socket := behind(t, proxy)
 	for url, want := range map[string]string{
 		"http://allowed.test/":                      "200 served allowed.test",
-		"http://refused.test/":                      "403 ", // or an error: it may come before the question
+		"http://refused.test/":                      "403 ", // or an error: the refusal may arrive before the request was sent
 		"http://1.1.1.1/":                           "error:",
 		"http://" + server.Listener.Addr().String(): "error:",
 	} {
@@ -86,10 +86,10 @@ func TestProxyIsTheOnlyEgress(t *testing.T) {
 	}
 }
 
-// behind opens a sandbox with the proxy's network, in which /srv/fetch is this program.
+// behind opens a sandbox with the proxy as its network, in which /srv/fetch is this program.
 func behind(t *testing.T, proxy *egress.Proxy) (box sandboxes.Sandbox, socket string) {
 	t.Helper()
-	// A test's own folder has a name that is too long for a socket.
+	// The path of t.TempDir is too long for a socket.
 	dir, err := os.MkdirTemp("", "native-egress-") //nolint:usetesting // as said
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func behind(t *testing.T, proxy *egress.Proxy) (box sandboxes.Sandbox, socket st
 	return box, socket
 }
 
-// A rule for this host's own loopback holds at its port, for programs that use no proxy for loopback too.
+// A rule for this host's loopback applies to its port, also for programs that bypass the proxy for loopback.
 func TestOwnLoopback(t *testing.T) {
 	t.Parallel()
 	serve := func() (port int, url string) {

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// The home is one mount over its layer, and nothing that it is made of can be seen. What commands can do to it is in the
-// suite for all providers.
+// The home is one mount over its layer, and none of its parts is visible. The tests of changes to the home are in the suite
+// for all providers.
 func TestHomeMount(t *testing.T) {
 	t.Parallel()
 	box, err := native.New(native.Config{}).Open(t.Context(), sandboxes.Spec{Run: "home-mount-" + t.TempDir(), Worktree: t.TempDir(), Home: t.TempDir()})

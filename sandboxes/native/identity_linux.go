@@ -5,19 +5,19 @@ import (
 	"os"
 )
 
-// nobody is the host's user for the processes inside when both ralph and the worktree are root's: even without
-// capabilities root's rights on the host are too many.
+// nobody is the host user of the processes inside if both ralph and the worktree's owner are root: even without
+// capabilities, root has too many permissions on the host.
 const nobody = 65534
 
-// identity is the user of the processes inside, as the sandbox and as the host see it.
+// identity is the user of the processes inside, in the sandbox and on the host.
 type identity struct {
 	insideUID, insideGID int
 	hostUID, hostGID     int
 	root                 bool // this process may map any user
 }
 
-// identify returns the user of the processes inside: ralph's own or, when that is root, the worktree's owner, who must
-// not be root either.
+// identify returns the user of the processes inside: ralph's own or, if that is root, the worktree's owner, or nobody if
+// the owner is root, too.
 func identify(p *plan) (identity, error) {
 	if os.Getuid() != 0 {
 		return identity{insideUID: p.UID, insideGID: p.GID, hostUID: os.Getuid(), hostGID: os.Getgid()}, nil
@@ -32,9 +32,9 @@ func identify(p *plan) (identity, error) {
 	return identity{insideUID: p.UID, insideGID: p.GID, hostUID: uid, hostGID: gid, root: true}, nil
 }
 
-// mapTo makes a process's new user namespace know this user, and no other.
+// mapTo maps only this user in a process's new user namespace.
 func (i identity) mapTo(pid int) error {
-	if !i.root { // otherwise the user could leave groups whose members may do less than others
+	if !i.root { // required without root: a user who leaves a group could gain access that the group is denied
 		if err := os.WriteFile(procFile(pid, "setgroups"), []byte("deny"), 0); err != nil {
 			return fmt.Errorf("fix the groups inside: %w", err)
 		}

@@ -13,16 +13,16 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// mappers are user namespaces for mounts that show the files of one user as another's.
+// mappers caches user namespaces for id-mapped mounts, which show the files of one user as another's.
 type mappers struct {
 	mu   sync.Mutex
 	open map[mapping]*os.File // guarded by mu
 }
 
-// mapping shows the files of one owner as another's, and the other way round.
+// mapping shows the files of one owner as another's, and vice versa.
 type mapping struct{ fromUID, fromGID, toUID, toGID int }
 
-// mount returns a mount of a file or folder on which owners are mapped. It needs root.
+// mount returns an id-mapped mount of a file or folder. It needs root.
 func (m *mappers) mount(path string, how mapping) (*os.File, error) {
 	namespace, err := m.namespace(how)
 	if err != nil {
@@ -41,7 +41,7 @@ func (m *mappers) mount(path string, how mapping) (*os.File, error) {
 	return file, nil
 }
 
-// show returns the mount of a shown file or folder; nil when the init process has to open it.
+// show returns the mount of a shown file or folder; nil if the init process must open it.
 func (m *mappers) show(s shown, who identity) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(s.Host, &st); err != nil {
@@ -52,7 +52,7 @@ func (m *mappers) show(s shown, who identity) (*os.File, error) {
 		file, err := m.mount(s.Host, mapping{uid, gid, who.hostUID, who.hostGID})
 		if err == nil || s.Write {
 			return file, err
-		} // without a mapping it is readable where everybody may read it
+		} // without a mapping, its permissions for others apply
 	}
 	file, err := copyMount(s.Host)
 	if err != nil {
@@ -61,7 +61,7 @@ func (m *mappers) show(s shown, who identity) (*os.File, error) {
 	return file, nil
 }
 
-// openToAll reports whether every user may use the file, or the folder.
+// openToAll reports whether every user may read the file or folder.
 func openToAll(mode uint32) bool {
 	const read, enter = 0o004, 0o001
 	if mode&unix.S_IFMT == unix.S_IFDIR {
@@ -70,7 +70,7 @@ func openToAll(mode uint32) bool {
 	return mode&read != 0
 }
 
-// namespace returns the user namespace for a mapping. There are few of them; they stay open as long as the provider.
+// namespace returns the user namespace for a mapping. There are few mappings; the namespaces stay open with the provider.
 func (m *mappers) namespace(how mapping) (*os.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +88,7 @@ func (m *mappers) namespace(how mapping) (*os.File, error) {
 	return f, nil
 }
 
-// newNamespace borrows the namespace of a process that lives just long enough: an init process that gets no plan.
+// newNamespace opens the user namespace of a temporary process: an init process that gets no plan.
 func newNamespace(how mapping) (file *os.File, err error) {
 	c, err := supervisor.Start(supervisor.Process{Role: role, Namespaces: unix.CLONE_NEWUSER, Dies: true})
 	if err != nil {
@@ -102,8 +102,8 @@ func newNamespace(how mapping) (file *os.File, err error) {
 	return os.Open(procFile(c.PID(), "ns/user"))
 }
 
-// mapOwners mounts what is shown, when ralph is root, so that the processes inside, which are another user, can use it as
-// its owner could. The plan then says which of the given files is its mount.
+// mapOwners opens id-mapped mounts of what is shown, if ralph is root, so that the processes inside, which run as another
+// user, have the owner's access. The plan then refers to these mounts by their index in given.
 func (p *Provider) mapOwners(out *plan, who identity) (given []*os.File, err error) {
 	if !who.root {
 		return nil, nil

@@ -14,15 +14,15 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// role is that of a sandbox's init process.
+// role is the role of a sandbox's init process.
 const role = "native"
 
 func init() { //nolint:gochecknoinits // a registration
 	reexec.Register(role, func(reexec.Process) int { return supervisor.Run(live) })
 }
 
-// live is the whole life of the init process: it makes the sandbox around itself, gives up what that needed, and runs
-// commands until ralph closes the sandbox or is no more.
+// live is the main function of the init process: it builds the sandbox around itself, drops its privileges, and runs
+// commands until ralph closes the sandbox or dies.
 func live(conn *net.UnixConn) error {
 	reexec.CatchSignals()
 	runtime.LockOSThread() // this thread starts the commands, see dropPrivileges
@@ -54,8 +54,8 @@ func live(conn *net.UnixConn) error {
 	return supervisor.Serve(conn, c)
 }
 
-// build makes the sandbox and drops all privileges. It returns the egress socket's place in the file system, which is not
-// shown inside; nil without egress.
+// build builds the sandbox and drops all privileges. It returns a handle of the egress socket, which no path inside leads
+// to; nil without egress.
 func (p *plan) build(given []*os.File) (out *os.File, err error) {
 	if err := undumpable(); err != nil {
 		return nil, err
@@ -84,10 +84,10 @@ func (p *plan) build(given []*os.File) (out *os.File, err error) {
 	if err := dropPrivileges(p.refused()...); err != nil {
 		return nil, err
 	}
-	return out, undumpable() // a change of user or capabilities may have changed it
+	return out, undumpable() // a change of user or capabilities may have reset it
 }
 
-// undumpable keeps commands from looking into this process.
+// undumpable prevents commands from inspecting this process.
 func undumpable() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("protect the init process: %w", err)
@@ -95,7 +95,7 @@ func undumpable() error {
 	return nil
 }
 
-// assume makes this process the sandbox's user, when root has started it.
+// assume changes this process to the sandbox's user, if root has started it.
 func (p *plan) assume() error {
 	if !p.Assume {
 		return nil
@@ -103,14 +103,14 @@ func (p *plan) assume() error {
 	if err := supervisor.Assume(p.UID, p.GID); err != nil {
 		return err
 	}
-	// The change of user has cancelled this.
+	// The change of user has cleared the parent-death signal.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("end with ralph: %w", err)
 	}
 	return nil
 }
 
-// openEgress opens the egress socket's place.
+// openEgress opens a handle of the egress socket.
 func (p *plan) openEgress(given []*os.File) (*os.File, error) {
 	switch {
 	case p.Egress == "":

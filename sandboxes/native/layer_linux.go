@@ -19,21 +19,21 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// The lower folders of the worktree, and the folder that the worktree is in, while the root is built. All come before the
-// worktree among what is shown.
+// Places, while the root is built, of the worktree's lower folders and of its parent folder. They sort before the worktree
+// in the list of what is shown.
 const (
 	lowerPlace = "/.lower"
 	setupPlace = "/.setup"
 	upperPlace = "/.upper"
 )
 
-// changesPlace is where commands find the worktree's own folder, read-only.
+// changesPlace is the path inside of the worktree's upper folder, read-only.
 const changesPlace = "/.changes"
 
-// workName is overlayfs's own folder beside the worktree: both have to be in one mount.
+// workName is overlayfs's work folder beside the worktree: both must be in one mount.
 const workName = "work"
 
-// addLower shows the lower folders of the worktree.
+// addLower adds the lower folders of the worktree.
 func (p *plan) addLower(spec sandboxes.Spec) error {
 	for _, lower := range []struct{ name, host, place string }{
 		{"folder of setup", spec.Setup, setupPlace}, {"lower folder", spec.Lower, lowerPlace},
@@ -61,11 +61,11 @@ func (p *plan) addLower(spec sandboxes.Spec) error {
 	return nil
 }
 
-// isOver reports that something shown is the worktree, over its lower folders.
+// isOver reports whether s is the worktree and has lower folders.
 func (p *plan) isOver(s shown) bool { return len(p.Lower) > 0 && s.Inside == p.Workdir }
 
-// ownTree makes the sandbox's user the owner of the worktree's files, once: an overlay cannot be an id-mapped mount. Only the
-// host has written there until then.
+// ownTree changes the owner of the worktree's files to the sandbox's user, once: an overlay cannot be an id-mapped mount.
+// Before that, only the host has written there.
 func (p *plan) ownTree(who identity) error {
 	if len(p.Lower) == 0 || !who.root {
 		return nil
@@ -83,7 +83,7 @@ func (p *plan) ownTree(who identity) error {
 	if err := filepath.WalkDir(parent, own); err != nil {
 		return err
 	}
-	return os.Lchown(parent, who.hostUID, who.hostGID) // last: it says that all of it is done
+	return os.Lchown(parent, who.hostUID, who.hostGID) // last: marks the change as complete
 }
 
 // layTree mounts the worktree over its lower folders.
@@ -91,7 +91,7 @@ func (p *plan) layTree(write bool) error {
 	if err := makePlace(p.Workdir, false); err != nil {
 		return err
 	}
-	// The kernel would mount the folder for two sandboxes. The lock ends with this process.
+	// The kernel would allow the same upper folder in two sandboxes. This process holds the lock until it ends.
 	lock, err := unix.Open(upperPlace, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (p *plan) layTree(write bool) error {
 	return nil
 }
 
-// showChanges shows the upper folder as it is.
+// showChanges shows the upper folder itself.
 func showChanges(upper string) error {
 	mount, err := copyMount(upper)
 	if err != nil {
@@ -129,13 +129,13 @@ func showChanges(upper string) error {
 	return place(int(mount.Fd()), shown{Inside: changesPlace})
 }
 
-// layers are the file systems on which worktrees over a lower folder were tried.
+// layers caches the results of trying layers by file system.
 type layers struct {
 	mu    sync.Mutex
 	tried map[uint64]error // guarded by mu; by device
 }
 
-// Layers tries a worktree over a lower folder, once for each file system.
+// Layers tests a worktree over a lower folder, once for each file system.
 func (p *Provider) Layers(ctx context.Context, dir string) error {
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
@@ -157,7 +157,7 @@ func (p *Provider) Layers(ctx context.Context, dir string) error {
 	return err
 }
 
-// tryLayer does to a lower folder what overlayfs cannot do everywhere where it can be mounted.
+// tryLayer performs the operations on a lower folder that overlayfs does not support on every file system where it mounts.
 func (p *Provider) tryLayer(ctx context.Context, dir string) (err error) {
 	at := filepath.Join(dir, "try-layer-"+rand.Text())
 	defer func() { err = errors.Join(err, disk.RemoveAll(at)) }()

@@ -18,12 +18,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// lowered is a lower folder with two trees over it.
+// lowered is a lower folder with two worktrees over it.
 type lowered struct {
 	*testing.T
 	lower string
 	specs [2]sandboxes.Spec
-	state string // of the lower folder
+	state string // look's result at the start
 }
 
 func newLowered(t *testing.T) *lowered {
@@ -55,7 +55,7 @@ func newLowered(t *testing.T) *lowered {
 	return l
 }
 
-// look is all that can be seen of the lower folder.
+// look returns everything that is visible of the lower folder.
 func (l *lowered) look() string {
 	l.Helper()
 	var all strings.Builder
@@ -65,7 +65,7 @@ func (l *lowered) look() string {
 		}
 		var st unix.Stat_t
 		err = unix.Lstat(path, &st)
-		text, _ := os.ReadFile(path) // but for folders
+		text, _ := os.ReadFile(path) // fails for folders
 		names := make([]byte, 1<<10)
 		n, _ := unix.Llistxattr(path, names)
 		all.WriteString(strings.Join([]string{path, string(text), string(names[:max(n, 0)])}, " "))
@@ -87,7 +87,7 @@ func (l *lowered) open(i int) sandboxes.Sandbox {
 	return box
 }
 
-// sh runs a script in a sandbox on one of the trees.
+// sh runs a script in a sandbox on one of the worktrees.
 func (l *lowered) sh(i int, script string) string {
 	l.Helper()
 	box := l.open(i)
@@ -109,8 +109,8 @@ func shIn(t *testing.T, box sandboxes.Sandbox, script string) string {
 	return out.String()
 }
 
-// A tree shows the lower folder with its own changes, and keeps these; neither the lower folder nor another tree over it
-// changes.
+// A worktree shows the lower folder with its own changes, and keeps these. Neither the lower folder nor another worktree
+// over it changes.
 func TestLower(t *testing.T) {
 	t.Parallel()
 	l := newLowered(t)
@@ -141,7 +141,7 @@ func TestLower(t *testing.T) {
 	}
 }
 
-// Commands see what is the tree's own, and cannot write there.
+// Commands see the worktree's own files at Changes, and cannot write there.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	l := newLowered(t)
@@ -184,7 +184,7 @@ func TestOneSandboxForEachTree(t *testing.T) {
 	l.sh(0, "true")
 }
 
-// A sandbox that was killed leaves a tree that another one shows, and that can be removed.
+// A killed sandbox leaves a worktree that another sandbox can open, and that can be removed.
 func TestLowerAfterKill(t *testing.T) {
 	t.Parallel()
 	l := newLowered(t)

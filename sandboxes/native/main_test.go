@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// withoutMain is set in the environment of a program that forgets to call reexec.Main.
+// withoutMain is set in the environment of a program that does not call reexec.Main.
 const withoutMain = "NATIVE_TEST_WITHOUT_MAIN"
 
 func TestMain(m *testing.M) {

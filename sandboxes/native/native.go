@@ -1,14 +1,13 @@
-// Package native is the sandbox provider "native": Linux namespaces, built by the program itself, with nothing to install
-// and no daemon. Ralph composes it; agents, setup and gate commands run in it.
+// Package native is the sandbox provider "native": Linux namespaces built by this program, without installation or daemon.
 //
-// Each sandbox is one process tree in user, mount, pid, network, ipc and uts namespaces of its own. Its init process is
-// this program again (packages reexec and supervisor). It makes a root of read-only system folders, an empty home, its own
-// /proc, /dev and /tmp, and the worktree; it gives up every capability and filters system calls; from then on it only
-// starts and reaps commands. When it ends, the kernel kills all other processes of the sandbox, and it ends when ralph
-// does, however that happens.
+// Each sandbox is one process tree with its own user, mount, pid, network, ipc, uts and cgroup namespaces. Its init process
+// is this program again (packages reexec and supervisor). It builds a root with read-only system folders, an empty home,
+// its own /proc, /dev and /tmp, and the worktree. Then it drops all capabilities and installs a system call filter. From
+// then on it only starts and reaps commands. When it ends, the kernel kills all other processes of the sandbox; it ends
+// when ralph ends, for whatever reason.
 //
-// On systems other than Linux the provider exists and its Check says why it cannot be used. A [Provider] and its
-// sandboxes are safe for concurrent use.
+// On other systems the provider exists, and its Check explains why it cannot be used. A [Provider] and its sandboxes are
+// safe for concurrent use.
 package native
 
 import (
@@ -17,8 +16,8 @@ import (
 
 // Config configures the provider. Its zero value is the default.
 type Config struct {
-	// Show are host files and folders, beyond the system's own, that each sandbox sees read-only at the same path, such
-	// as /opt. Those that do not exist are left out.
+	// Show lists host files and folders, beyond the system's own, that each sandbox shows read-only at the same path, such
+	// as /opt. Missing ones are ignored.
 	Show []string
 }
 
@@ -28,5 +27,5 @@ var (
 	_ sandboxes.Layerer  = (*Provider)(nil)
 )
 
-// Name is "native".
+// Name returns "native".
 func (*Provider) Name() string { return "native" }

@@ -13,26 +13,26 @@ import (
 // Provider is the provider "native".
 type Provider struct{}
 
-// New returns the provider, which cannot be used here.
+// New returns the provider, which cannot be used on this system.
 func New(Config) *Provider { return &Provider{} }
 
-// Capabilities says what the provider does where it works.
+// Capabilities returns those on a system where the provider works.
 func (*Provider) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{Files: sandboxes.Bind, Isolation: sandboxes.Namespaces}
 }
 
-// Check says why the provider cannot be used.
+// Check returns the reason why the provider cannot be used.
 func (*Provider) Check(context.Context) error {
 	return fmt.Errorf("sandbox native needs Linux, this is %s: choose docker, podman or sbx", runtime.GOOS)
 }
 
-// Open fails as Check does.
+// Open returns the error of Check.
 func (p *Provider) Open(ctx context.Context, _ sandboxes.Spec) (sandboxes.Sandbox, error) {
 	return nil, p.Check(ctx)
 }
 
-// Reap finds nothing: no sandbox was ever opened here.
+// Reap does nothing: no sandbox can have been opened here.
 func (*Provider) Reap(context.Context, string) error { return nil }
 
-// Layers fails as Check does.
+// Layers returns the error of Check.
 func (p *Provider) Layers(ctx context.Context, _ string) error { return p.Check(ctx) }

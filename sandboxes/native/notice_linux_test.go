@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// A process that a limit has cost is told of, although the command goes on without it.
+// A process killed at a limit is reported although the command continues without it.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	for script, killed := range map[string]bool{

@@ -99,7 +99,7 @@ func TestMountsAndWhoOneIs(t *testing.T) {
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
-		// What was made inside belongs to the worktree's owner.
+		// Files created inside belong to the worktree's owner.
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			t.Error(err)
@@ -139,8 +139,8 @@ func TestPathIsWhatCanBeSeen(t *testing.T) {
 	}
 }
 
-// No thread of the init process keeps a privilege. The bounding set of the one that starts commands is theirs, which the
-// escape suite looks at.
+// No thread of the init process keeps privileges. The bounding set of the thread that starts commands is that of the
+// commands, which the escape suite checks.
 func TestInitHasNoPrivileges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestInitHasNoPrivileges(t *testing.T) {
 		for _, thread := range threads {
 			text, err := os.ReadFile(thread)
 			if err != nil {
-				continue // it has ended
+				continue // the thread has ended
 			}
 			seen++
 			if !strings.Contains(string(text), "CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t") ||
@@ -180,7 +180,7 @@ func TestInitHasNoPrivileges(t *testing.T) {
 	}
 }
 
-// A limit that is no amount is the default, as with the other providers.
+// A negative limit means the default, as with the other providers.
 func TestLimitsHaveDefaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

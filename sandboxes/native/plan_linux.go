@@ -15,49 +15,49 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// insideID is the user inside when ralph runs as root: agents refuse to run as root.
+// insideID is the user and group inside if ralph runs as root: agents refuse to run as root.
 const insideID = 1000
 
-// plan is everything that the init process needs to know. It opens the paths as the host has them.
+// plan is the init process's description of the sandbox, with paths of the host.
 type plan struct {
 	Run      string
 	UID      int
 	GID      int
-	Assume   bool // the init process starts as another user and becomes this one
+	Assume   bool // the init process starts as another user and changes to this one
 	Worktree string
-	Workdir  string // where it is inside
+	Workdir  string // path of the worktree inside
 	GitDir   string
-	Shown    []shown // in the order in which they are mounted
-	// HomeLayer says that what is shown at layerPlace is the lower layer of the home. Lower are the places of what the worktree
-	// is over, the uppermost first.
+	Shown    []shown // in mount order
+	// HomeLayer means that the mount at layerPlace is the lower layer of the home. Lower lists the places of the worktree's
+	// lower folders, the uppermost first.
 	HomeLayer bool
 	Lower     []string
 	Egress    string
-	// EgressGiven is the place, from 1, of the socket's mount among the files that come with the plan.
+	// EgressGiven is the index, from 1, of the socket's mount among the files sent with the plan; 0: none.
 	EgressGiven int
 
 	Memory int64
 	PIDs   int
 	Disk   int64
-	// Watch are the limits that the init process has to hold by watching, because no control group does.
+	// Limits that the init process enforces by polling, because no control group does.
 	WatchMemory bool
 	WatchPIDs   bool
 }
 
-// shown is one host file or folder that is seen inside.
+// shown is a host file or folder that is visible inside.
 type shown struct {
 	Host   string
 	Inside string
 	Write  bool
 	File   bool
-	// Given is the place, from 1, of its mount among the files that come with the plan; 0: the init process opens Host.
+	// Given is the index, from 1, of its mount among the files sent with the plan; 0: the init process opens Host.
 	Given int
 
 	system bool // part of the host's system, the same for all users
-	common bool // seen with the rights of any other user, unless those are none
+	common bool // accessible with the permissions of other users, if these allow any access
 }
 
-// newPlan checks a spec and makes its plan for this host.
+// newPlan checks a spec and returns its plan for this host.
 func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (p *Provider) newPlan(spec sandboxes.Spec) (*plan, error) {
 	return out, nil
 }
 
-// addSpec adds what the spec shows, and refuses what would open the sandbox.
+// addSpec adds the folders and mounts of the spec, and refuses those that would break the isolation.
 func (p *plan) addSpec(spec sandboxes.Spec) error {
 	if err := p.addLower(spec); err != nil {
 		return err
@@ -122,14 +122,14 @@ func (p *plan) addSpec(spec sandboxes.Spec) error {
 		}
 		p.Shown = append(p.Shown, at)
 	}
-	// A folder comes before what is shown below it.
+	// Parent folders come before what is shown below them.
 	slices.SortStableFunc(p.Shown, func(a, b shown) int {
 		return cmp.Compare(strings.Count(a.Inside, "/"), strings.Count(b.Inside, "/"))
 	})
 	return nil
 }
 
-// addFolder shows a folder at its own path.
+// addFolder adds a folder at its own path.
 func (p *plan) addFolder(name, path string, write bool) error {
 	if _, err := supervisor.CheckFolder(name, path); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (p *plan) addFolder(name, path string, write bool) error {
 	return nil
 }
 
-// addMount shows what the user asks for.
+// addMount adds a mount of the user.
 func (p *plan) addMount(m sandboxes.Mount) error {
 	host, info, err := m.Source()
 	if err != nil {
@@ -155,7 +155,7 @@ func (p *plan) addMount(m sandboxes.Mount) error {
 	return nil
 }
 
-// owner returns who owns a file on the host.
+// owner returns the owner of a file on the host.
 func owner(path string) (uid, gid int, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {

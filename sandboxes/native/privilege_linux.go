@@ -16,39 +16,40 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// needed are the capabilities, over the sandbox's own namespaces only, with which the init process builds the sandbox. It
-// keeps none.
+// needed returns the capabilities, valid only in the sandbox's own namespaces, with which the init process builds the
+// sandbox. It keeps none of them.
 func needed() []uintptr {
 	return []uintptr{
 		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE, unix.CAP_SETUID, unix.CAP_SETGID,
-		unix.CAP_DAC_OVERRIDE, // overlayfs works in a folder that is closed to all
+		unix.CAP_DAC_OVERRIDE, // for overlayfs, which works in a folder with mode 0
 	}
 }
 
-// dropPrivileges gives up every capability for good, makes gaining any by a program's file impossible, and filters system
-// calls. The kernel keeps all of this for each thread, so all threads do it.
+// dropPrivileges permanently drops all capabilities, prevents programs from gaining any, and installs the system call
+// filter. All of these are attributes of a thread, so it applies them to all threads.
 func dropPrivileges(more ...seccomp.Rule) error {
-	// The bounding set is for what this process starts, which the calling thread does; so it alone, and cheaply, drops it.
+	// The bounding set only matters for processes started by this thread, so only this thread drops it, which is cheap.
 	if err := supervisor.DropBounding(true); err != nil {
 		return err
 	}
 	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	none := new([2]unix.CapUserData)
-	var pinned runtime.Pinner // the calls are made with plain numbers
+	var pinned runtime.Pinner // the raw calls get addresses as integers
 	defer pinned.Unpin()
 	pinned.Pin(header)
 	pinned.Pin(none)
-	// The ambient ones go with them.
+	// This also clears the ambient set.
 	if _, _, errno := psx.Syscall6(unix.SYS_CAPSET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(none)), 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("give up capabilities: %w", errno)
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil { // the filter brings it to the other threads
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil { // the filter's installation applies it to the other threads
 		return fmt.Errorf("refuse new privileges: %w", err)
 	}
 	return seccomp.Install(more...)
 }
 
-// refused are calls that take memory which is in no process's count. A control group counts it; watching processes does not.
+// refused returns rules against calls that allocate memory outside any process. Control groups count it, but polling does
+// not.
 func (p *plan) refused() []seccomp.Rule {
 	if !p.WatchMemory {
 		return nil
@@ -58,14 +59,14 @@ func (p *plan) refused() []seccomp.Rule {
 	})
 }
 
-// limitSelf sets the limits that every command inherits, from its first instruction on.
+// limitSelf sets the limits that every command inherits from its first instruction on.
 func limitSelf(pids int) error {
-	// 1, not 0: with 0 the kernel still starts the host's crash handler, as the host's root, when one is set.
+	// 1, not 0: with 0 the kernel still runs the host's crash handler, if configured, as root.
 	core := unix.Rlimit{Cur: 1, Max: 1}
 	if err := unix.Prlimit(0, unix.RLIMIT_CORE, &core, nil); err != nil {
 		return fmt.Errorf("limit core dumps: %w", err)
 	}
-	// It counts in this user namespace only. The supervisor sets a lower limit for each command.
+	// It counts only in this user namespace. The supervisor sets a lower limit for each command.
 	n := uint64(pids + cgroup.Spare)
 	var now unix.Rlimit
 	if err := unix.Prlimit(0, unix.RLIMIT_NPROC, nil, &now); err == nil && n > now.Max {
@@ -78,14 +79,14 @@ func limitSelf(pids int) error {
 	return supervisor.LimitFiles()
 }
 
-// limitWatchers leaves most file watchers to the host's user and to other sandboxes: the kernel counts them for each user
-// of the host. It needs a /proc that is not covered yet.
+// limitWatchers limits the sandbox to a quarter of the file watchers, which the kernel counts per host user. It needs a
+// /proc that is not covered yet.
 func limitWatchers() {
 	const share = 4
 	for _, kind := range []string{"instances", "watches"} {
 		text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_" + kind)
 		if err != nil {
-			continue // a kernel without it
+			continue // the kernel has no such limit
 		}
 		if most, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
 			_ = os.WriteFile("/proc/sys/user/max_inotify_"+kind, []byte(strconv.Itoa(max(most/share, 1))), 0)

@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// allNamespaces are the sandbox's own.
+// allNamespaces are the namespaces of a sandbox.
 const allNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
@@ -26,20 +26,20 @@ var _ sandboxes.Starter = (*Provider)(nil)
 // Provider is the provider "native".
 type Provider struct {
 	show    []string
-	places  func() cgroup.Places // looked for once
+	places  func() cgroup.Places // found at the first use
 	mappers mappers
 	layers  layers
-	started sync.Map // by run, the *supervisor.Client of a sandbox that is not open yet
+	started sync.Map // by run: the *supervisor.Client of a sandbox that is not open yet
 }
 
-// New returns the provider. It looks at nothing and makes nothing before it is used.
+// New returns the provider. It does nothing on the host before it is used.
 func New(c Config) *Provider {
 	return &Provider{show: slices.Clone(c.Show), places: sync.OnceValue(cgroup.Find)}
 }
 
-// Capabilities says what the provider can do on this host.
+// Capabilities returns the provider's capabilities on this host.
 func (p *Provider) Capabilities() sandboxes.Capabilities {
-	_, limited := p.places()["cpu"] // memory and processes are watched where no control group limits them
+	_, limited := p.places()["cpu"] // polling limits memory and processes where control groups do not
 	c := sandboxes.Capabilities{
 		Files: sandboxes.Bind, Isolation: sandboxes.Namespaces, Egress: true, Secrets: true, Limits: limited, Home: true,
 	}
@@ -50,45 +50,45 @@ func (p *Provider) Capabilities() sandboxes.Capabilities {
 	return c
 }
 
-// Check runs a command in a sandbox. The error is one line that says what is missing and how to fix it.
+// Check runs a command in a sandbox. The error is one line that names what is missing and the fix.
 func (p *Provider) Check(ctx context.Context) error { return supervisor.Try(ctx, p) }
 
 // Start starts the init process of a run's next sandbox.
 func (p *Provider) Start(run string) (done func()) {
 	c, err := p.first(run)
 	if err != nil {
-		return func() {} // Open says why
+		return func() {} // Open reports the error
 	}
 	if other, taken := p.started.Swap(run, c); taken {
 		_ = other.(*supervisor.Client).Kill(context.Background())
 	}
 	return func() {
 		if p.started.CompareAndDelete(run, c) {
-			_ = c.Kill(context.Background()) // only the end of ctx is an error
+			_ = c.Kill(context.Background()) // fails only when ctx ends
 		}
 	}
 }
 
-// first is the init process of a run's next sandbox, which waits for its plan.
+// first returns the init process of a run's next sandbox, which waits for its plan.
 func (p *Provider) first(run string) (*supervisor.Client, error) {
 	if started, ok := p.started.LoadAndDelete(run); ok {
 		c := started.(*supervisor.Client)
 		if !c.Ended() {
 			return c, nil
 		}
-		_ = c.Kill(context.Background()) // it is over, and only gives back what it holds
+		_ = c.Kill(context.Background()) // it has ended; this only releases its resources
 	}
 	return supervisor.Start(supervisor.Process{Role: role, Run: run, Namespaces: allNamespaces, Caps: needed(), Dies: true})
 }
 
-// Open makes a sandbox.
+// Open opens a sandbox.
 func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	_, ahead := p.started.Load(spec.Run)
 	s, err := p.open(ctx, spec)
-	if err != nil && ahead && ctx.Err() == nil { // the process that was started ahead may be ending
+	if err != nil && ahead && ctx.Err() == nil { // the process that was started ahead may have ended just now
 		s, err = p.open(ctx, spec)
 	}
 	if err != nil {
@@ -161,8 +161,8 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("reap sandbox native: the run has no id")
 	}
-	if started, ok := p.started.LoadAndDelete(run); ok { // or Open takes one that is no more
-		_ = started.(*supervisor.Client).Kill(ctx) // what follows finds it, too
+	if started, ok := p.started.LoadAndDelete(run); ok { // otherwise a later Open would take a killed process
+		_ = started.(*supervisor.Client).Kill(ctx) // killFirsts below finds it, too
 	}
 	if err := killFirsts(ctx, run); err != nil {
 		return fmt.Errorf("reap sandbox native: %w", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// killFirsts kills the init processes of a run's sandboxes, and waits: when one has ended, so has its whole sandbox.
+// killFirsts kills the init processes of a run's sandboxes and waits for their end, which is the end of the whole sandbox.
 func killFirsts(ctx context.Context, run string) error {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -34,11 +34,11 @@ func killFirsts(ctx context.Context, run string) error {
 	return all
 }
 
-// isFirst reports whether a process is the init process of a run's sandbox. Everybody can read its arguments and nobody
+// isFirst reports whether a process is the init process of a run's sandbox. Every user can read its arguments, and nobody
 // can change them. A command inside a sandbox that imitates them harms only itself.
 func isFirst(pid int, run string) bool {
 	args, _ := os.ReadFile(procFile(pid, "cmdline"))
-	_, ours, _ := bytes.Cut(args, []byte{0}) // after the program's name
+	_, ours, _ := bytes.Cut(args, []byte{0}) // without the program's name
 	return string(ours) == strings.Join(append(reexec.Args(role, run), ""), "\x00")
 }
 
@@ -51,7 +51,7 @@ func killFirst(ctx context.Context, pid int, run string) error {
 		return fmt.Errorf("end process %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if !isFirst(pid, run) { // the number belonged to another process before this one had the handle
+	if !isFirst(pid, run) { // the PID was reused before the pidfd was opened
 		return nil
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
@@ -61,7 +61,7 @@ func killFirst(ctx context.Context, pid int, run string) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("end process %d: %w", pid, context.Cause(ctx))
 		}
-		const patience = 50 // milliseconds, between two looks at ctx
+		const patience = 50 // milliseconds between two checks of ctx
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, patience)
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("wait for process %d: %w", pid, err)

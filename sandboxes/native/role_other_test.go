@@ -2,5 +2,5 @@
 
 package native_test
 
-// other does nothing: no test starts this program anew.
+// other does nothing: no test starts this program again.
 func other() (int, bool) { return 0, false }

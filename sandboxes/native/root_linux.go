@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratch is where the file system for everything temporary is mounted, while the root is built.
+// scratch is the place of the file system for temporary files while the root is built.
 const scratch = "/.scratch"
 
-// makeRoot replaces the root of this process's mount namespace. It opens mounts of the shown folders first and attaches
-// them when nothing else of the host is left, so that no link in a worktree can lead it out.
+// makeRoot replaces the root of this process's mount namespace. It first opens mounts of the shown folders. It attaches
+// them only after the host's root is gone, so that no link in a worktree can lead out.
 func makeRoot(p *plan, given []*os.File) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -49,7 +49,7 @@ func makeRoot(p *plan, given []*os.File) error {
 		if err := put(); err != nil {
 			return fmt.Errorf("show %s: %w", s.Inside, err)
 		}
-		if s.Inside == layerPlace { // before whatever is shown below the home
+		if s.Inside == layerPlace { // before anything that is shown below the home
 			if err := layHome(); err != nil {
 				return err
 			}
@@ -63,11 +63,11 @@ func makeRoot(p *plan, given []*os.File) error {
 	return finishRoot(p)
 }
 
-// layerPlace is where the lower layer of the home is mounted, while the root is built.
+// layerPlace is the place of the home's lower layer while the root is built.
 const layerPlace = "/.layer"
 
-// layHome mounts the home over its lower layer. What changes is on the scratch space, below the mount. Where the kernel
-// cannot (overlayfs needs extended attributes there, as tmpfs has them since Linux 6.6), the home stays empty.
+// layHome mounts the home over its lower layer. Changes go to the scratch space, below the mount. If the kernel does not
+// support it (overlayfs needs extended attributes, which tmpfs has since Linux 6.6), the home stays empty.
 func layHome() error {
 	upper, work := filepath.Join(home, "upper"), filepath.Join(home, "work")
 	for _, dir := range []string{upper, work} {
@@ -90,8 +90,8 @@ func layHome() error {
 	return removeMount(layerPlace)
 }
 
-// overlay mounts a folder in which changes of lower go to upper. Without userxattr the kernel mounts it as well, but cannot
-// write there that a folder of lower is gone.
+// overlay mounts a folder with lower below upper, which gets all changes. Without userxattr the mount would succeed, too,
+// but the kernel could not record there that a folder of lower was deleted.
 func overlay(at, lower, upper, work string) error {
 	options := "userxattr,lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work
 	return unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
@@ -137,7 +137,7 @@ func closeFiles(files []*os.File) {
 	}
 }
 
-// copyMount returns a mount of a file or folder, with all that is mounted below it, that is attached nowhere yet.
+// copyMount returns a detached mount of a file or folder, including everything mounted below it.
 func copyMount(path string) (*os.File, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {
@@ -146,10 +146,10 @@ func copyMount(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// enterEmpty makes an empty root and unmounts the host's. The host's /proc has to be there until the new one is mounted:
-// the kernel shows no process more of /proc than it saw before.
+// enterEmpty creates an empty root and unmounts the host's. The host's /proc must stay until the new one is mounted: the
+// kernel refuses a /proc that shows more than the existing one.
 func enterEmpty() error {
-	const base, old = "/tmp", "/.old" // the host's own /tmp is back as soon as the root has moved away
+	const base, old = "/tmp", "/.old" // the host's own /tmp is uncovered again once the root has moved
 	if err := unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=1m,nr_inodes=4k"); err != nil {
 		return fmt.Errorf("mount an empty root: %w", err)
 	}
@@ -174,7 +174,7 @@ func enterEmpty() error {
 	return os.Remove(old)
 }
 
-// furnish makes the folders and settings that every sandbox has.
+// furnish creates the folders and settings of every sandbox.
 func furnish(p *plan, links map[string]string) error {
 	if err := mountScratch(p.Disk); err != nil {
 		return err
@@ -200,8 +200,7 @@ func furnish(p *plan, links map[string]string) error {
 	return placeScratch()
 }
 
-// mountScratch mounts the file system that /tmp, the home and the other writable places share, so that one limit is for
-// all of them.
+// mountScratch mounts one file system for /tmp, the home and the other writable places, so that they share one limit.
 func mountScratch(size int64) error {
 	if err := os.Mkdir(scratch, 0o755); err != nil {
 		return err
@@ -245,7 +244,7 @@ func placeScratch() error {
 	return os.Remove(scratch)
 }
 
-// place attaches a mount where it is shown.
+// place attaches a mount at its path inside.
 func place(fd int, s shown) error {
 	if err := makePlace(s.Inside, s.File); err != nil {
 		return err
@@ -264,7 +263,7 @@ func attach(fd int, inside string) error {
 	return unix.MoveMount(fd, "", unix.AT_FDCWD, inside, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// makePlace makes the file or folder that a mount covers, where there is none.
+// makePlace creates the file or folder that a mount covers, if missing.
 func makePlace(path string, file bool) error {
 	if !file {
 		return os.MkdirAll(path, 0o755)
@@ -282,8 +281,8 @@ func makePlace(path string, file bool) error {
 	return f.Close()
 }
 
-// coverGitFile puts a file that names the private repository over the worktree's .git, which a mount makes impossible
-// to remove, rename or replace.
+// coverGitFile mounts a file that points to the private repository over the worktree's .git: a mount point cannot be
+// removed, renamed or replaced.
 func coverGitFile(p *plan) error {
 	const text = "/.gitfile"
 	if err := os.WriteFile(text, []byte("gitdir: "+p.GitDir+"\n"), 0o444); err != nil {
@@ -299,7 +298,7 @@ func coverGitFile(p *plan) error {
 	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); err != nil {
 		return err
 	}
-	// The file itself has to be covered, not the target of a link.
+	// Cover the file itself, not the target of a link.
 	at, err := unix.Open(filepath.Join(p.Workdir, ".git"), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("cover the worktree's .git file: %w", err)
@@ -319,7 +318,7 @@ func coverGitFile(p *plan) error {
 // finishRoot hides the machine's part of /proc, and makes the root read-only.
 func finishRoot(p *plan) error {
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0)
-	// The filter over system calls refuses new namespaces. This refuses them a second time.
+	// A second protection: the system call filter refuses new namespaces, too.
 	_ = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
 	limitWatchers()
 	if err := maskProc(); err != nil {
@@ -334,7 +333,7 @@ func finishRoot(p *plan) error {
 	return os.Chdir(p.Workdir)
 }
 
-// maskProc hides files of /proc that are about the whole machine or change it.
+// maskProc hides files of /proc that describe or control the whole machine.
 func maskProc() error {
 	for _, name := range []string{
 		"kcore", "keys", "key-users", "sysrq-trigger", "timer_list", "timer_stats", "sched_debug", "latency_stats",
@@ -368,7 +367,7 @@ func maskProc() error {
 	return nil
 }
 
-// coverReadOnly puts a read-only view of a folder over it.
+// coverReadOnly mounts a read-only view of a folder over it.
 func coverReadOnly(path string) error {
 	mount, err := copyMount(path)
 	if err != nil {

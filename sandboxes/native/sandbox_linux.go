@@ -16,7 +16,7 @@ type sandbox struct {
 	plan   *plan
 
 	mu  sync.Mutex
-	oom int // guarded by mu; processes that the kernel has killed for want of memory
+	oom int // guarded by mu; processes killed by the kernel at the memory limit
 }
 
 var (
@@ -24,7 +24,7 @@ var (
 	_ sandboxes.Noticer = (*sandbox)(nil)
 )
 
-// Workdir is the worktree's path, which is the same on both sides.
+// Workdir returns the worktree's path inside.
 func (s *sandbox) Workdir() string { return s.plan.Workdir }
 
 // Exec runs one command.
@@ -32,8 +32,8 @@ func (s *sandbox) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Ex
 	return s.client.Exec(ctx, cmd)
 }
 
-// Close kills the init process, and the kernel with it everything in the sandbox. When ctx ends first it can be called
-// again.
+// Close kills the init process, and the kernel then kills everything in the sandbox. It may be called again if ctx ends
+// first.
 func (s *sandbox) Close(ctx context.Context) error {
 	if err := s.client.Close(ctx); err != nil {
 		return fmt.Errorf("close sandbox native: %w", err)
@@ -47,7 +47,7 @@ func (s *sandbox) Close(ctx context.Context) error {
 	return nil
 }
 
-// Changes is where commands find the worktree's own folder.
+// Changes returns the path inside of the worktree's upper folder.
 func (s *sandbox) Changes() string {
 	if len(s.plan.Lower) == 0 {
 		return ""
@@ -55,7 +55,7 @@ func (s *sandbox) Changes() string {
 	return changesPlace
 }
 
-// Notices says how many processes the limits have killed.
+// Notices reports how many processes were killed at the limits.
 func (s *sandbox) Notices() []sandboxes.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()

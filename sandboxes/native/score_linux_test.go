@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// When memory is short the kernel kills a command, and what it has started at once, before the sandbox's own process.
+// When memory is short, the kernel kills a command or its children before the sandbox's init process.
 func TestCommandsGoFirst(t *testing.T) {
 	t.Parallel()
 	own, err := os.ReadFile("/proc/self/oom_score_adj")
@@ -22,7 +22,7 @@ func TestCommandsGoFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The sandbox's process has the command's score while it starts one.
+	// While the init process starts a command, it has the command's score.
 	const line = `(cat /proc/self/oom_score_adj); cat /proc/self/oom_score_adj
 		for i in $(seq 500); do [ "$(cat /proc/1/oom_score_adj)" = 500 ] && sleep 0.01 || break; done; cat /proc/1/oom_score_adj`
 	for range 20 {

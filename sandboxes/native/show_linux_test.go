@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// What the user asks to show can be used inside, although root's first process is another user on the host, who may not
-// enter the folders above it.
+// The paths of Show are usable inside, although the init process of root's sandbox is another user on the host, without
+// access to their parent folders.
 func TestShownBelowAClosedFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestShownBelowAClosedFolder(t *testing.T) {
 		if err != nil || !exit.OK() {
 			t.Errorf("%+v, %v, %s", exit, err, &out)
 		}
-		// Of root's files those stay closed that are closed to others, where the folder is not.
+		// Files of root that others cannot read stay unreadable in a folder that others can read.
 		exit, err = box.Exec(t.Context(), sandboxes.Command{Argv: []string{"cat", filepath.Join(closed, "open", "secret")}})
 		if err != nil || exit.OK() && (os.Getuid() == 0 || show[0] == file) {
 			t.Errorf("the secret is read: %+v, %v", exit, err)

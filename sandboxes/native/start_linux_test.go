@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// TestStartsAhead: a sandbox uses the process that was started for its run, and one that none uses ends.
+// TestStartsAhead: a sandbox uses the process that was started for its run, and an unused process ends.
 func TestStartsAhead(t *testing.T) {
 	t.Parallel()
 	p, run := native.New(native.Config{}), filepath.Base(filepath.Dir(t.TempDir()))
@@ -57,7 +57,7 @@ func TestStartsAhead(t *testing.T) {
 	}
 }
 
-// TestStartedProcessIsKilled: a sandbox opens also where the process that was started for it has ended since.
+// TestStartedProcessIsKilled: a sandbox opens although the process that was started for it has ended.
 func TestStartedProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	p, run := native.New(native.Config{}), filepath.Base(filepath.Dir(t.TempDir()))
@@ -70,7 +70,7 @@ func TestStartedProcessIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for len(firsts(t, run)) > 0 {
-		<-time.After(time.Millisecond) // the process tells nobody of its end
+		<-time.After(time.Millisecond) // the end of the process causes no event here
 	}
 	box, err := p.Open(t.Context(), sandboxes.Spec{Run: run, Worktree: t.TempDir()})
 	if err != nil {
@@ -81,7 +81,7 @@ func TestStartedProcessIsKilled(t *testing.T) {
 	}
 }
 
-// firsts are the init processes of a run's sandboxes.
+// firsts returns the init processes of a run's sandboxes.
 func firsts(t *testing.T, run string) (found []string) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -11,15 +11,15 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// home is the empty home inside.
+// home is the home inside.
 const home = "/home/agent"
 
-// system lists the host's system folders and settings, and show, as far as they exist.
+// system returns the existing system folders and settings of the host, and those of show.
 func system(show []string) (out []shown) {
 	add := func(path string, system bool) {
 		info, err := os.Lstat(path)
 		if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
-			return // links are made anew inside
+			return // links are recreated inside
 		}
 		out = append(out, shown{Host: path, Inside: path, File: !info.IsDir(), system: system, common: !system})
 	}
@@ -34,7 +34,7 @@ func system(show []string) (out []shown) {
 	return out
 }
 
-// systemLinks are the host's own links in the places of system folders and settings: their targets, by path.
+// systemLinks returns the host's links among the system folders and settings: targets by path.
 func systemLinks() map[string]string {
 	links := make(map[string]string)
 	for _, path := range supervisor.SystemPaths() {
@@ -45,7 +45,7 @@ func systemLinks() map[string]string {
 	return links
 }
 
-// writtenSettings are the files of /etc that describe users and the machine inside.
+// writtenSettings returns the files of /etc about users and the machine inside.
 func writtenSettings(uid, gid int) map[string]string {
 	return map[string]string{
 		"passwd": fmt.Sprintf("root:x:0:0:root:/root:/bin/sh\nagent:x:%d:%d:agent:%s:/bin/sh\n"+
@@ -58,17 +58,17 @@ func writtenSettings(uid, gid int) map[string]string {
 	}
 }
 
-// hostname is the machine's name inside.
+// hostname is the host name inside.
 const hostname = "ralph"
 
-// path is the PATH inside.
+// path returns the PATH inside.
 func (p *plan) path(host string) string {
 	return supervisor.Path(host, func(dir string) bool {
 		return slices.ContainsFunc(p.Shown, func(s shown) bool { return !s.Write && sandboxes.Within(dir, s.Inside) })
 	})
 }
 
-// baseEnv is the environment of every command. Except for folders in PATH nothing of it is the host's.
+// baseEnv returns the environment of every command. Only folders in PATH come from the host.
 func baseEnv(path string) []string {
 	return []string{
 		"PATH=" + path, "HOME=" + home, "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh", "LANG=C.UTF-8", "TERM=dumb",

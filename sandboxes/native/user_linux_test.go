@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// TestAsOrdinaryUser runs the whole package again without root's rights, when it has them.
+// TestAsOrdinaryUser runs the whole package again as an ordinary user, if this process is root.
 func TestAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	sandboxtest.AsOrdinaryUser(t, "")

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Without a control group nobody counts memory that belongs to no process, so there is none.
+// Without a control group nothing counts memory outside processes, so it is refused.
 func TestNoSharedMemoryWithoutAControlGroup(t *testing.T) {
 	t.Parallel()
 	for name, limited := range map[string]bool{"control group": true, "watched": false} {
@@ -32,7 +32,7 @@ func TestNoSharedMemoryWithoutAControlGroup(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = box.Close(context.WithoutCancel(t.Context())) }()
-			for _, kind := range []string{"-M 4096", "-Q"} { // memory, messages
+			for _, kind := range []string{"-M 4096", "-Q"} { // shared memory, message queue
 				var out bytes.Buffer
 				exit, err := box.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", "ipcmk " + kind}, Stdout: &out, Stderr: &out})
 				if err != nil || exit.OK() != limited || !limited && !strings.Contains(out.String(), "not implemented") {

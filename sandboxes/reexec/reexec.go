@@ -1,6 +1,6 @@
-// Package reexec starts this program again for work that needs a process of its own inside a sandbox, such as a
-// sandbox's init process. The provider packages register such roles; a program that opens sandboxes calls [Main] before
-// anything else. Register is for package initialization; all the rest may be called by several goroutines.
+// Package reexec starts this program again for work that needs its own process inside a sandbox, such as a sandbox's init
+// process. The provider packages register such roles, and a program that opens sandboxes calls [Main] before anything else.
+// Register may be called only during package initialization; everything else is safe for concurrent use.
 package reexec
 
 import (
@@ -10,16 +10,16 @@ import (
 	"sync/atomic"
 )
 
-// word is the first argument of a process that serves a role. The second is the role, the role's own arguments follow.
+// word is the first argument of a process with a role. The role's name and its arguments follow.
 const word = "in-sandbox"
 
-// ErrNoMain is returned where a role cannot be started because this program has not called Main: a second copy of the
-// program's own work would run in its place.
+// ErrNoMain means that a role cannot be started because this program has not called Main: the new process would run the
+// program itself instead.
 var ErrNoMain = errors.New("the sandbox starts this program again, so its main function has to call reexec.Main first")
 
-// Process is what a role's process was started with.
+// Process is the environment of a role's process.
 type Process struct {
-	Args           []string // the role's own
+	Args           []string // the role's arguments
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
@@ -29,7 +29,7 @@ var (
 	called atomic.Bool                               //nolint:gochecknoglobals // a fact about this process
 )
 
-// Register adds a role. It panics when the role is taken, which is a mistake in the program.
+// Register adds a role. It panics if the role exists, which is a programming error.
 func Register(role string, run func(Process) (status int)) {
 	if roles[role] != nil {
 		panic("reexec: two roles are named " + role)
@@ -37,8 +37,8 @@ func Register(role string, run func(Process) (status int)) {
 	roles[role] = run
 }
 
-// Main serves the role that this process was started for, and exits. In every other process it returns at once. A main
-// function calls it first, so that the role is served before the program does any work.
+// Main runs the role of this process, and exits. In a process without a role it returns at once. A main function must call
+// it before it does anything else.
 func Main() {
 	if status, inside := serve(os.Args); inside {
 		os.Exit(status) //nolint:forbidigo // this is the main function of a process of its own
@@ -46,7 +46,7 @@ func Main() {
 	called.Store(true)
 }
 
-// serve runs the role that the arguments name.
+// serve runs the role that the arguments name. inside is false if they name none.
 func serve(args []string) (status int, inside bool) {
 	if len(args) < 3 || args[1] != word || roles[args[2]] == nil {
 		return 0, false
@@ -54,7 +54,7 @@ func serve(args []string) (status int, inside bool) {
 	return roles[args[2]](Process{args[3:], os.Stdin, os.Stdout, os.Stderr}), true
 }
 
-// Check returns ErrNoMain when this program has not called Main. A provider calls it before it starts a role.
+// Check returns ErrNoMain if this program has not called Main. Providers call it before they start a role.
 func Check() error {
 	if !called.Load() {
 		return ErrNoMain
@@ -62,5 +62,5 @@ func Check() error {
 	return nil
 }
 
-// Args are the arguments, after the program's name, that make a process serve the role.
+// Args returns the arguments, after the program's name, of a process with the role.
 func Args(role string, args ...string) []string { return append([]string{word, role}, args...) }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// asProgram makes this test program behave like a program that calls Main first.
+// asProgram is the variable that makes this test program call Main first, as other programs do.
 const asProgram = "REEXEC_TEST_PROGRAM"
 
 func init() { //nolint:gochecknoinits // a registration

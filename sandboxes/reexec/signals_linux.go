@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CatchSignals makes this process survive every signal that can be caught. An init process calls it: no command inside
-// may end the sandbox with a signal.
+// CatchSignals makes this process survive every signal that can be caught. An init process calls it, so that no command
+// inside can end the sandbox with a signal.
 func CatchSignals() {
 	signal.Notify(make(chan os.Signal, 1))
 	ignoreUncaught()
 }
 
-// sigaction is the kernel's struct.
+// sigaction is the kernel's struct of that name.
 type sigaction struct {
 	handler  uintptr
 	flags    uint64
@@ -23,8 +23,9 @@ type sigaction struct {
 	mask     uint64
 }
 
-// ignoreUncaught ignores the signals that Go leaves to C libraries. The kernel drops one that an init process does not handle,
-// unless a thread has blocked it, which each does while it handles another one: then it ends the process.
+// ignoreUncaught ignores the signals that Go reserves for C libraries. The kernel drops an unhandled signal to an init
+// process, unless a thread has blocked it. Every thread blocks it while it handles another signal; the signal then ends the
+// process.
 func ignoreUncaught() {
 	const first, last, ignore = 32, 64, 1
 	for number := uintptr(first); number <= last; number++ {
@@ -34,6 +35,6 @@ func ignoreUncaught() {
 			continue
 		}
 		action = sigaction{handler: ignore}
-		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(get), 0, unsafe.Sizeof(action.mask), 0, 0) // as good as before
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(get), 0, unsafe.Sizeof(action.mask), 0, 0) // an error changes nothing
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// check refuses values that no provider could use.
+// check returns an error for values that no provider supports.
 func (c Config) check() error {
 	spec := c.Session.Spec
 	switch {
@@ -29,7 +29,7 @@ func (c Config) check() error {
 		return fmt.Errorf("network %q needs the socket of an egress proxy", c.Network)
 	case c.Network != NetworkAllowed && spec.Egress != "":
 		return fmt.Errorf("network %q uses no egress proxy, but one is named; choose %q", c.Network, NetworkAllowed)
-	// A program inside that can write to the artefacts could forge the record, and replace its folders by links.
+	// A command that can write to the artefacts could forge the record, and replace folders of it by links.
 	case overlap(c.Artefacts, spec.Worktree):
 		return fmt.Errorf("artefacts %s and workspace %s overlap; choose another folder", c.Artefacts, spec.Worktree)
 	}
@@ -58,7 +58,7 @@ func overlap(a, b string) bool {
 	return sandboxes.Within(a, b) || sandboxes.Within(b, a)
 }
 
-// real is a path without links, as far as it exists.
+// real resolves the links of the existing part of a path.
 func real(p string) string {
 	p = filepath.Clean(p)
 	if found, err := filepath.EvalSymlinks(p); err == nil {
@@ -70,7 +70,7 @@ func real(p string) string {
 	return path.Join(real(filepath.Dir(p)), filepath.Base(p))
 }
 
-// unsupported refuses what the provider does not do.
+// unsupported returns an error for settings that the provider does not support.
 func (c Config) unsupported() error {
 	p, spec := c.Session.Provider, c.Session.Spec
 	can, reason, hint := p.Capabilities(), "", ""
@@ -89,7 +89,7 @@ func (c Config) unsupported() error {
 	return fmt.Errorf("sandbox %s %s: %w; %s", p.Name(), reason, sandboxes.ErrUnsupported, hint)
 }
 
-// allowed picks variables by their exact names; of entries with one name the last counts.
+// allowed returns the entries with the given variable names. The last entry of a name wins.
 func allowed(env, names []string) (picked []string) {
 	for _, name := range names {
 		for i := len(env) - 1; i >= 0; i-- {

@@ -14,7 +14,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// Commands run as the owner of the workspace, who may write to the artefacts' files; both are on the host at the end.
+// Commands run as the owner of the workspace, who may write to the artefacts' files. Files in both are on the host at the
+// end.
 func TestContainers(t *testing.T) {
 	containertest.Run(t, func(t *testing.T, p sandboxes.Provider) {
 		c := config(t, p)
@@ -59,7 +60,7 @@ func TestContainers(t *testing.T) {
 	})
 }
 
-// A process that was killed at a limit is in the record.
+// The record includes a process that was killed at a limit.
 func TestNoticesOfContainers(t *testing.T) {
 	containertest.Run(t, func(t *testing.T, p sandboxes.Provider) {
 		c := config(t, p)
@@ -69,7 +70,7 @@ func TestNoticesOfContainers(t *testing.T) {
 		}
 		c.Session.Spec.Limits = sandboxes.Limits{Memory: 64 << 20}
 		in := start(t, c)
-		// Which process the kernel chooses is its affair.
+		// The kernel may kill either process, so any Exit is fine.
 		if _, err := in.Exec(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", "head -c 100000000 /dev/zero | tail"}}); err != nil {
 			t.Fatal(err)
 		}

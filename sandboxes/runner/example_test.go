@@ -35,7 +35,7 @@ func Example() {
 			Provider: sandboxes.NewNone(sandboxes.NoneConfig{}),
 			Spec:     sandboxes.Spec{Worktree: workspace},
 		},
-		Network:   runner.NetworkOpen, // "none" cannot close the network, and a runner refuses to pretend
+		Network:   runner.NetworkOpen, // "none" cannot close the network, and a runner refuses to pretend otherwise
 		Artefacts: filepath.Join(dir, "artefacts"),
 		HostEnv:   []string{"DEPLOY_TOKEN=abc-123-xyz"},
 		EnvAllow:  []string{"DEPLOY_TOKEN"},
@@ -65,7 +65,7 @@ func Example() {
 	// 0 deploy with [secret]
 }
 
-// A container's image is built when its content has changed.
+// An image is rebuilt when its content has changed.
 func ExampleImage() {
 	ctx := context.Background()
 	const folder = "/srv/project"
@@ -75,7 +75,7 @@ func ExampleImage() {
 			Engine: image.Engine{Name: "docker"},
 			Build:  image.Build{Context: folder},
 			Provider: func(tag string) sandboxes.Provider {
-				// This program is started again inside: its main calls reexec.Main first.
+				// The program is started again inside the container, so its main must call reexec.Main first.
 				return container.New(container.Docker(), container.Config{Image: tag})
 			},
 		},

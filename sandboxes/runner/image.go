@@ -11,28 +11,28 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/image"
 )
 
-// Image is an image that is named by its content, so that it is built again when that changes and only then.
+// Image is an image whose tag is derived from its content, so that it is rebuilt exactly when the content changes.
 type Image struct {
 	// Name is the part of the tag before the colon; default "ralph-runner".
 	Name string
 	// Engine builds the image. Its output goes to build.log.
 	Engine image.Engine
-	// Build says how. File is by default Dockerfile in Context; Tag is chosen.
+	// Build is the build. File defaults to Dockerfile in Context; Tag is ignored.
 	Build image.Build
 	// Rebuild builds the image even when it exists.
 	Rebuild bool
-	// Provider makes the provider that uses the tag. Its Check has to fail while there is no such image.
+	// Provider returns a provider for the tag. Its Check must fail if the image does not exist.
 	Provider func(tag string) sandboxes.Provider
 }
 
-// Tag is the image's name, by its content.
+// Tag returns the image's name with the tag for its current content.
 func (im *Image) Tag() (string, error) {
 	b := im.Build
 	b.File = cmp.Or(b.File, filepath.Join(b.Context, "Dockerfile"))
 	return image.ContentTag(cmp.Or(im.Name, "ralph-runner"), b)
 }
 
-// ready gives the provider of the image, which it builds where it has to.
+// ready returns the provider of the image, after building the image if necessary.
 func (im *Image) ready(ctx context.Context, r *record) (sandboxes.Provider, string, error) {
 	tag, err := im.Tag()
 	if err != nil {

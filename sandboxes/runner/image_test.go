@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/runner"
 )
 
-// imaged is a provider that needs an image, which is a file in a folder.
+// imaged is a provider whose image is a file in a folder.
 type imaged struct {
 	sandboxes.Provider
 	file string
@@ -27,7 +27,7 @@ func (p imaged) Check(context.Context) error {
 	return nil
 }
 
-// store makes an image with a build folder, and an engine, which is a script, that makes the file when it builds.
+// store returns an image with a build folder and a fake engine: a script that creates the image file.
 func store(t *testing.T) (*runner.Image, string) {
 	t.Helper()
 	dir, store := t.TempDir(), t.TempDir()
@@ -83,7 +83,7 @@ func TestImageIsBuiltWhenItChanged(t *testing.T) {
 	run(1)
 	run(1)
 	write(t, filepath.Join(im.Build.Context, "copied/file"), "new")
-	run(1) // another image
+	run(1) // the content, and so the image, has changed
 	im.Rebuild = true
 	run(2)
 }
@@ -105,5 +105,5 @@ func TestImageThatDoesNotBuild(t *testing.T) {
 		t.Errorf("error is %v\nwant %s", err, want)
 	}
 	im.Build.Args = nil
-	start(t, c) // the same folder of artefacts serves the next try
+	start(t, c) // a failed start can be repeated with the same folder of artefacts
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
-// redacted replaces a secret.
+// redacted is the replacement of a secret.
 const redacted = "[secret]"
 
 // command is one line of commands.jsonl.
@@ -24,18 +24,18 @@ type command struct {
 	Number  int64     `json:"number"`
 	Argv    []string  `json:"argv"`
 	Dir     string    `json:"dir,omitempty"`
-	Env     []string  `json:"env,omitempty"` // the names
+	Env     []string  `json:"env,omitempty"` // names only
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`
 	Code    int       `json:"code"`
 	Signal  string    `json:"signal,omitempty"`
-	Error   string    `json:"error,omitempty"` // why it is not known to have run to its end
-	Stdout  string    `json:"stdout"`          // the log, in the folder of artefacts
+	Error   string    `json:"error,omitempty"` // why the command did not run to a known end
+	Stdout  string    `json:"stdout"`          // path of the log in the folder of artefacts
 	Stderr  string    `json:"stderr"`
-	Dropped int64     `json:"dropped,omitempty"` // bytes that are in neither log
+	Dropped int64     `json:"dropped,omitempty"` // bytes in neither log
 }
 
-// log records one command.
+// log records one command. It replaces the command's writers; the returned function completes the record.
 func (in *Instance) log(cmd *sandboxes.Command) (func(session.Result, error) error, error) {
 	finder := in.finder(cmd.Env)
 	text := func(s string) string { return string(finder.Replace([]byte(s), redacted)) }
@@ -66,7 +66,7 @@ func (in *Instance) log(cmd *sandboxes.Command) (func(session.Result, error) err
 	}, nil
 }
 
-// finder finds the values of secret variables and of logins.
+// finder returns a finder for the values of secret variables and of logins.
 func (in *Instance) finder(env []string) *leak.Finder {
 	values := in.Secrets()
 	for _, entry := range slices.Concat(in.config.HostEnv, in.config.Session.Spec.Env, env) {
@@ -78,14 +78,14 @@ func (in *Instance) finder(env []string) *leak.Finder {
 	return leak.Known(values)
 }
 
-// log is a file with what a command prints, without secrets, up to a limit.
+// log is a file with the redacted output of a command, up to a limit.
 type log struct {
 	io.WriteCloser
 	limit *proc.Limit
 	file  *os.File
 }
 
-// openLog makes a log; an existing one is never written to.
+// openLog creates a log. It never writes to an existing file.
 func (in *Instance) openLog(name string, finder *leak.Finder) (*log, error) {
 	f, err := in.record.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrClosed) {
@@ -98,7 +98,7 @@ func (in *Instance) openLog(name string, finder *leak.Finder) (*log, error) {
 	return &log{finder.Redact(limit, redacted), limit, f}, nil
 }
 
-// close reports what kept the log from being complete, such as a full disk: it ends the log, not the command.
+// close returns the errors that made the log incomplete, such as a full disk. They do not affect the command.
 func (l *log) close() error {
 	if err := errors.Join(l.Close(), l.limit.Err, l.file.Close()); err != nil {
 		return fmt.Errorf("write the log of a command: %w", err)

@@ -5,7 +5,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/native"
 )
 
-// providers are those that every test of a runner runs on.
+// providers returns the providers for the tests of a runner.
 func providers() []sandboxes.Provider {
 	return []sandboxes.Provider{sandboxes.NewNone(sandboxes.NoneConfig{}), native.New(native.Config{})}
 }

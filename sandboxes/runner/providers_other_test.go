@@ -4,7 +4,7 @@ package runner_test
 
 import "github.com/ralph-pool/ralph/sandboxes"
 
-// providers are those that every test of a runner runs on.
+// providers returns the providers for the tests of a runner.
 func providers() []sandboxes.Provider {
 	return []sandboxes.Provider{sandboxes.NewNone(sandboxes.NoneConfig{})}
 }

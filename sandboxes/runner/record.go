@@ -24,14 +24,14 @@ const (
 	filesName    = "files"
 )
 
-// description is sandbox.json.
+// description is the content of sandbox.json.
 type description struct {
 	Sandbox      string                 `json:"sandbox"`
 	Capabilities sandboxes.Capabilities `json:"capabilities"`
 	Image        string                 `json:"image,omitempty"`
 	Network      Network                `json:"network"`
 	Workdir      string                 `json:"workdir"`
-	Spec         sandboxes.Spec         `json:"spec"` // of the environment only the names
+	Spec         sandboxes.Spec         `json:"spec"` // names only in the environment
 	Started      time.Time              `json:"started"`
 	Closed       time.Time              `json:"closed,omitzero"`
 	Notices      []sandboxes.Notice     `json:"notices,omitempty"`
@@ -48,7 +48,8 @@ type record struct {
 	ended    bool        // guarded by mu
 }
 
-// openRecord makes the folder, which no other run may have used. The owner of the workspace may write to its files.
+// openRecord creates the folder, which must not hold another run's record. The workspace's owner may write to the folder
+// "files".
 func openRecord(dir, workspace string) (*record, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of artefacts: %w", err)
@@ -86,7 +87,7 @@ func (r *record) fill(workspace string) (err error) {
 	return err
 }
 
-// create makes a file, or empties the one that a failed Start has left.
+// create creates a file, or truncates the one that a failed Start has left.
 func (r *record) create(name string) (*os.File, error) {
 	return r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
@@ -104,7 +105,7 @@ func (r *record) started(in *Instance, tag string) error {
 	return r.write()
 }
 
-// names are the names of an environment, sorted.
+// names returns the sorted names of an environment.
 func names(env []string) []string {
 	all := make([]string, 0, len(env))
 	for _, entry := range env {
@@ -115,7 +116,7 @@ func names(env []string) []string {
 	return slices.Compact(all)
 }
 
-// write replaces sandbox.json; mu is held.
+// write replaces sandbox.json. mu must be held.
 func (r *record) write() error {
 	text, err := json.MarshalIndent(r.sandbox, "", "  ")
 	if err == nil {
@@ -130,13 +131,13 @@ func (r *record) write() error {
 	return nil
 }
 
-// command adds a line to commands.jsonl.
+// command appends a line to commands.jsonl.
 func (r *record) command(c command) error {
 	text, err := json.Marshal(c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
-		return nil // a command that Close has ended; its logs are there
+		return nil // Close has ended this command; its logs exist
 	}
 	if err == nil {
 		_, err = r.commands.Write(append(text, '\n'))
@@ -147,7 +148,7 @@ func (r *record) command(c command) error {
 	return nil
 }
 
-// closed completes sandbox.json and frees the folder.
+// closed completes sandbox.json and closes the folder. It may be called again.
 func (r *record) closed(notices []sandboxes.Notice) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +165,7 @@ func (r *record) closed(notices []sandboxes.Notice) error {
 
 func (r *record) close() error {
 	if r.commands != nil {
-		_ = r.commands.Close() // every line was written at once
+		_ = r.commands.Close() // each line was written immediately
 	}
 	return r.root.Close()
 }

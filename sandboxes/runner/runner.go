@@ -1,14 +1,14 @@
-// Package runner starts a sandbox of any provider for one workspace, runs commands in it, and leaves a record in a folder
-// of artefacts: start, command prefix or exec, close.
+// Package runner opens a sandbox of any provider for one workspace, runs commands in it, and records them in a folder of
+// artefacts.
 //
-// It is for programs that use ralph's sandboxes without ralph's loop and want to say everything in one [Config]: mounts,
-// limits, which variables of the host go in, which network, and an image that is built when its content has changed. What
-// a provider cannot do is refused with [sandboxes.ErrUnsupported]. An [Instance] is a [session.Session] that records, and
-// is safe for use by several goroutines.
+// It is for programs that use ralph's sandboxes without ralph's loop, with all settings in one [Config]: mounts, limits,
+// the host's variables that commands get, the network, and an image that is rebuilt when its content changes. A setting
+// that the provider does not support fails with [sandboxes.ErrUnsupported]. An [Instance] is a [session.Session] that
+// records its commands, and is safe for concurrent use.
 //
-// The folder of artefacts holds sandbox.json (the sandbox, without values of the environment), commands.jsonl (one line
-// for each command), logs (the output of each command, with secrets redacted), build.log (when an image was built), and
-// files, where commands inside leave any results. Treat those as untrusted data.
+// The folder of artefacts contains sandbox.json (the sandbox, without values of the environment), commands.jsonl (one line
+// per command), logs (the output of each command, with secrets redacted), build.log (if an image was built), and files, in
+// which commands may leave results. Treat those as untrusted data.
 package runner
 
 import (
@@ -27,56 +27,56 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
-// filesInside is where commands in an isolating sandbox find the artefacts' folder "files".
+// filesInside is the path of the artefacts' folder "files" in isolating sandboxes.
 const filesInside = "/artefacts"
 
-// Config describes what to start. Artefacts, Session.Spec.Worktree, and one of Session.Provider and Image are needed.
+// Config configures Start. Artefacts, Session.Spec.Worktree, and one of Session.Provider and Image are required.
 type Config struct {
-	// Session is the workspace, the sandbox around it, and its limits. A runner makes a diff only with Diff set, and
-	// ignores Session.Record.
+	// Session is the workspace, its sandbox, and its limits. A runner makes a diff only if Diff is set, and ignores
+	// Session.Record.
 	Session session.Config
-	// Diff makes the artefacts of Collect have a diff, for which the sandbox needs a shell and git.
+	// Diff adds a diff to the artefacts of Collect. The sandbox then needs a shell and git.
 	Diff bool
-	// Image, in place of Session.Provider, is built first when it is missing.
+	// Image replaces Session.Provider. It is built first if it is missing.
 	Image *Image
-	// Artefacts is the absolute path of a folder for this run alone. It is made when it is missing.
+	// Artefacts is the absolute path of a folder for this run alone. It is created if missing.
 	Artefacts string
-	// EnvAllow are the variables of HostEnv that go in, by their exact names; Session.Spec.Env wins over them. A sandbox
-	// always has its provider's own base too, which for "none" is what it was made with (sandboxes.NoneConfig).
+	// EnvAllow lists the names of HostEnv variables that commands get; Session.Spec.Env takes precedence. Commands also get
+	// the provider's own base environment, which for "none" is that of sandboxes.NoneConfig.
 	EnvAllow []string
 	// HostEnv is the host's environment ("K=V"); nil means that of this process.
 	HostEnv []string
-	// Network is what the sandbox may reach; default NetworkNone.
+	// Network selects what the sandbox may reach; default NetworkNone.
 	Network Network
-	// Secrets are names of variables whose values are redacted in logs, besides those whose names say that they are
-	// secret, such as API_TOKEN. Values with fewer than 8 bytes are not redacted.
+	// Secrets lists variables whose values are redacted in logs, in addition to those with secret-looking names, such as
+	// API_TOKEN. Values shorter than 8 bytes are not redacted.
 	Secrets []string
-	// MaxLog is how many bytes of each output are logged; default 64 MiB.
+	// MaxLog is the maximum number of bytes in each log; default 64 MiB.
 	MaxLog int64
 }
 
-// Network is what a sandbox may reach.
+// Network selects what a sandbox may reach.
 type Network string
 
 const (
-	// NetworkNone: nothing.
+	// NetworkNone allows nothing.
 	NetworkNone Network = "none"
-	// NetworkAllowed: hosts that the egress proxy at Spec.Egress allows.
+	// NetworkAllowed allows the hosts that the egress proxy at Spec.Egress allows.
 	NetworkAllowed Network = "allow-list"
-	// NetworkOpen: everything that the provider does not block; it must be one without an egress allow-list.
+	// NetworkOpen allows everything. It needs a provider without an egress allow-list.
 	NetworkOpen Network = "open"
 )
 
-// Instance is a sandbox that was started. Its Run records each command.
+// Instance is an open sandbox. Its Run records each command.
 type Instance struct {
 	*session.Session
-	files  string // the artefacts' folder "files", as commands see it
+	files  string // path inside of the artefacts' folder "files"
 	record *record
 	count  atomic.Int64
 	config Config
 }
 
-// Start builds the image if one is asked for and missing, opens the sandbox, and writes sandbox.json.
+// Start builds the image if one is configured and missing, opens the sandbox, and writes sandbox.json.
 func Start(ctx context.Context, c Config) (*Instance, error) {
 	in, err := start(ctx, c.withDefaults())
 	if err != nil {
@@ -132,7 +132,7 @@ func open(ctx context.Context, c Config, r *record) (*Instance, error) {
 func (c Config) withDefaults() Config {
 	s := &c.Session
 	s.Spec.Run = cmp.Or(s.Spec.Run, "runner-"+strings.ToLower(rand.Text()))
-	s.MaxOutput = cmp.Or(s.MaxOutput, 64<<10) // all of it is in the logs
+	s.MaxOutput = cmp.Or(s.MaxOutput, 64<<10) // the logs contain everything
 	c.Network = cmp.Or(c.Network, NetworkNone)
 	c.MaxLog = cmp.Or(c.MaxLog, 64<<20)
 	if c.HostEnv == nil {
@@ -141,19 +141,19 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Exec is Run for callers who only want to know how the command ended. An error of the record is returned too: nil means
-// that the command ran and all of its output is on disk.
+// Exec is Run with only the Exit as result. It also returns an error of the record: nil means that the command ran and its
+// output, up to MaxLog, is on disk.
 func (in *Instance) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	r, err := in.Run(ctx, cmd)
 	return r.Exit, err
 }
 
-// Files is the path, as commands see it, of the artefacts' folder that they may write to.
+// Files returns the path inside of the artefacts' folder that commands may write to.
 func (in *Instance) Files() string { return in.files }
 
-// Close fetches the artefacts' files where the provider copies files, ends everything that runs inside, frees the sandbox
-// and completes sandbox.json. Workspace and artefacts stay. It may be called again, also after an error: when files cannot
-// be fetched the sandbox stays open, until Cleanup gives the files up.
+// Close fetches the artefacts' files if the provider copies files, ends all commands, closes the sandbox, and completes
+// sandbox.json. It keeps workspace and artefacts. It may be called again, also after an error. If files cannot be fetched,
+// the sandbox stays open until Cleanup, which abandons the files.
 func (in *Instance) Close(ctx context.Context) error {
 	if err := in.fetchFiles(ctx); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (in *Instance) Close(ctx context.Context) error {
 func (in *Instance) fetchFiles(ctx context.Context) error {
 	to, err := in.record.root.OpenRoot(filesName)
 	if errors.Is(err, os.ErrClosed) {
-		return nil // Close has done its work
+		return nil // Close has succeeded before
 	}
 	if err != nil {
 		return fmt.Errorf("open the artefacts' files: %w", err)

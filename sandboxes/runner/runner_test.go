@@ -29,7 +29,7 @@ func each(t *testing.T, test func(t *testing.T, c runner.Config)) {
 	}
 }
 
-// config is one that the provider accepts.
+// config returns a configuration that the provider accepts.
 func config(t *testing.T, p sandboxes.Provider) runner.Config {
 	t.Helper()
 	c := runner.Config{
@@ -43,7 +43,7 @@ func config(t *testing.T, p sandboxes.Provider) runner.Config {
 	return c
 }
 
-// start starts a sandbox that is closed at the test's end.
+// start starts a sandbox that is closed when the test ends.
 func start(t *testing.T, c runner.Config) *runner.Instance {
 	t.Helper()
 	in, err := runner.Start(t.Context(), c)
@@ -58,7 +58,7 @@ func start(t *testing.T, c runner.Config) *runner.Instance {
 	return in
 }
 
-// sh runs a script inside, which must succeed, and returns what it prints.
+// sh runs a script inside, which must succeed, and returns its output.
 func sh(t *testing.T, in *runner.Instance, script string, env ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -175,7 +175,7 @@ func TestMounts(t *testing.T) {
 	})
 }
 
-// entered is a sandbox with a command line of its own.
+// entered is a provider whose sandboxes have a command prefix.
 type entered struct{ sandboxes.Provider }
 
 type enteredBox struct{ sandboxes.Sandbox }
@@ -240,10 +240,10 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// fetching is a provider with Copy files, whose sandboxes have one result in the artefacts' folder.
+// fetching is a provider with Copy files whose sandboxes have one result in the artefacts' folder.
 type fetching struct {
 	sandboxes.Provider
-	err error // of the first Fetch
+	err error // error of the first Fetch
 }
 
 func (f *fetching) Capabilities() sandboxes.Capabilities {
@@ -271,7 +271,7 @@ func (b *fetchingBox) Fetch(_ context.Context, paths []string, into *os.Root, _ 
 	return errors.Join(err, into.WriteFile("out", []byte("result"), 0o600))
 }
 
-// Where files are copied, Close fetches the results before it ends the sandbox. The record says what is weaker.
+// With copied files, Close fetches the results before it closes the sandbox. The record contains the provider's weakness.
 func TestCloseFetches(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("cannot fetch now")
@@ -289,7 +289,7 @@ func TestCloseFetches(t *testing.T) {
 	if err := in.Close(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("the first Close: %v", err)
 	}
-	sh(t, in, "true") // nothing is given up
+	sh(t, in, "true") // the sandbox is still open
 	for range 2 {
 		if err := in.Close(t.Context()); err != nil {
 			t.Fatal(err)

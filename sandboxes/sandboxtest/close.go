@@ -78,7 +78,7 @@ var closeCases = map[string]func(*suite){
 			s.Fatalf("Reap: %v", err)
 		}
 		life.gone()
-		r.await(done) // how it ended does not matter after a crash
+		r.await(done) // after a crash any end is fine
 		if err := reaper.Reap(s.bounded(), r.run); err != nil {
 			s.Errorf("Reap of nothing: %v", err)
 		}

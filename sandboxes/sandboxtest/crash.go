@@ -13,11 +13,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Crashing is the environment variable that names the run whose sandbox [CrashMain] opens.
+// Crashing is the environment variable with the id of the run whose sandbox [CrashMain] opens.
 const Crashing = "SANDBOXTEST_CRASH"
 
-// CrashMain is for TestMain: in a program that [Crash] has started it opens a sandbox in the working folder, and runs a
-// command that would outlive the program.
+// CrashMain is called by TestMain. In a process started by [Crash] it opens a sandbox in the working folder, and runs a
+// command that would outlive the process. Otherwise it returns at once.
 func CrashMain(p sandboxes.Provider) {
 	run := os.Getenv(Crashing)
 	if run == "" {
@@ -38,8 +38,8 @@ func CrashMain(p sandboxes.Provider) {
 	os.Exit(1)
 }
 
-// Crash kills a program that has a sandbox of p: all that is in it dies at once, without anybody's help. It calls Reap
-// then, and returns the run, of which nothing may be left on the host. TestMain has to call [CrashMain].
+// Crash kills a process that has a sandbox of p, and checks that everything in the sandbox dies at once, without Reap. Then
+// it calls Reap, and returns the run's id; nothing of the run may be left on the host. TestMain must call [CrashMain].
 func Crash(t *testing.T, p interface {
 	sandboxes.Provider
 	sandboxes.Reaper
@@ -64,7 +64,7 @@ func Crash(t *testing.T, p interface {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if n, err := read.Read(make([]byte, 1)); n != 0 || err == nil { // the end of file, or the test's own limit
+	if n, err := read.Read(make([]byte, 1)); n != 0 || err == nil { // end of file, or the test's time limit
 		t.Errorf("the lifeline says %d, %v", n, err)
 	}
 	if err := p.Reap(t.Context(), run); err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// family is a script that starts four processes in the background, in ways that escape a careless killer, each with the
-// lifeline open.
+// family is a script that starts four background processes in ways that escape a naive killer. Each has the lifeline open.
 const family = hold + quiet + `
 (echo ready >&9; exec sleep 100) &
 (detach sh -c 'echo ready >&9; exec sleep 100' &)

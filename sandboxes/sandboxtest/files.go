@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// FilesOfCommands tests that commands may have half as many files open as ralph.
+// FilesOfCommands tests that the limit of open files of commands is half of ralph's.
 func FilesOfCommands(t *testing.T, p sandboxes.Provider) {
 	t.Helper()
 	dir := t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Git commits inside to a private repository that borrows the objects of another, with the host's own git: for providers
-// that mount it.
+// Git tests a commit inside to a private repository that borrows objects from another repository, with the host's git: for
+// providers that mount the host's git.
 func Git(t *testing.T, p sandboxes.Provider) {
 	t.Helper()
 	dir := t.TempDir()

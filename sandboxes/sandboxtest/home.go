@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// homeCases are for providers with Home.
+// homeCases apply to providers with Home.
 var homeCases = map[string]func(*suite){
 	"home/others find it, and cannot change it": func(s *suite) {
 		layer := s.fillHome(`mkdir -p cache/deep && echo one >cache/deep/a && echo two >b && ln b c && chmod 500 cache/deep && ln -s b link && ln -s / root`)
@@ -20,7 +20,7 @@ var homeCases = map[string]func(*suite){
 			for layer in /.layer /.ralph/home; do
 				echo changed >$layer/b; rm -f $layer/c; chmod 700 $layer/cache/deep; ln -f ~/b $layer/d; mount -o remount,rw $layer; umount $layer
 			done 2>/dev/null; umount ~ 2>/dev/null && echo unmounted; true`
-		for range 2 { // the second finds nothing of the first
+		for range 2 { // the second sandbox finds no changes of the first
 			if got := strings.Fields(s.openHome(layer, sandboxes.Spec{}).text(attack)); strings.Join(got, " ") != "one two b c cache link root x" {
 				s.Errorf("inside: %q", got)
 			}
@@ -95,7 +95,7 @@ var homeCases = map[string]func(*suite){
 	},
 }
 
-// home is where the home is inside.
+// home returns the path of the home inside.
 func (s *suite) home() string {
 	s.Helper()
 	return strings.TrimSpace(s.open().text(`echo ~`))
@@ -108,11 +108,11 @@ func (s *suite) openHome(layer string, spec sandboxes.Spec) *room {
 	return s.openSpec(spec)
 }
 
-// fillHome is a home that a script has filled.
+// fillHome returns a home that a script has filled.
 func (s *suite) fillHome(script string) (layer string) {
 	s.Helper()
 	layer = s.options.Worktree(s.T)
-	s.Cleanup(func() { // or an ordinary user cannot remove it
+	s.Cleanup(func() { // or an ordinary user cannot remove read-only folders
 		_ = filepath.Walk(layer, func(path string, info os.FileInfo, err error) error {
 			if err == nil && info.IsDir() {
 				err = os.Chmod(path, 0o700) //nolint:gosec // a folder

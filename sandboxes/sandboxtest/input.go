@@ -65,7 +65,7 @@ var inputCases = map[string]func(*suite){
 	},
 }
 
-// echo starts a cat.
+// echo starts a cat with an input and an output.
 func (r *room) echo() (done <-chan result, in *input, out *output) {
 	r.Helper()
 	in, stdin := newInput(r.suite)
@@ -94,7 +94,7 @@ func (m *input) say(text string) {
 	}
 }
 
-// Close ends the input.
+// Close closes the input.
 func (m *input) Close() { _ = m.PipeWriter.Close() }
 
 // output is a writer that lets a test wait for a text.
@@ -106,7 +106,7 @@ type output struct {
 
 func newOutput() *output { return &output{change: make(chan struct{})} }
 
-// Write keeps p and wakes the test.
+// Write records p and wakes a waiting test.
 func (e *output) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

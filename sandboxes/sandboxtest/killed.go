@@ -2,8 +2,8 @@ package sandboxtest
 
 import "github.com/ralph-pool/ralph/sandboxes"
 
-// Killed reports that the notices are one, of processes that were killed at the memory limit, in bytes. Where one is enough the
-// kernel may end a second before the first has given its memory back.
+// Killed reports whether the notices are a single one, about processes killed at the memory limit, in bytes. The kernel may
+// kill more than one process: a second one before the memory of the first is free.
 func Killed(notices []sandboxes.Notice, memory int64) bool {
 	const most = 4
 	for n := 1; n <= most && len(notices) == 1; n++ {

@@ -14,21 +14,22 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// lifeline shows whether processes live, without their PIDs, which mean nothing outside a container: each has the write end
-// of a FIFO in the worktree, or in the shared folder, open, and end of file means that all have ended. A zombie has no open
-// files.
+// lifeline shows whether processes live without their PIDs, which are useless outside a container. Each process has the
+// write end of a FIFO open, which is in the worktree or in the shared folder. End of file means that all have ended; a
+// zombie has no open files.
 //
-// This process never opens the write end: a process that another test forks meanwhile would have a copy until its exec, and
-// would count as a process inside for that long.
+// This process never opens the write end: any process that another test forks would inherit a copy until its exec, and
+// would look like a process inside.
 type lifeline struct {
 	*room
 	read  *os.File
 	lines *bufio.Reader
-	end   io.Closer     // the standard input of the holder, which delays the end of file until the processes have opened theirs
+	end   io.Closer     // standard input of the holder, which keeps the write end open until the processes have opened it
 	held  chan struct{} // closed when the holder has ended
 }
 
-// hold is the script by which the shell and all its children open the lifeline. Each "echo ready >&9" is one ready.
+// hold is the part of a script with which the shell and its children open the lifeline. Each "echo ready >&9" counts for
+// ready.
 const hold = "exec 9>\"${LIFELINE:-lifeline}\"\n"
 
 func (r *room) lifeline() *lifeline {
@@ -40,13 +41,13 @@ func (r *room) lifeline() *lifeline {
 	return l
 }
 
-// fifo makes a FIFO that everybody can write to, and opens it for reading.
+// fifo creates a FIFO that everybody can write to, and opens it for reading.
 func fifo(t *testing.T, path string) *os.File {
 	t.Helper()
 	if err := unix.Mkfifo(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
+	if err := os.Chmod(path, 0o666); err != nil { // the umask may have removed permissions
 		t.Fatal(err)
 	}
 	read, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
@@ -57,7 +58,7 @@ func fifo(t *testing.T, path string) *os.File {
 	return read
 }
 
-// ready waits until n processes have the lifeline open.
+// ready waits for n ready lines from the processes.
 func (l *lifeline) ready(n int) {
 	l.Helper()
 	_ = l.read.SetReadDeadline(time.Now().Add(limit))
@@ -68,7 +69,7 @@ func (l *lifeline) ready(n int) {
 	}
 }
 
-// startHolder starts the holder, and returns when it has the FIFO open.
+// startHolder starts the holder, and returns when it has opened the FIFO.
 func (l *lifeline) startHolder(path string) {
 	l.Helper()
 	in, end := io.Pipe()
@@ -77,7 +78,7 @@ func (l *lifeline) startHolder(path string) {
 	ctx := context.WithoutCancel(l.Context())
 	go func() {
 		defer close(l.held)
-		// Its "read" finds nothing in the end, which is no success.
+		// At the end "read" finds end of file, so the exit status is not 0.
 		_, err := proc.Run(ctx, proc.Spec{
 			Argv: []string{"sh", "-c", `exec 9>"$1" && echo held && read -r _`, "sh", path}, Dir: filepath.Dir(path), Env: os.Environ(),
 			Stdin: in, Stdout: said,
@@ -96,7 +97,7 @@ func (l *lifeline) endHolder() {
 	<-l.held
 }
 
-// gone fails the test if a process that has the lifeline open lives at this moment.
+// gone fails the test if a process with the lifeline open still lives.
 func (l *lifeline) gone() {
 	l.Helper()
 	l.endHolder()

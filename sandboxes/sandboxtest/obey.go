@@ -9,13 +9,14 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// obeys checks the provider with a context that has ended, opens a sandbox, ends the context of a command in it, and closes it with a
-// context that ends. The error names the call that has not returned long after its context has ended: every other test would hang on it.
+// obeys calls Check with an ended context, opens a sandbox, ends the context of a running command, and calls Close with a
+// context that ends. The error names the call that has not returned long after its context ended: all other tests would
+// hang on it.
 func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error {
 	ended, end := context.WithCancelCause(ctx)
 	end(errStop)
 	err := returns(ended, "Check", func() error {
-		_ = p.Check(ended) // what it says does not matter
+		_ = p.Check(ended) // any result is fine
 		return nil
 	})
 	if err != nil {
@@ -31,19 +32,19 @@ func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error
 	if err != nil {
 		return err
 	}
-	cancel() // the sandbox outlives it
+	cancel() // must not affect the sandbox
 	limited, done := context.WithTimeoutCause(ctx, limit, errors.New("Exec has taken too long"))
 	defer done()
 	running, stop := context.WithCancelCause(limited)
 	defer stop(nil)
 	out := writerFunc(func(text []byte) (int, error) {
-		stop(errStop) // it runs
+		stop(errStop) // the command runs
 		return len(text), nil
 	})
 	err = returns(running, "Exec", func() error {
 		_, err := box.Exec(running, sandboxes.Command{Argv: []string{"sh", "-c", "echo ready; exec sleep 1000"}, Stdout: out})
 		if !errors.Is(err, errStop) {
-			return fmt.Errorf("Exec gives %s, want the context's cause", fmt.Sprint(err)) // it may be none
+			return fmt.Errorf("Exec gives %s, want the context's cause", fmt.Sprint(err)) // err may be nil
 		}
 		return nil
 	})
@@ -52,7 +53,7 @@ func obeys(ctx context.Context, p sandboxes.Provider, spec sandboxes.Spec) error
 	return errors.Join(err, returns(closing, "Close", func() error { return box.Close(closing) }))
 }
 
-// returns is the error of a call, or says that it ignores its context.
+// returns returns the error of a call, or an error that the call ignores its context.
 func returns(ctx context.Context, name string, call func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- call() }()

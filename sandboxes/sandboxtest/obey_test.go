@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// deaf is a provider, and its sandbox, one call of which waits for goOn and not for its context.
+// deaf is a provider and its sandbox. One of their calls waits for goOn and ignores its context.
 type deaf struct {
 	sandboxes.Provider
 	call string
@@ -43,7 +43,7 @@ func (d deaf) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 
 func (d deaf) Close(ctx context.Context) error { return d.wait(ctx, "Close") }
 
-// A provider that ignores a context is found out, in one line that names the call.
+// obeys names the call of a provider that ignores its context, in one line.
 func TestObeys(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{

@@ -109,7 +109,7 @@ var openCases = map[string]func(*suite){
 	},
 }
 
-// copiedFiles: commands see a copy of the host's files, and the host gets what it asks for.
+// copiedFiles tests that commands see a copy of the host's files, and that Fetch copies files to the host.
 func copiedFiles(s *suite) {
 	host := s.options.Worktree(s.T)
 	if err := os.WriteFile(filepath.Join(host, "from host.txt"), []byte("host\n"), 0o644); err != nil {

@@ -22,7 +22,7 @@ var outputCases = map[string]func(*suite){
 	},
 	"exit/signals": func(s *suite) {
 		r := s.open()
-		// Neither HUP nor INT: what nohup or a shell starts in the background ignores them.
+		// Neither HUP nor INT: processes started by nohup, or in the background of a shell, ignore them.
 		for name, code := range map[string]int{"KILL": 137, "TERM": 143, "ALRM": 142} {
 			cmd, _, _ := sh(`kill -` + name + ` $$; sleep 100`)
 			r.want(cmd, sandboxes.Exit{Code: code, Signal: "SIG" + name})
@@ -137,7 +137,7 @@ var outputCases = map[string]func(*suite){
 			})
 		}
 		wg.Wait()
-		// The end of its neighbours has not ended this one.
+		// The end of the other commands has not ended this one.
 		in.say("after\n")
 		out.await(s, "after\n")
 		in.Close()
@@ -147,7 +147,7 @@ var outputCases = map[string]func(*suite){
 	},
 }
 
-// brokenWriter refuses everything.
+// brokenWriter fails every Write, and counts the calls.
 type brokenWriter struct{ calls atomic.Int32 }
 
 func (w *brokenWriter) Write([]byte) (int, error) {

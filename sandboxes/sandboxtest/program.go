@@ -12,8 +12,8 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// CopyProgram copies this program to where others may run it. Another process writes it: while this one has it open for
-// writing, so has whatever it forks, and then nobody can start it.
+// CopyProgram copies this test program to a place where other users can run it. A separate process writes the copy: while
+// this process had it open for writing, its forks would hold it open, too, and the start would fail with ETXTBSY.
 func CopyProgram(t *testing.T, to string) {
 	t.Helper()
 	from, err := os.Executable()
@@ -30,11 +30,11 @@ func CopyProgram(t *testing.T, to string) {
 	}
 }
 
-// Ordinary is a user without rights.
+// Ordinary is the id of an unprivileged user and group.
 const Ordinary = 65534
 
-// AsOrdinaryUser runs the tests of this program whose names match once more, as [Ordinary]. Without root's rights it does
-// nothing: then all tests are such.
+// AsOrdinaryUser runs the matching tests of this program again as [Ordinary]. Without root it does nothing: the tests
+// already run as an ordinary user.
 func AsOrdinaryUser(t *testing.T, tests string) {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -1,8 +1,8 @@
 // Package sandboxtest is the conformance suite of package sandboxes: the tests that every provider must pass. A provider's
-// own test calls [Run]; nothing else uses this package.
+// own test calls [Run]; only tests use this package.
 //
-// Inside the sandbox the suite uses only sh, cat, sleep and, where there is one, setsid or perl. It waits for events,
-// never for time.
+// Inside the sandbox the suite needs only sh, cat, sleep and, if available, setsid or perl. It waits for events, and never
+// for a fixed time.
 package sandboxtest
 
 import (
@@ -20,21 +20,21 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Options are the differences between providers.
+// Options describes the differences between providers.
 type Options struct {
-	// Denied are names in the provider's host environment that no command may see.
+	// Denied lists variables of the provider's host environment that no command may see.
 	Denied []string
-	// Inherited are entries ("K=V") of the provider's host environment that commands must see.
+	// Inherited lists entries ("K=V") of the provider's host environment that commands must see.
 	Inherited []string
-	// Worktree makes an empty folder that the provider can use; nil means t.TempDir.
+	// Worktree returns an empty folder that the provider can use; nil means t.TempDir.
 	Worktree func(t *testing.T) string
-	// Shared is a host folder that every sandbox of the provider sees at the same path, and everybody may write to. It is
-	// needed if the worktree is copied: the tests watch processes inside through a pipe.
+	// Shared is a host folder that every sandbox shows at the same path and everybody can write to. Providers that copy the
+	// worktree need it: the tests observe processes inside through a FIFO.
 	Shared string
 }
 
-// Run runs the suite. provider makes a new provider value; it is called several times. The subtests run in parallel, after
-// a first one that finds calls which ignore their context.
+// Run runs the suite. provider returns a new provider value for each call. The subtests run in parallel, after a first one
+// that detects calls that ignore their context.
 func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options) {
 	t.Helper()
 	if o.Worktree == nil {
@@ -45,7 +45,7 @@ func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options
 			t.Fatal(err)
 		}
 	}) {
-		return // each of the others would hang for as long
+		return // each other test would hang as long
 	}
 	groups := []map[string]func(*suite){openCases, outputCases, inputCases, environmentCases, endCases, closeCases}
 	if provider(t).Capabilities().Home {
@@ -61,7 +61,7 @@ func Run(t *testing.T, provider func(t *testing.T) sandboxes.Provider, o Options
 	}
 }
 
-// suite is one subtest.
+// suite is the state of one subtest.
 type suite struct {
 	*testing.T
 	provider func(t *testing.T) sandboxes.Provider
@@ -70,10 +70,10 @@ type suite struct {
 
 var errStop = errors.New("the test stops it")
 
-// limit ends a test that would hang, long after any event it waits for.
+// limit ends a hanging test. It is much longer than any expected event.
 const limit = time.Minute
 
-// bounded is the context of a test.
+// bounded returns a context that bounds the test.
 func (s *suite) bounded() context.Context {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errors.New("the test hangs"))
 	s.Cleanup(cancel)
@@ -85,22 +85,22 @@ type room struct {
 	sandboxes.Sandbox
 	*suite
 	run, host string
-	pipe      string // the lifeline's path
+	pipe      string // path of the lifeline
 }
 
-// open opens a sandbox that is closed at the test's end.
+// open opens a sandbox that is closed when the test ends.
 func (s *suite) open(env ...string) *room {
 	s.Helper()
 	return s.openOn(s.options.Worktree(s.T), env...)
 }
 
-// openOn opens a sandbox on a folder of the host.
+// openOn opens a sandbox on a host folder.
 func (s *suite) openOn(host string, env ...string) *room {
 	s.Helper()
 	return s.openSpec(sandboxes.Spec{Worktree: host, Env: env})
 }
 
-// openSpec opens a sandbox for a spec without a run, and perhaps without a worktree.
+// openSpec opens a sandbox for a spec. It sets Run, and Worktree if empty.
 func (s *suite) openSpec(spec sandboxes.Spec) *room {
 	s.Helper()
 	if spec.Worktree == "" {
@@ -126,12 +126,12 @@ func (s *suite) openSpec(spec sandboxes.Spec) *room {
 	return r
 }
 
-// runID is unique on this machine.
+// runID returns an id that is unique on this machine.
 func runID(t *testing.T) string {
 	return fmt.Sprintf("test-%d-%d-%s", os.Getpid(), time.Now().UnixNano(), filepath.Base(t.Name()))
 }
 
-// sh is a command that the shell inside runs, with its output kept.
+// sh returns a command that runs a script in the shell inside, and buffers with its output.
 func sh(script string, args ...string) (sandboxes.Command, *bytes.Buffer, *bytes.Buffer) {
 	var out, errs bytes.Buffer
 	return sandboxes.Command{
@@ -139,7 +139,7 @@ func sh(script string, args ...string) (sandboxes.Command, *bytes.Buffer, *bytes
 	}, &out, &errs
 }
 
-// text runs a script that must succeed, and returns what it printed.
+// text runs a script that must succeed, and returns its standard output.
 func (r *room) text(script string, args ...string) string {
 	r.Helper()
 	cmd, out, errs := sh(script, args...)
@@ -150,7 +150,7 @@ func (r *room) text(script string, args ...string) string {
 	return out.String()
 }
 
-// want runs a command that must end in this way.
+// want runs a command and checks its Exit.
 func (r *room) want(cmd sandboxes.Command, want sandboxes.Exit) {
 	r.Helper()
 	got, err := r.Exec(r.bounded(), cmd)
@@ -162,7 +162,7 @@ func (r *room) want(cmd sandboxes.Command, want sandboxes.Exit) {
 	}
 }
 
-// result is what a started Exec returned.
+// result is the result of a started Exec.
 type result struct {
 	exit sandboxes.Exit
 	err  error
@@ -193,7 +193,7 @@ func (r *room) await(done <-chan result) result {
 // copies reports whether the worktree inside is a copy.
 func (s *suite) copies() bool { return s.provider(s.T).Capabilities().Files == sandboxes.Copy }
 
-// write puts a file into the worktree: on the host or, if that was copied, inside.
+// write writes a file into the worktree: on the host or, if the worktree is copied, inside.
 func (r *room) write(name string, content []byte) {
 	r.Helper()
 	if r.copies() {
@@ -205,7 +205,7 @@ func (r *room) write(name string, content []byte) {
 	}
 }
 
-// noise is n bytes with every value in it, the same each time, and no two lines alike.
+// noise returns n reproducible pseudo-random bytes of all values.
 func noise(n int, seed uint32) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -215,7 +215,7 @@ func noise(n int, seed uint32) []byte {
 	return b
 }
 
-// quiet is a script's beginning that defines detach, which runs a program outside the session or at least the group.
+// quiet defines the shell function detach, which runs a program outside the session, or at least outside the process group.
 const quiet = `detach() {
 	if command -v setsid >/dev/null; then setsid "$@"
 	elif command -v perl >/dev/null; then perl -MPOSIX -e 'POSIX::setsid(); exec @ARGV' -- "$@"
@@ -223,7 +223,7 @@ const quiet = `detach() {
 }
 `
 
-// shorten keeps failure messages readable.
+// shorten keeps failure messages short.
 func shorten(b []byte) string {
 	if len(b) > 200 {
 		return fmt.Sprintf("%q… (%d bytes)", b[:200], len(b))

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// CheckAgent reports whether sbx can be used with an agent of Config.Agents: it is usable at all, and holds the secret of
-// the agent's service or gets it from the host's environment.
+// CheckAgent reports whether sbx works with an agent of Config.Agents: sbx itself works, and it holds the secret of the
+// agent's service or can get it from the host's environment.
 func (p *Provider) CheckAgent(ctx context.Context, agent string) error {
 	need, err := p.need(agent)
 	if err != nil {

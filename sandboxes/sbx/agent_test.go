@@ -9,12 +9,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// By an agent's name sbx is checked, and given the secret of the agent's service.
+// CheckAgent and EnsureAgent use the service of the named agent.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		agent, held   string
-		check, ensure string // the error; of Ensure else the last call and what it reads
+		check, ensure string // the error; if Ensure succeeds, the last call and its input
 	}{
 		"held":      {agent: "codex", held: "openai", ensure: "secret ls --json --service openai"},
 		"from host": {agent: "codex", held: "xai", check: "sbx holds no secret for openai: give it one with: sbx secret set openai", ensure: "secret set openai <<< the-key"},
@@ -59,7 +59,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// A microVM has the name that is asked for, and a name that is taken costs its owner nothing.
+// A microVM has the requested name. A name that is taken is refused, and its owner is unaffected.
 func TestOwnName(t *testing.T) {
 	t.Parallel()
 	p, shim := withShim(t, nil)

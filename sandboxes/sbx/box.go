@@ -10,28 +10,28 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// box is one run's microVM.
+// box is the microVM of one run.
 type box struct {
 	provider             *Provider
 	name, state, workdir string
-	gitDir               string // the private repository, or empty
+	gitDir               string // the private repository, or ""
 	env                  []string
 	user                 user
-	root                 []string // the flags by which "sbx exec" runs as root
-	pids                 int      // the most processes and threads of the user
-	privileged           bool     // root inside has more rights than the user could have
+	root                 []string // flags with which "sbx exec" runs as root
+	pids                 int      // maximum number of processes and threads of the user
+	privileged           bool     // root inside has capabilities that the user could not have
 
 	commands sandboxes.Commands
 
 	mu      sync.Mutex
-	refused []sandboxes.Refusal // guarded by mu; the connections that the policy refused
-	unread  error               // guarded by mu; why they are not known
-	changed bool                // guarded by mu; the .git file had to be put back
+	refused []sandboxes.Refusal // guarded by mu; connections that the policy refused
+	unread  error               // guarded by mu; the reason why these are unknown
+	changed bool                // guarded by mu; the .git file had to be restored
 }
 
 func (b *box) Workdir() string { return b.workdir }
 
-// Close removes the microVM, with everything that runs in it.
+// Close removes the microVM, with everything that runs in it. It reports a .git file that was changed inside.
 func (b *box) Close(ctx context.Context) error {
 	first, err := b.commands.Close(ctx, func(ctx context.Context) error {
 		b.readLog(ctx)
@@ -46,7 +46,7 @@ func (b *box) Close(ctx context.Context) error {
 	return nil
 }
 
-// restored is an error if root inside has changed the worktree's .git file.
+// restored returns an error if root inside has changed the worktree's .git file.
 func (b *box) restored() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +56,7 @@ func (b *box) restored() error {
 	return nil
 }
 
-// remove ends the microVM, puts the .git file back, and removes the microVM's files.
+// remove ends the microVM, restores the .git file, and removes the microVM's state folder.
 func (b *box) remove(ctx context.Context) error {
 	if err := b.provider.end(ctx, b.name, b.provider.config.Keep); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// The provider promises no more than the package's comment does.
+// The capabilities match the package's comment.
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
 	p, _ := withShim(t, nil)
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		verb, text string
 		status     int
-		want       string // empty: it is usable
+		want       string // empty: it works
 	}{
 		"newer":    {"version", "sbx version: v1.2.3", 0, ""},
 		"too old":  {"version", "v0.45.1", 0, "sbx 0.45 is too old: ralph needs 0.46 or newer; upgrade Docker Sandboxes"},
@@ -67,7 +67,7 @@ func TestCheckWithoutSbx(t *testing.T) {
 	}
 }
 
-// What sbx could not do, or would take for something else, is refused before anything is made.
+// A spec that sbx cannot meet or would misread is refused before anything is created.
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -99,7 +99,7 @@ func TestOpenRefuses(t *testing.T) {
 				return
 			}
 			for _, c := range shim.calls(t) {
-				if c.Args[0] != "ls" { // what a crash has left has to be known
+				if c.Args[0] != "ls" { // needed to find what a crash has left
 					t.Errorf("sbx was called: %q", c.Args)
 				}
 			}
@@ -135,7 +135,7 @@ func TestSecrets(t *testing.T) {
 		`{"scope":"other-box","type":"service","name":"anthropic","secret":"(stored)"}]}`
 	for name, tt := range map[string]struct {
 		need sbx.Need
-		want string // the last call, and what it was told; or the error
+		want string // the last call with its input, or the error
 	}{
 		"held":          {sbx.Need{Service: "openai", Env: "KEY"}, "secret ls --json --service openai"},
 		"refreshed":     {sbx.Need{Service: "openai", OAuth: true, Refresh: true}, "secret set openai --oauth"},
@@ -171,7 +171,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// A secret that sbx repeats does not get into the error.
+// A secret that sbx repeats is not part of the error.
 func TestSecretIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	p, shim := withShim(t, nil)

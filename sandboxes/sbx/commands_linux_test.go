@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/commands.golden anew")
 
-// A whole life of one sandbox, as sbx is called: the words, their order, and which of them carry a secret.
+// All calls of sbx for one sandbox: the arguments, their order, and which of them carry a secret.
 func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	const key = "sk-the-real-key"
@@ -78,7 +78,7 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// A sandbox that is opened again takes the place of what a crash has left.
+// Open replaces the sandbox that a crash has left.
 func TestOpenRecreates(t *testing.T) {
 	t.Parallel()
 	p, shim := withShim(t, nil)
@@ -102,7 +102,7 @@ func TestOpenRecreates(t *testing.T) {
 	}
 }
 
-// Root inside may take ralph's .git file away. The host puts back what it had, and says so.
+// Root inside can remove ralph's .git file. The host restores its own file and reports the change.
 func TestCloseRestoresGit(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -118,8 +118,8 @@ func TestCloseRestoresGit(t *testing.T) {
 	untouched(s)
 }
 
-// replaceGit makes root inside put a link to a file of the host in the place of .git. What it returns checks that the link
-// is gone, and was not followed.
+// replaceGit makes root inside replace .git by a link to a host file. The returned function checks that the link is gone
+// and was not followed.
 func replaceGit(t *testing.T, box sandboxes.Sandbox) (check func(scene)) {
 	t.Helper()
 	other := filepath.Join(t.TempDir(), "untouched")
@@ -146,7 +146,7 @@ func replaceGit(t *testing.T, box sandboxes.Sandbox) (check func(scene)) {
 	}
 }
 
-// After a crash Reap does what Close would have done, and so does an Open of the same run, before it reads .git.
+// After a crash, Reap does what Close would have done. So does an Open of the same run, before it reads .git.
 func TestReapRestoresGit(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string]func(p *sbx.Provider, spec sandboxes.Spec) error{
@@ -181,7 +181,7 @@ func TestReapRestoresGit(t *testing.T) {
 	}
 }
 
-// Refused connections are listed as far as they may be shown; if they are not known, a notice says so.
+// Refused connections are listed as far as they are safe to show. If they are unknown, a notice says so.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -234,7 +234,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A microVM that had nothing to do stops, and starts again with the next command. Nothing of ralph's is lost by that.
+// A microVM that was idle stops, and starts again with the next command. Ralph's mounts are restored.
 func TestGitAfterStop(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -261,7 +261,7 @@ func TestGitAfterStop(t *testing.T) {
 	}
 }
 
-// An Open that does not succeed leaves nothing.
+// A failed Open leaves nothing.
 func TestOpenLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"create", "policy", "secret set", "exec"} {

@@ -13,28 +13,28 @@ import (
 
 // Config configures a provider. Its zero value is the default.
 type Config struct {
-	// Command is the program and the arguments that come before its own; default "sbx".
+	// Command is the program and its leading arguments; default "sbx".
 	Command []string
-	// StateDir is an absolute host folder for small files that are shown inside while a sandbox is open. Default:
-	// ralph/sbx in the user's cache folder.
+	// StateDir is an absolute host folder for small files that are shown inside while a sandbox is open. Default: ralph/sbx
+	// in the user's cache folder.
 	StateDir string
-	// Agent is the kind of sandbox; default "shell", which starts nothing by itself.
+	// Agent is the kind of sandbox; default "shell", which starts no program by itself.
 	Agent string
-	// Template is the image the microVM starts from; default that of Agent. It needs a POSIX sh, grep,
-	// git, and of util-linux 2.32 or newer unshare, setsid, setpriv, prlimit, mountpoint and mount.
+	// Template is the image of the microVM; default that of Agent. It needs a POSIX sh, grep, git, and from util-linux 2.32
+	// or newer unshare, setsid, setpriv, prlimit, mountpoint and mount.
 	Template string
-	// Allow and Deny are what one sandbox may and may not reach besides the machine's policy, as sbx writes it:
-	// "api.example.com:443", "*.example.com" (one label), "**.example.com", a CIDR. Deny wins.
+	// Allow and Deny are network rules of one sandbox, in addition to the machine's policy, in the syntax of sbx:
+	// "api.example.com:443", "*.example.com" (one label), "**.example.com", a CIDR. Deny takes precedence.
 	Allow, Deny []string
-	// SecretEnv maps a service of sbx ("anthropic", "openai", …) to the variable of HostEnv with its secret.
-	// Those that are set are given to sbx for the one sandbox, over standard input.
+	// SecretEnv maps a service of sbx ("anthropic", "openai", …) to the variable of HostEnv with its secret. Secrets of
+	// variables that are set are passed to sbx on standard input, for this sandbox only.
 	SecretEnv map[string]string
-	// Agents are the services of agents, by the agent's name, for CheckAgent and EnsureAgent.
+	// Agents maps an agent's name to its service, for CheckAgent and EnsureAgent.
 	Agents map[string]Need
-	// Keep leaves the stopped microVM behind, to inspect.
+	// Keep stops the microVM instead of removing it, for inspection.
 	Keep bool
-	// HostEnv is the host's environment; nil means that of this process. Sbx gets only the variables that it needs to
-	// work: it would put tokens that it finds there into requests, and pass the SSH agent on.
+	// HostEnv is the host's environment; nil means that of this process. Sbx gets only the variables that it needs: it
+	// would insert tokens that it finds there into requests, and forward the SSH agent.
 	HostEnv []string
 }
 
@@ -52,7 +52,7 @@ func needed(entry string) bool {
 	}, name)
 }
 
-// withDefaults fills in the defaults.
+// withDefaults returns the configuration with defaults, and an error for invalid values.
 func (c Config) withDefaults() (Config, error) {
 	var errs []error
 	if len(c.Command) == 0 {
@@ -84,7 +84,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// lookup is a variable of the host.
+// lookup returns a variable of the host's environment, or "".
 func (c Config) lookup(name string) string {
 	value := ""
 	for _, e := range c.HostEnv {
@@ -95,7 +95,7 @@ func (c Config) lookup(name string) string {
 	return value
 }
 
-// shareable refuses a path that sbx would misread: it takes the text after a colon for an option.
+// shareable returns an error for a path that sbx would misread: it takes text after a colon for an option.
 func shareable(path string) error {
 	switch {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/":

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sandboxtest"
 )
 
-// Everything but sbx itself is real: the scripts, the shell that runs them, and the processes they end.
+// Only sbx itself is simulated: the scripts, the shell and the processes are real.
 func TestConformsWithShim(t *testing.T) {
 	t.Parallel()
 	p, _ := withShim(t, nil)

@@ -51,7 +51,7 @@ func chunks(text string, size int) func(func([]byte) bool) {
 	}
 }
 
-// Whatever is written, and in whatever pieces: all of it comes out but a trailer, and little is held back.
+// Whatever is written, in whatever pieces: everything except a trailer passes, and little is held back.
 func FuzzTrailer(f *testing.F) {
 	f.Add("text\x00ralph-ID exit 7\n", 3)
 	f.Add("\x00ralph-\x00ralph-ID \x00ralph-ID exit 1\n", 1)

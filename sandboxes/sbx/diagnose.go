@@ -12,13 +12,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// Oldest release of sbx whose command line this package speaks.
+// The oldest supported release of sbx.
 const (
 	oldestMajor = 0
 	oldestMinor = 46
 )
 
-// Finding is one line of "sbx diagnose".
+// Finding is one check of "sbx diagnose".
 type Finding struct {
 	Name    string `json:"name"`
 	Status  string `json:"status"` // "pass", "skip", "warn" or "fail"
@@ -26,14 +26,14 @@ type Finding struct {
 	Hint    string `json:"hint"`
 }
 
-// Diagnose asks sbx for the problems of its installation, login and virtualisation.
+// Diagnose returns the checks of "sbx diagnose": of the installation, the login and virtualisation.
 func (p *Provider) Diagnose(ctx context.Context) ([]Finding, error) {
 	text, err := p.call(ctx, "diagnose", "--format", "json")
-	if call, ok := errors.AsType[*engine.CallError](err); ok && strings.Contains(call.Message, "unknown flag") { // some releases call it so
+	if call, ok := errors.AsType[*engine.CallError](err); ok && strings.Contains(call.Message, "unknown flag") { // older flag
 		text, err = p.call(ctx, "diagnose", "-o", "json")
 	}
 	findings, decodeErr := readFindings(text)
-	if decodeErr == nil { // it may exit with an error because it found one
+	if decodeErr == nil { // the exit status is an error if a check has failed
 		return findings, nil
 	}
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *Provider) Diagnose(ctx context.Context) ([]Finding, error) {
 	return nil, fmt.Errorf("read sbx diagnose: %w", decodeErr)
 }
 
-// Check reports whether sbx is installed, new enough, and finds no problem of its own.
+// Check reports whether sbx is installed, is new enough, and finds no problem itself.
 func (p *Provider) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -78,7 +78,7 @@ func hint(f Finding) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// newEnough reads the output of "sbx version".
+// newEnough checks the output of "sbx version".
 func newEnough(text string) error {
 	m := regexp.MustCompile(`\bv?(\d{1,6})\.(\d{1,6})\.\d`).FindStringSubmatch(text)
 	if m == nil {
@@ -127,7 +127,7 @@ func readNames(text string) ([]string, error) {
 	return names, nil
 }
 
-// decode reads a JSON object, which lines about the daemon of sbx may precede.
+// decode decodes a JSON object, which may follow messages about the daemon of sbx.
 func decode(text string, to any) error {
 	start := strings.Index("\n"+text, "\n{")
 	if start < 0 {

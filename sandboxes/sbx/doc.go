@@ -1,23 +1,24 @@
-// Package sbx makes sandboxes of Docker Sandboxes, by their program sbx: each run gets a microVM with a kernel of its own.
+// Package sbx is the sandbox provider "sbx": Docker Sandboxes, with the program sbx. Each run gets a microVM with its own
+// kernel.
 //
-// The worktree, the private repository and the object folders are passed through to the same paths inside. Ralph writes
-// each command, with its arguments and environment, into a file of a folder that the microVM sees read-only, so that
-// neither is on a command line. Root inside gives the command a PID namespace and there becomes the sandbox's own user
-// again (the files of the folder inside). When the namespace's first process ends, the kernel ends all others and only
-// then says so: nothing has to be looked for. After that root says how the command ended. Without that word a command
-// counts as not run.
+// The worktree, the private repository and the object folders appear at the same paths inside. Ralph writes each command,
+// with its arguments and environment, into a file of a folder that the microVM sees read-only, so that neither is on a
+// command line. Root inside creates a PID namespace for the command and changes back to the sandbox's user there (scripts
+// in the folder inside). When the namespace's first process ends, the kernel kills all others, so no process has to be
+// searched for. Then root reports how the command ended, in a trailer of the output. Without this trailer, a command counts
+// as not run.
 //
-// What sbx does itself stays with sbx: it lets out what its policy allows, and its proxy puts service secrets into
-// requests, so that the microVM holds placeholders. Three things follow, and [Provider.Capabilities] says so:
+// The network and the secrets are the business of sbx: its policy decides about connections, and its proxy inserts secrets
+// into requests, so that the microVM holds placeholders. This has three consequences, which [Provider.Capabilities] states:
 //
-//   - Ralph's own egress proxy has no part in it. Rules of a Config hold for one sandbox, over the policy of the machine:
-//     only where that is "sbx policy init deny-all" are they all there is.
-//   - Memory and CPUs are the microVM's. Processes are bounded for the user, not for root inside; scratch space is
-//     bounded by nothing but the microVM.
-//   - The user inside may become root there. What it has others start, such as the microVM's own container engine,
-//     lives until Close removes the microVM; and root inside can take the .git file away that ralph puts over the
-//     worktree's own. The host trusts neither: it works with its own records, and Close and Reap put the file back.
+//   - Ralph's own egress proxy is not used. Rules of a Config apply to one sandbox, in addition to the policy of the
+//     machine. They are the only rules if that is "sbx policy init deny-all".
+//   - Memory and CPUs are limited by the microVM. Processes are limited for the user, but not for root inside; scratch
+//     space only by the microVM.
+//   - The user inside may become root there. Processes that other services start, such as the microVM's own container
+//     engine, live until Close removes the microVM. Root inside can remove the .git file that ralph mounts over the
+//     worktree's own. The host trusts neither: it uses its own records, and Close and Reap restore the file.
 //
-// Nothing of this package has met a real microVM. Its tests play sbx 0.46 by its documentation, with a microVM made of
-// Linux namespaces; TestLive is for where there is a real one.
+// This package has never been tested with a real microVM. Its tests simulate sbx 0.46 according to its documentation, with
+// a microVM made of Linux namespaces; TestLive needs a real one.
 package sbx

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// lifeline is a FIFO of the worktree; its reader sees whether a process holds it.
+// lifeline creates a FIFO in the worktree. held reports whether a process has it open.
 func lifeline(t *testing.T, dir string) (held func() bool) {
 	t.Helper()
 	path := filepath.Join(dir, "lifeline")
@@ -33,8 +33,8 @@ func lifeline(t *testing.T, dir string) (held func() bool) {
 	}
 }
 
-// What a command leaves behind is ended whatever it does to hide: it drops its environment, its session and its parent,
-// and is nearly always in the middle of a fork or an exec.
+// A process left by a command is killed however it hides: it drops its environment, session and parent, and is nearly
+// always in the middle of a fork or an exec.
 func TestEndsWhatHides(t *testing.T) {
 	t.Parallel()
 	p, _ := withShim(t, nil)
@@ -62,7 +62,7 @@ exit 5`
 	}
 }
 
-// A client that goes while the command runs is an error, and still nothing of the command is left.
+// A client that ends while the command runs is an error, and all processes of the command end.
 func TestEndsWithoutClient(t *testing.T) {
 	t.Parallel()
 	p, shim := withShim(t, nil)
@@ -87,7 +87,7 @@ func TestEndsWithoutClient(t *testing.T) {
 	}
 }
 
-// Where root has not every right by itself, it is given them to make namespaces; the command is none the stronger.
+// If root has too few capabilities, it gets more to create namespaces, but the command does not.
 func TestCommandHasUsersRights(t *testing.T) {
 	t.Parallel()
 	p, shim := withShim(t, nil)
@@ -95,13 +95,13 @@ func TestCommandHasUsersRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "0 0 "
-	if os.Getuid() == 0 { // else there is but one user to play with
+	if os.Getuid() == 0 { // otherwise only one user is available
 		want = "4242 4242 4242 /home/agent"
 		if err := os.WriteFile(shim.path("agent"), []byte("4242"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const dir = "/tmp" // unlike a test's own, open to everybody; nothing is written there
+	const dir = "/tmp" // open to every user, unlike a test's own folder; nothing is written there
 	box, err := p.Open(t.Context(), sandboxes.Spec{Run: "user", Worktree: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -128,14 +128,14 @@ func TestCommandHasUsersRights(t *testing.T) {
 	}
 }
 
-// The user inside cannot have more processes than it may.
+// The user inside cannot exceed the limit of processes.
 func TestHoldsProcesses(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can play a microVM with a second user, and root has no limit")
 	}
 	p, shim := withShim(t, nil)
-	agent := strconv.Itoa(1_000_000 + os.Getpid()) // a user of no other test's
+	agent := strconv.Itoa(1_000_000 + os.Getpid()) // a user that no other test has
 	if err := os.WriteFile(shim.path("agent"), []byte(agent), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestHoldsProcesses(t *testing.T) {
 	}
 }
 
-// A template that lacks what is needed is told of at Open, not in the middle of a run.
+// Open fails if the template lacks a required program, so that a run does not fail later.
 func TestOpenNeedsNamespaces(t *testing.T) {
 	t.Parallel()
 	var state string

@@ -19,7 +19,7 @@ import (
 
 var errNoTrailer = errors.New("sbx ended without saying how the command did")
 
-// Exec runs one command by a shell inside.
+// Exec runs one command with a shell inside.
 func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, error) {
 	if ctx.Err() != nil {
 		return sandboxes.Exit{}, context.Cause(ctx)
@@ -27,7 +27,7 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return sandboxes.Exit{}, &sandboxes.StartError{Argv0: "a command", Err: errors.New("no program is named")}
 	}
-	// The client does not end with ctx: first the command inside has to end.
+	// The client process does not end with ctx: the command inside must end first.
 	client, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	end, err := b.commands.Begin(stop)
@@ -71,9 +71,9 @@ func (b *box) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exit, 
 	return sandboxes.Exit{Code: last.code, Signal: signalName(last.code)}, nil
 }
 
-// run returns when no process of the command is left.
+// run runs a command's client and returns when all processes of the command have ended.
 func (b *box) run(ctx, client context.Context, stop context.CancelCauseFunc, id string, cmd sandboxes.Command) (trailer, error) {
-	// The trailer is at the end of the error output, or of all output if sbx makes one stream of both.
+	// The trailer is at the end of the error output, or of the combined output if sbx merges both streams.
 	stdout, stderr := newTrailerReader(cmd.Stdout, id), newTrailerReader(cmd.Stderr, id)
 	output := proc.NewTail(4 << 10)
 	ended := make(chan error, 1)
@@ -86,9 +86,9 @@ func (b *box) run(ctx, client context.Context, stop context.CancelCauseFunc, id 
 	}()
 	err := engine.Client{
 		Ended:     ended,
-		Terminate: func() { _ = b.signal(ctx, id, "TERM") }, // if this fails, the end of the grace time kills
+		Terminate: func() { _ = b.signal(ctx, id, "TERM") }, // after a failure, the kill at the end of the grace time follows
 		Kill:      func() { _ = b.signal(ctx, id, "KILL") },
-		GiveUp: func() { // then the microVM has to stop
+		GiveUp: func() { // the microVM must be stopped then
 			_, _ = b.provider.call(context.WithoutCancel(ctx), "stop", b.name)
 			stop(fmt.Errorf("%s did not exit after SIGKILL; sandbox stopped", cmd.Argv[0]))
 		},
@@ -97,7 +97,7 @@ func (b *box) run(ctx, client context.Context, stop context.CancelCauseFunc, id 
 	if first, inOutput := stdout.end(); !found {
 		last, found = first, inOutput
 	}
-	if !found && !b.commands.Closed() { // the client may have ended without the command
+	if !found && !b.commands.Closed() { // the client may have ended before the command
 		if endErr := b.signal(ctx, id, "KILL"); endErr != nil && err == nil && !b.commands.Closed() {
 			err = fmt.Errorf("end the processes that it left behind: %w", endErr)
 		}
@@ -114,14 +114,14 @@ func (b *box) run(ctx, client context.Context, stop context.CancelCauseFunc, id 
 	return last, nil
 }
 
-// signal asks a command to end with TERM; with KILL it ends the command and all its processes, and returns when none is left.
+// signal sends TERM to a command. With KILL it kills the command and all its processes, and returns when they have ended.
 func (b *box) signal(ctx context.Context, id, name string) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), engine.EndLimit, errors.New("sbx does not answer"))
 	defer cancel()
 	return b.asRoot(ctx, "end", id, name)
 }
 
-// refusal explains why a command was not started.
+// refusal returns the reason why a command was not started.
 func refusal(why, dir string) error {
 	switch why {
 	case "folder":
@@ -132,8 +132,8 @@ func refusal(why, dir string) error {
 	return fs.ErrPermission
 }
 
-// signalName is the name of the signal that ended a command. A shell reports only 128 plus its number, so that a command
-// which exits with such a status by itself looks like a killed one.
+// signalName returns the name of the signal that ended a command, or "". A shell reports only 128 plus the signal's number,
+// so a command that exits with such a status looks killed.
 func signalName(code int) string {
 	names := map[int]string{
 		1:  "SIGHUP",

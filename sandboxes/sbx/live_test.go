@@ -16,8 +16,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// A real microVM does what the conformance suite asks of all providers, as far as it can be seen from outside a kernel:
-// the suite's own FIFOs join no two. The same runs against the shim, so that this test is itself tested.
+// A real microVM passes the conformance suite as far as possible without a shared kernel: FIFOs do not connect two kernels.
+// The same test runs against the shim, so that it is tested itself.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	if !slices.Contains(strings.Split(os.Getenv("RALPH_TEST_ENGINES"), ","), "sbx") {

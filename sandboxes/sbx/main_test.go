@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/sbx"
 )
 
-// shimVar makes this test binary play sbx; it names the folder of what there is.
+// shimVar makes this test binary simulate sbx; its value is the folder with the state.
 const shimVar = "SBX_TEST_SHIM"
 
 func TestMain(m *testing.M) {
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// withShim returns a provider that calls this test binary in the place of sbx.
+// withShim returns a provider that calls this test binary instead of sbx.
 func withShim(t *testing.T, change func(*sbx.Config)) (*sbx.Provider, shim) {
 	t.Helper()
 	self, err := os.Executable()
@@ -29,7 +29,7 @@ func withShim(t *testing.T, change func(*sbx.Config)) (*sbx.Provider, shim) {
 	s := shim(t.TempDir())
 	t.Cleanup(func() { s.clean(t) })
 	c := sbx.Config{
-		// A race detector that waits a second at the end of each process would make the tests crawl.
+		// Without this, the race detector waits one second at the end of each process.
 		Command: []string{"env", "GORACE=atexit_sleep_ms=0", self}, StateDir: t.TempDir(),
 		HostEnv: append(os.Environ(), shimVar+"="+string(s), "SSH_AUTH_SOCK=/agent", "GITHUB_TOKEN=of the host"),
 	}

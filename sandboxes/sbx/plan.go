@@ -19,16 +19,16 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// leastMemory is the least memory that sbx gives a microVM.
+// leastMemory is the minimum memory of a microVM in bytes.
 const leastMemory = 512 << 20
 
-// nameFormat is what a microVM may be called.
+// nameFormat matches valid names of a microVM.
 var nameFormat = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
 
-// nameFile holds the microVM's name, in its state folder.
+// nameFile is the file in its state folder with the microVM's name.
 const nameFile = "name"
 
-// plan is a microVM that is about to be made. Everything is looked up, and nothing is done yet.
+// plan describes a microVM before it is created.
 type plan struct {
 	provider *Provider
 	spec     sandboxes.Spec
@@ -39,7 +39,7 @@ type plan struct {
 	pids     int
 }
 
-// plan refuses a spec that sbx could not meet, before something is made.
+// plan returns a microVM's plan, or an error if sbx cannot meet the spec. It changes nothing.
 func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 	if spec.Egress != "" {
 		return nil, fmt.Errorf("ralph's egress proxy does not reach into a microVM: %w; sbx lets out what its policy allows",
@@ -51,7 +51,7 @@ func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 	limits := spec.Limits.WithDefaults()
 	pl := &plan{
 		provider: p, spec: spec, name: cmp.Or(spec.Name, boxName(spec.Run)), state: p.stateOf(spec.Run),
-		memory: limits.Memory, cpus: int(limits.CPUs), pids: limits.PIDs, // sbx gives whole CPUs only
+		memory: limits.Memory, cpus: int(limits.CPUs), pids: limits.PIDs, // sbx supports only whole CPUs
 	}
 	if pl.memory < leastMemory {
 		return nil, sandboxes.Fixable(fmt.Errorf("a microVM with less than %d MiB of memory: %w",
@@ -83,7 +83,7 @@ func (p *Provider) plan(spec sandboxes.Spec) (*plan, error) {
 	return pl, nil
 }
 
-// folders are all host folders that the microVM sees, besides ralph's own.
+// folders returns all host folders that the microVM sees, except ralph's own.
 func (pl *plan) folders() []string {
 	all := []string{pl.spec.Worktree}
 	if pl.spec.GitDir != "" {
@@ -96,7 +96,7 @@ func (pl *plan) folders() []string {
 	return all
 }
 
-// create is the command line that makes the microVM.
+// create returns the arguments that create the microVM.
 func (pl *plan) create() []string {
 	c := pl.provider.config
 	args := []string{
@@ -126,7 +126,7 @@ func (pl *plan) create() []string {
 	return append(args, pl.state+":ro")
 }
 
-// box makes the sandbox's state folder, with the scripts that are shown inside.
+// box creates the sandbox's state folder, with the scripts that are shown inside.
 func (pl *plan) box() (*box, error) {
 	if err := os.MkdirAll(pl.state, 0o700); err != nil {
 		return nil, fmt.Errorf("make the sandbox's state folder: %w", err)
@@ -151,7 +151,7 @@ func (pl *plan) box() (*box, error) {
 	return b, nil
 }
 
-// configure sets the network policy, the secrets and git up. Then it checks that a command runs, and that git works in the
+// configure sets up the network policy, the secrets and git. Then it tests that a command runs, and that git works in the
 // private repository.
 func (pl *plan) configure(ctx context.Context, b *box) error {
 	p, c := pl.provider, pl.provider.config

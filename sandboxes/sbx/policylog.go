@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// logLimit is how long reading the log may take: the microVM is removed after it.
+	// logLimit is the time limit for reading the log, after which the microVM is removed.
 	logLimit = 20 * time.Second
-	// maxRefusals is how many refusals are listed; more are only counted.
+	// maxRefusals is the number of refusals that are listed; others are only counted.
 	maxRefusals = 200
 )
 
-// readLog reads the connections that the policy refused. Sbx removes the log with the microVM. A log that cannot be read
-// becomes a notice.
+// readLog reads the connections that the policy refused, because sbx removes the log with the microVM. If the log cannot be
+// read, a notice says so.
 func (b *box) readLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, logLimit, fmt.Errorf("sbx has not answered for %s", logLimit))
 	defer cancel()
@@ -37,12 +37,12 @@ func (b *box) readLog(ctx context.Context) {
 	switch {
 	case err == nil:
 		b.refused, b.unread = list, nil
-	case b.refused == nil: // else an earlier Close has read it
+	case b.refused == nil: // otherwise an earlier Close has read it
 		b.unread = err
 	}
 }
 
-// Refused lists the connections that the policy of sbx refused.
+// Refused returns the connections that the policy of sbx refused.
 func (b *box) Refused() (list []sandboxes.Refusal, more int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +53,7 @@ func (b *box) Refused() (list []sandboxes.Refusal, more int) {
 	return slices.Clone(b.refused[:n]), more
 }
 
-// Notices has a line when the policy's log could not be read.
+// Notices returns a notice if the policy's log could not be read.
 func (b *box) Notices() []sandboxes.Notice {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,13 +63,13 @@ func (b *box) Notices() []sandboxes.Notice {
 	return []sandboxes.Notice{sandboxes.Noticef("the refused connections of the sbx policy are not known: %s", oneLine(b.unread.Error()))}
 }
 
-// destination is a host, with or without a port, that is safe to show: commands inside choose it.
+// destination matches a host, with or without a port, that is safe to show: commands inside choose it.
 var destination = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}(:[0-9]{1,5})?$`)
 
-// ruleName is what a rule is called, where it is not the sentence that sbx has when no rule fits.
+// ruleName matches a rule's name, but not the sentence with which sbx says that no rule matches.
 var ruleName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9 ._:*/-]{0,63}$`)
 
-// readRefusals reads the output of "sbx policy log" for one microVM, the most frequent refusal first.
+// readRefusals decodes the output of "sbx policy log" for one microVM, the most frequent refusal first.
 func readRefusals(text, name string) ([]sandboxes.Refusal, error) {
 	var log struct {
 		Blocked *[]struct {
@@ -108,7 +108,7 @@ func readRefusals(text, name string) ([]sandboxes.Refusal, error) {
 	return list, nil
 }
 
-// target splits a destination, which is a name or address, with or without a port.
+// target splits a destination: a name or address, with or without a port.
 func target(where string) (host string, port int) {
 	host, after, err := net.SplitHostPort(where)
 	if err != nil {
@@ -121,5 +121,5 @@ func target(where string) (host string, port int) {
 	return host, port
 }
 
-// maxCount keeps sums from overflowing.
+// maxCount prevents overflow of sums.
 const maxCount = 1 << 30

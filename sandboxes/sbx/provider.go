@@ -16,11 +16,11 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// Provider makes microVMs.
+// Provider opens microVMs. It is safe for concurrent use.
 type Provider struct {
 	config  Config
-	env     []string // of sbx
-	invalid error    // the mistakes in the Config; Check and Open return it
+	env     []string // environment of sbx
+	invalid error    // errors of the Config; Check and Open return them
 }
 
 var (
@@ -31,7 +31,7 @@ var (
 	_ sandboxes.Refuser  = (*box)(nil)
 )
 
-// New returns a provider. Check and Open report a mistake in the Config, so that an unused provider stops nothing.
+// New returns a provider. Only Check and Open report an invalid Config, so that an unused provider does no harm.
 func New(c Config) *Provider {
 	p := &Provider{}
 	p.config, p.invalid = c.withDefaults()
@@ -39,7 +39,7 @@ func New(c Config) *Provider {
 	return p
 }
 
-// A create pulls the image if it is missing.
+// createLimit is the time limit of a create, which may pull the image.
 const createLimit = 10 * time.Minute
 
 func (p *Provider) program() engine.Program {
@@ -54,10 +54,10 @@ func (p *Provider) call(ctx context.Context, args ...string) (string, error) {
 	return p.program().Call(ctx, args...)
 }
 
-// Name is "sbx".
+// Name returns "sbx".
 func (*Provider) Name() string { return "sbx" }
 
-// Capabilities promise no limits, because root inside may start any number of processes.
+// Capabilities reports no limits, because root inside may start any number of processes.
 func (*Provider) Capabilities() sandboxes.Capabilities {
 	return sandboxes.Capabilities{
 		Files: sandboxes.Bind, Isolation: sandboxes.VM, OwnEgress: true, Secrets: true,
@@ -71,7 +71,7 @@ func (*Provider) Capabilities() sandboxes.Capabilities {
 	}
 }
 
-// Open makes a microVM for the run, in place of one that a crashed ralph left, and returns when commands can run in it.
+// Open creates a microVM for the run, after removing one that a crashed ralph left. It returns when commands can run.
 func (p *Provider) Open(ctx context.Context, spec sandboxes.Spec) (sandboxes.Sandbox, error) {
 	b, err := p.open(ctx, spec)
 	if err != nil {
@@ -97,10 +97,10 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	if err := p.Reap(ctx, spec.Run); err != nil {
 		return nil, err
 	}
-	if err := spec.Check(); err != nil { // now the .git file is back in its place
+	if err := spec.Check(); err != nil { // Reap has restored the .git file
 		return nil, err
 	}
-	if spec.Name != "" { // whose it is would be lost with a second one of that name
+	if spec.Name != "" { // with a second microVM of that name, the owner would be unclear
 		if taken, err := p.listed(ctx, spec.Name); err != nil {
 			return nil, err
 		} else if taken {
@@ -112,9 +112,9 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	if err != nil {
 		return nil, err
 	}
-	// sbx is not killed in the middle of its work: a microVM might appear after we have looked for it.
+	// Do not kill sbx during its work: a microVM could appear after we have searched for it.
 	_, err = p.program().Limit(createLimit).Call(context.WithoutCancel(ctx), pl.create()...)
-	if err != nil && spec.Name != "" { // it may be another program's, made at the same moment
+	if err != nil && spec.Name != "" { // it may belong to another program that created it at the same time
 		return nil, errors.Join(err, os.RemoveAll(pl.state))
 	}
 	if err == nil {
@@ -126,7 +126,7 @@ func (p *Provider) open(ctx context.Context, spec sandboxes.Spec) (*box, error) 
 	return b, nil
 }
 
-// Reap removes the microVM of a run that a crashed ralph left, and its files, and puts the worktree's .git file back.
+// Reap removes the microVM and state folder of a run that a crashed ralph left, and restores the worktree's .git file.
 func (p *Provider) Reap(ctx context.Context, run string) error {
 	if run == "" {
 		return errors.New("remove the microVM of a run: it has no id")
@@ -151,10 +151,10 @@ func (p *Provider) Reap(ctx context.Context, run string) error {
 	return os.RemoveAll(p.stateOf(run))
 }
 
-// stateOf is the state folder of a run's microVM.
+// stateOf returns the state folder of a run's microVM.
 func (p *Provider) stateOf(run string) string { return filepath.Join(p.config.StateDir, boxName(run)) }
 
-// end removes a microVM with everything in it, or only stops it. It is not an error if it is gone.
+// end removes a microVM with everything in it, or with keep only stops it. A missing microVM is no error.
 func (p *Provider) end(ctx context.Context, name string, keep bool) error {
 	args := []string{"rm", "--force", name}
 	if keep {
@@ -182,7 +182,7 @@ func (p *Provider) listed(ctx context.Context, name string) (bool, error) {
 	return slices.Contains(names, name), nil
 }
 
-// boxName is the name of a run's microVM that was given no other.
+// boxName returns the default name of a run's microVM.
 func boxName(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return "ralph-" + hex.EncodeToString(sum[:8])

@@ -13,7 +13,7 @@ import (
 // scene is a linked worktree and a private repository.
 type scene struct {
 	worktree, private, objects, tools string
-	git                               string // the worktree's own .git file
+	git                               string // content of the worktree's own .git file
 }
 
 func newScene(t *testing.T) scene {

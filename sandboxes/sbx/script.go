@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// inside are the scripts that are shown in each microVM, for any POSIX shell.
+// inside contains the scripts that are shown in each microVM, for any POSIX shell.
 //
 //go:embed inside
 var inside embed.FS
 
-// files are those of inside, at the top.
+// files returns the scripts without their folder.
 func files() fs.FS {
 	sub, err := fs.Sub(inside, "inside")
-	if err != nil { // the name above
+	if err != nil { // impossible: the name is constant
 		panic(err)
 	}
 	return sub
 }
 
-// runScript follows, in a command's file, the lines of script. It runs as the command's user. The command starts with the
-// file that was found, not a name, so that no shell builtin takes its place. It reports its progress on descriptor 5.
+// runScript follows the lines of script in a command's file. It runs as the command's user. It executes the file that it
+// found, not a name, so that no shell builtin is used instead. It reports its progress on descriptor 5.
 const runScript = `
 look() {
 	environment
@@ -63,7 +63,7 @@ echo started >&5
 exec "$program" "$@" 5>&-
 `
 
-// script is a command's file: the command as words of the shell, and how to run it.
+// script returns the content of a command's file: the command as shell words, and the code that runs it.
 func script(dir string, env, argv []string) (string, error) {
 	name := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	var b strings.Builder
@@ -89,5 +89,5 @@ func script(dir string, env, argv []string) (string, error) {
 	return b.String() + runScript, nil
 }
 
-// quote is a word of the shell that means exactly text.
+// quote returns the shell word for exactly text.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

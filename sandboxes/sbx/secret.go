@@ -12,24 +12,24 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// oauthLimit is how long a person may take in the browser.
+// oauthLimit is the time limit for a person's login in the browser.
 const oauthLimit = 5 * time.Minute
 
-// Need is a service whose secret sbx must hold, and the source of the secret.
+// Need is a service whose secret sbx must hold, with the source of the secret.
 type Need struct {
-	// Service is sbx's name, such as "anthropic" or "openai".
+	// Service is the name of the service in sbx, such as "anthropic" or "openai".
 	Service string
-	// Env is the variable of HostEnv that holds the secret, or empty.
+	// Env is the variable of HostEnv with the secret, or "".
 	Env string
-	// Secret is one that the caller has; it comes before Env.
+	// Secret is the secret itself; it takes precedence over Env.
 	Secret string
-	// OAuth asks for a login in the browser in the place of both, and Refresh for a new secret although there is one.
+	// OAuth asks for a login in the browser instead of both. Refresh replaces an existing secret.
 	OAuth, Refresh bool
 }
 
-// Ensure makes sure that sbx holds the secret of a service for all sandboxes of this machine. Without Refresh an existing
-// secret stays; else a person logs in if OAuth asks for it; else the Secret or the variable is used, and passed over
-// standard input. out gets the output of a login.
+// Ensure ensures that sbx holds the secret of a service for all sandboxes of this machine. Without Refresh, an existing
+// secret stays. Otherwise a person logs in if OAuth is set, or else Secret or the variable is passed on standard input. out
+// receives the output of a login.
 func (p *Provider) Ensure(ctx context.Context, n Need, out io.Writer) error {
 	if !n.Refresh {
 		has, err := p.HasSecret(ctx, n.Service)
@@ -69,7 +69,7 @@ func (p *Provider) HasSecret(ctx context.Context, service string) (bool, error) 
 	return has, nil
 }
 
-// Login lets a person log in to a service in the browser. out gets both outputs of sbx.
+// Login lets a person log in to a service in the browser. out receives both outputs of sbx.
 func (p *Provider) Login(ctx context.Context, service string, out io.Writer) error {
 	if err := checkService(service); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (p *Provider) Login(ctx context.Context, service string, out io.Writer) err
 	return err
 }
 
-// SetSecret gives sbx the secret of a service, for all sandboxes or for the scope that flags of sbx name.
+// SetSecret gives sbx the secret of a service, for all sandboxes or for the scope of the given flags of sbx.
 func (p *Provider) SetSecret(ctx context.Context, service, value string, scope ...string) error {
 	if err := checkService(service); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (p *Provider) SetSecret(ctx context.Context, service, value string, scope .
 	}
 	_, err := p.program().Input(strings.NewReader(value), 0).Call(ctx, append([]string{"secret", "set", service}, scope...)...)
 	if call, ok := errors.AsType[*engine.CallError](err); ok && strings.Contains(call.Message, value) {
-		call.Message = "it is refused" // never repeat a secret
+		call.Message = "it is refused" // an error must not contain the secret
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func checkService(service string) error {
 	return nil
 }
 
-// holds reads the output of "sbx secret ls".
+// holds decodes the output of "sbx secret ls".
 func holds(text, service string) (bool, error) {
 	var list struct {
 		Secrets *[]struct {

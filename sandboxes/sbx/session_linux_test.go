@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
-// A session around a microVM: files go in and come out, and none is read through a link that leads out.
+// A session with a microVM: files go in and out, and no link that leads out is followed.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	p, shim := withShim(t, nil)

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// shim is a folder in which sbx is played: a file for each microVM, the record of all calls, and, where a test has put
-// one, the answer to a call in answers/VERB.
+// shim is the state folder of the simulated sbx: a file for each microVM, the record of all calls, and optionally prepared
+// answers in answers/VERB.
 type shim string
 
 // callRecord is one call of sbx.
 type callRecord struct {
 	Args  []string
-	Stdin string `json:",omitempty"` // of secrets
+	Stdin string `json:",omitempty"` // only for secrets
 }
 
 func (s shim) path(name ...string) string {
@@ -37,7 +37,7 @@ func (s shim) answer(t *testing.T, verb, text string, status int) {
 	}
 }
 
-// calls are all calls so far.
+// calls returns all calls so far.
 func (s shim) calls(t *testing.T) (all []callRecord) {
 	t.Helper()
 	text, err := os.ReadFile(s.path("calls"))
@@ -54,7 +54,7 @@ func (s shim) calls(t *testing.T) (all []callRecord) {
 	return all
 }
 
-// play is sbx.
+// play simulates one call of sbx.
 func play(s shim, args []string) int {
 	status, err := s.run(args)
 	if err != nil {

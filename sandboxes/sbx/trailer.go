@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// maxTrailer is more than a trailer can have after its beginning.
+// maxTrailer is more than the maximum length of a trailer after its beginning, in bytes.
 const maxTrailer = 40
 
 // trailer is the last output of the shell inside: how the command ended, or why it did not start.
 type trailer struct {
-	refused string // why it was not started; empty: it ran
+	refused string // why it was not started; empty: it was
 	code    int
 }
 
-// trailerReader passes output on, except the trailer at its end. A trailer begins with a NUL and the command's own random
-// name, so that no output looks like one by chance.
+// trailerReader passes output on, except the trailer at its end. A trailer begins with a NUL and the command's random id,
+// so that no other output matches by chance.
 type trailerReader struct {
 	to     io.Writer // may be nil
 	begin  []byte
@@ -43,7 +43,7 @@ func (t *trailerReader) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// begun is how many bytes at the end of text may be the beginning of a trailer.
+// begun returns how many bytes at the end of text may be the beginning of a trailer.
 func begun(text, word []byte) int {
 	for n := min(len(text), len(word)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, word[:n]) {
@@ -63,7 +63,7 @@ func (t *trailerReader) pass(n int) {
 	t.held = append(t.held[:0], t.held[n:]...)
 }
 
-// end is called when no more comes. Without a trailer everything was output.
+// end ends the output and returns the trailer. Without one, it passes on everything held back.
 func (t *trailerReader) end() (trailer, bool) {
 	if word, ok := bytes.CutPrefix(t.held, t.begin); ok {
 		if l, ok := readTrailer(string(word)); ok {

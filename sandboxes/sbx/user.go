@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// user is the user that runs commands in a microVM.
+// user is the user of commands in a microVM.
 type user struct {
 	uid, gid, groups string
-	bounds           uint64   // the capabilities that it can have at most
-	env              []string // the environment of its commands
+	bounds           uint64   // capability bounding set
+	env              []string // environment of its commands
 }
 
-// whoScript is no file: the folder of files may be closed to the user.
+// whoScript is passed as an argument: the user may have no access to the folder of scripts.
 const whoScript = "id -u && id -g && id -G && grep ^CapBnd: /proc/self/status && exec cat /proc/self/environ"
 
-// ask learns which user runs commands in the microVM, and which flags let root make namespaces for them.
+// ask determines the user of commands in the microVM, and the flags with which root can create namespaces.
 func (b *box) ask(ctx context.Context) error {
 	text, err := b.provider.call(ctx, "exec", b.name, "sh", "-c", whoScript)
 	if err != nil {
@@ -31,7 +31,7 @@ func (b *box) ask(ctx context.Context) error {
 	if b.user, err = readUser(text); err != nil {
 		return fmt.Errorf("ask who runs commands: %w", err)
 	}
-	// Whether root has every right there, or only with a flag, depends on the template.
+	// Whether root has all capabilities, or only with a flag, depends on the template.
 	b.root = []string{"--user", "root"}
 	if b.asRoot(ctx, "can") == nil {
 		return nil
@@ -43,13 +43,14 @@ func (b *box) ask(ctx context.Context) error {
 	return nil
 }
 
-// asRoot runs one of ralph's own scripts inside.
+// asRoot runs one of ralph's scripts inside as root.
 func (b *box) asRoot(ctx context.Context, file string, args ...string) error {
 	_, err := b.provider.call(ctx, slices.Concat([]string{"exec"}, b.root, []string{b.name, "sh", filepath.Join(b.state, file)}, args)...)
 	return err
 }
 
-// runCommand is the command line that runs a command. Privileges are limited to those that the user could have anyway.
+// runCommand returns the arguments that run a command. With --privileged, it limits capabilities to the user's bounding
+// set.
 func (b *box) runCommand(id string) []string {
 	bounds := ""
 	if b.privileged {
@@ -69,7 +70,7 @@ func (b *box) runCommand(id string) []string {
 	return args
 }
 
-// readUser reads the output of whoScript.
+// readUser decodes the output of whoScript.
 func readUser(text string) (user, error) {
 	m := regexp.MustCompile(`(?s)^(\d{1,10})\n(\d{1,10})\n(\d{1,10}(?: \d{1,10})*)\nCapBnd:\s*([0-9a-f]{1,16})\n(.*)$`).FindStringSubmatch(text)
 	if m == nil {
@@ -82,7 +83,7 @@ func readUser(text string) (user, error) {
 	}
 	for entry := range bytes.SplitSeq([]byte(m[5]), []byte{0}) {
 		name, _, ok := bytes.Cut(entry, []byte("="))
-		// A shell keeps these for itself.
+		// A shell sets these itself.
 		if ok && regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).Match(name) && !slices.Contains([]string{
 			"PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "GID", "PPID",
 		}, string(name)) {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine is what the first process of a played microVM does: it is one by its processes and mounts, so that the scripts
-// inside can do, and have to do, what they do in a real one. It ends by itself if everybody forgets it.
+// machine is the script of the first process of a simulated microVM. Its processes and mounts are separate, so that the
+// scripts inside must do what they do in a real one. It ends by itself if nobody stops it.
 const machine = `
 mount --make-rprivate / && mount -t proc proc /proc && mount -t tmpfs tmpfs /run || exit
 for shown; do mount --bind "$shown" "$shown" && mount -o remount,bind,ro "$shown" || exit; done
@@ -25,7 +25,7 @@ sleep 1200 &
 wait
 `
 
-// create starts a microVM with some files and folders shown read-only. Its file holds the PID of its first process.
+// create starts a microVM with some files and folders shown read-only. Its file contains the PID of its first process.
 func (s shim) create(name string, shown []string) error {
 	if err := errors.Join(os.MkdirAll(s.path("boxes"), 0o755), os.MkdirAll(s.path("shown"), 0o755)); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (s shim) create(name string, shown []string) error {
 	return nil
 }
 
-// boot starts a microVM that does not run.
+// boot starts a stopped microVM.
 func (s shim) boot(name string) error {
 	shown, err := os.ReadFile(s.path("shown", name))
 	if err != nil {
@@ -71,13 +71,13 @@ func (s shim) boot(name string) error {
 	return err
 }
 
-// stop ends a microVM. When its first process is dead, so is every other one.
+// stop ends a microVM. All its processes die with the first one.
 func (s shim) stop(name string) error {
 	text, err := os.ReadFile(s.path("boxes", name))
 	if err != nil {
 		return fmt.Errorf("sandbox %s not found", name)
 	}
-	if len(text) == 0 { // it has ended, and the PID may be another's
+	if len(text) == 0 { // it has ended, and the PID may be reused
 		return nil
 	}
 	pid, err := strconv.Atoi(string(text))
@@ -103,7 +103,7 @@ func (s shim) stop(name string) error {
 	}
 }
 
-// exec runs a command as sbx would: by the flags of "docker exec", with its exit status.
+// exec runs a command as sbx would: with the flags and exit status of "docker exec".
 func (s shim) exec(args []string) (int, error) {
 	whole := args
 	root, privileged, interactive := false, false, false
@@ -162,7 +162,7 @@ func (s shim) exec(args []string) (int, error) {
 	return 0, err
 }
 
-// drop is a client that loses its sandbox with the first line that comes from it, while the command runs on.
+// drop simulates a client that ends at the first line of output, while the command continues.
 func (s shim) drop(cmd *exec.Cmd) error {
 	cmd.Stdout = nil
 	out, err := cmd.StdoutPipe()

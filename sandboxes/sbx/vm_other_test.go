@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A microVM is played with namespaces, which only Linux has.
+// Simulating a microVM needs namespaces, which only Linux has.
 var errNoMachine = errors.New("no microVM can be played here")
 
 func (shim) create(string, []string) error { return errNoMachine }

@@ -11,19 +11,19 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Artefacts are the results of a session. Commands inside may have invented all of it but Run, Name, Sandbox, Weaker,
+// Artefacts are the results of a session. Commands inside may have forged everything except Run, Name, Sandbox, Weaker,
 // Base, Notices and Metadata.
 type Artefacts struct {
 	Run      string             `json:"run"`
-	Name     string             `json:"name,omitempty"` // the sandbox's own name, where it was given one
+	Name     string             `json:"name,omitempty"` // the sandbox's own name, if it has one
 	Sandbox  string             `json:"sandbox"`        // the provider's name
 	Weaker   string             `json:"weaker,omitempty"`
 	Base     string             `json:"base,omitempty"`
-	Branch   string             `json:"branch,omitempty"` // the one that Prepare switched to
+	Branch   string             `json:"branch,omitempty"` // the branch that Prepare switched to
 	Diff     Diff               `json:"diff"`
 	Logs     []Result           `json:"logs"` // the last commands, oldest first
 	Files    []File             `json:"files"`
-	Missing  []string           `json:"missing,omitempty"` // Outputs that no file fits
+	Missing  []string           `json:"missing,omitempty"` // Outputs patterns without a file
 	Notices  []sandboxes.Notice `json:"notices,omitempty"` // see Session.Notices
 	Metadata map[string]string  `json:"metadata,omitempty"`
 }
@@ -32,12 +32,12 @@ type Artefacts struct {
 type File struct {
 	Path    string `json:"path"`
 	Content []byte `json:"content"`
-	// Skipped is why there is no content; empty when there is.
+	// Skipped is the reason why Content is missing; otherwise empty.
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// Collect gathers the artefacts as they are now. It may be called several times. Where files are copied it fetches the
-// output files; apart from that it changes nothing.
+// Collect gathers the current artefacts. It may be called several times. If the provider copies files, it fetches the
+// output files; otherwise it changes nothing.
 func (s *Session) Collect(ctx context.Context) (Artefacts, error) {
 	c := s.config
 	a := Artefacts{
@@ -58,7 +58,7 @@ func (s *Session) Collect(ctx context.Context) (Artefacts, error) {
 	return a, nil
 }
 
-// outputs reads the output files within the limits, and lists the patterns that no file fits.
+// outputs reads the output files within the limits, and returns the patterns without a file.
 func (s *Session) outputs(ctx context.Context) (files []File, missing []string, err error) {
 	patterns := s.config.Outputs
 	if len(patterns) == 0 {

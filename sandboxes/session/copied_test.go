@@ -70,7 +70,7 @@ func (b *copiedBox) Fetch(_ context.Context, paths []string, into *os.Root, limi
 	return nil
 }
 
-// Where files are copied, the host has them once they are fetched, and the sandbox once they are sent.
+// Copied files reach the host with Fetch, and the sandbox with Send.
 func TestCopiedFiles(t *testing.T) {
 	t.Parallel()
 	dir := repository(t, map[string]string{"given": "1\n"})
@@ -117,7 +117,7 @@ func TestCopiedFiles(t *testing.T) {
 	}
 }
 
-// Output files that do not fit are left inside, and a notice says so.
+// Output files beyond the limit stay inside, and a notice says so.
 func TestCopiedFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, session.Config{
@@ -133,7 +133,7 @@ func TestCopiedFilesAreBounded(t *testing.T) {
 	}
 }
 
-// A login of the host is copied to the home inside and nowhere else, for its owner alone, and a notice says so.
+// A login of the host is copied only to the home inside, readable for its owner only, and a notice says so.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "workspace")
@@ -168,7 +168,7 @@ func TestLogins(t *testing.T) {
 	}
 }
 
-// reaped is a provider with Copy files that counts what is asked of it at the end.
+// reaped is a provider with Copy files that records the calls at the end.
 type reaped struct {
 	copied
 	calls *[]string
@@ -195,7 +195,7 @@ func (b *reapedBox) Close(ctx context.Context) error {
 	return b.Sandbox.Close(ctx)
 }
 
-// Close keeps the copies of a sandbox that broke, for another Open; a session has none.
+// Close keeps the copies of a broken sandbox for another Open; Cleanup removes them.
 func TestCleanupDropsCopies(t *testing.T) {
 	t.Parallel()
 	var calls []string

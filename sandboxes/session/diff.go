@@ -15,20 +15,20 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Diff is what changed since Prepare: commits, staged and unstaged changes, and untracked files that are not ignored, in
-// one patch that "git apply" understands. A nested repository shows as its commit, or as its files where files are copied
-// without git directories.
+// Diff is the change since Prepare, as one patch for "git apply": commits, staged and unstaged changes, and untracked files
+// that are not ignored. A nested repository appears as its commit, or as its files where files are copied without git
+// directories.
 type Diff struct {
 	Text      []byte `json:"text"`
-	Truncated bool   `json:"truncated"` // there is more than Config.MaxDiff
-	// Incomplete says what could not be read into it; empty when everything was.
+	Truncated bool   `json:"truncated"` // the diff is longer than Config.MaxDiff
+	// Incomplete names what could not be read; otherwise empty.
 	Incomplete string `json:"incomplete,omitempty"`
-	// Missing says why there is no diff, such as a workspace without a repository; empty when there is one.
+	// Missing is the reason why there is no diff, such as a workspace without a repository; otherwise empty.
 	Missing string `json:"missing,omitempty"`
 }
 
-// Git runs only in the sandbox. Configuration and hooks that a command has planted there can do nothing that the command
-// could not do itself.
+// Git runs only inside the sandbox, so configuration and hooks planted by a command can do nothing that the command could
+// not do itself.
 const (
 	branchScript = `git rev-parse --git-dir >/dev/null || exit
 if git show-ref --verify --quiet "refs/heads/$1"; then exec git switch --quiet "$1"; fi
@@ -37,16 +37,16 @@ exec git switch --quiet --create "$1"`
 	baseScript = `git rev-parse --git-dir >/dev/null || exit
 git rev-parse --verify --quiet 'HEAD^{commit}' || git hash-object -t tree --stdin </dev/null`
 
-	// Where the workspace's repository stays on the host, a new one keeps the first state, in a folder in which no
-	// command's git finds a repository.
+	// If the workspace's repository stays on the host, a new repository records the initial state. It is in a folder where
+	// the git of commands does not find it.
 	copiedScript = `set -eu
 mkdir -p -- "$GIT_DIR"
 git init --quiet
 git add --all --ignore-errors -- . >&2 || :
 git write-tree`
 
-	// A copy of the index and an object folder of its own: the repository stays as it is. The copy keeps its time, by
-	// which git knows the files that it has to read again.
+	// A copy of the index and a separate object folder leave the repository unchanged. The copy keeps its modification
+	// time: git uses it to decide which files it must read again.
 	diffScript = `set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
@@ -62,11 +62,11 @@ git add --all --ignore-errors -- . >&2 || status=3
 git diff-index --cached --patch --binary --full-index --no-color --no-ext-diff --no-textconv "$1" -- .
 exit "$status"`
 
-	// incompleteStatus is how diffScript ends when some files could not be added.
+	// incompleteStatus is the exit status of diffScript when some files could not be added.
 	incompleteStatus = 3
 )
 
-// gitCommand makes git's output independent of the configuration.
+// gitCommand returns a command whose git output does not depend on the configuration.
 func (s *Session) gitCommand() sandboxes.Command {
 	config := [][2]string{
 		{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}, {"core.untrackedCache", "false"},
@@ -86,7 +86,7 @@ func (s *Session) gitCommand() sandboxes.Command {
 	return sandboxes.Command{Env: env}
 }
 
-// switchBranch checks the branch out that the configuration names.
+// switchBranch switches to the configured branch, if any.
 func (s *Session) switchBranch(ctx context.Context) error {
 	if s.config.Branch == "" {
 		return nil
@@ -97,7 +97,7 @@ func (s *Session) switchBranch(ctx context.Context) error {
 	return nil
 }
 
-// noteBase records where the diff will start.
+// noteBase records the start of the diff.
 func (s *Session) noteBase(ctx context.Context) error {
 	if s.config.NoDiff {
 		return nil
@@ -128,7 +128,7 @@ func (s *Session) noteBase(ctx context.Context) error {
 	return nil
 }
 
-// diff compares the workspace with the base. It ends early when the diff is too large.
+// diff compares the workspace with the base. It stops early if the diff is too large.
 func (s *Session) diff(ctx context.Context) (Diff, error) {
 	if s.base == "" {
 		return Diff{Missing: s.noBase}, nil
@@ -151,7 +151,7 @@ func (s *Session) diff(ctx context.Context) (Diff, error) {
 	return d, nil
 }
 
-// printable makes a line that may come from hostile files safe to show.
+// printable makes a line safe to show that may come from hostile files.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

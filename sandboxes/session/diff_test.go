@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
-// The patch brings a clean checkout of the base to the state of the workspace.
+// The patch changes a clean checkout of the base to the state of the workspace.
 func TestDiffHasEverything(t *testing.T) {
 	each(t, func(t *testing.T, p sandboxes.Provider) {
 		files := map[string]string{
@@ -57,7 +57,7 @@ func TestDiffHasEverything(t *testing.T) {
 	})
 }
 
-// A change in the same instant and of the same size as what git has just looked at is seen.
+// A change is seen even if it follows git's last look at once and keeps the file's size.
 func TestDiffSeesRacyChanges(t *testing.T) {
 	each(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := repository(t, nil)
@@ -72,7 +72,7 @@ func TestDiffSeesRacyChanges(t *testing.T) {
 func TestDiffInPrivateRepository(t *testing.T) {
 	each(t, func(t *testing.T, p sandboxes.Provider) {
 		if p.Capabilities().Files == sandboxes.InPlace {
-			return // it has the worktree's own repository, as the other tests
+			return // it has the worktree's own repository, as in the other tests
 		}
 		dir := repository(t, map[string]string{"f": "1\n"})
 		tree, private := filepath.Join(t.TempDir(), "tree"), filepath.Join(t.TempDir(), "private")
@@ -114,7 +114,7 @@ func TestDiffWithoutRepository(t *testing.T) {
 	})
 }
 
-// What a command does to its repository ends in a word about it, never in an error or in an endless answer.
+// A damaged repository leads to a reason in the Diff, never to an error or an endless answer.
 func TestDiffOfSpoiltRepositories(t *testing.T) {
 	tests := []struct {
 		name, script string

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// given gives a folder to the user that commands inside run as.
+// given changes the owner of a folder to the user that commands run as.
 func given(t *testing.T, dir string) {
 	t.Helper()
 	containertest.Readable(t, filepath.Dir(dir))
@@ -69,7 +69,7 @@ func TestContainers(t *testing.T) {
 	})
 }
 
-// Without a repository there is no diff, and the reason is git's, wherever the files are.
+// Without a repository there is no diff, and git's own reason is reported, wherever the files are.
 func TestContainersWithoutARepository(t *testing.T) {
 	containertest.Run(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := t.TempDir()
@@ -81,7 +81,7 @@ func TestContainersWithoutARepository(t *testing.T) {
 	})
 }
 
-// Commands may commit: in the workspace's own repository where it is mounted, in a private one where it is copied.
+// Commands can commit: in the workspace's own repository if it is mounted, in a private one if it is copied.
 func TestContainersCommit(t *testing.T) {
 	containertest.Run(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := repository(t, map[string]string{"f": "1\n"})
@@ -103,7 +103,7 @@ func TestContainersCommit(t *testing.T) {
 	})
 }
 
-// private is a worktree of the repository with a private one, as package pool makes them.
+// private returns a worktree with a private repository, as package pool creates them.
 func private(t *testing.T, dir string) sandboxes.Spec {
 	t.Helper()
 	state, err := filepath.EvalSymlinks(containertest.Readable(t, t.TempDir()))
@@ -134,7 +134,7 @@ func private(t *testing.T, dir string) sandboxes.Spec {
 	return s
 }
 
-// A process that was killed at a limit is in the notices.
+// The notices include a process that was killed at a limit.
 func TestContainersNotice(t *testing.T) {
 	containertest.Run(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := t.TempDir()
@@ -142,7 +142,7 @@ func TestContainersNotice(t *testing.T) {
 		c := session.Config{Provider: p, Spec: spec(dir)}
 		c.Spec.Limits.Memory = 64 << 20
 		s := prepare(t, c)
-		// Which process the kernel chooses is its affair.
+		// The kernel may kill either process, so any Exit is fine.
 		if _, err := s.Run(t.Context(), sandboxes.Command{Argv: []string{"sh", "-c", "head -c 100000000 /dev/zero | tail"}}); err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := result.Err(); err != nil { // with the end of standard error
+	if err := result.Err(); err != nil { // includes the end of standard error
 		fmt.Println(err)
 		return
 	}
@@ -62,7 +62,7 @@ func Example() {
 	// report/sorted.txt [Grace Ada]
 }
 
-// The diff has all that changed since Prepare, committed or not.
+// The diff contains all changes since Prepare, committed or not.
 func ExampleSession_Collect() {
 	dir, err := os.MkdirTemp("", "session-example-")
 	if err != nil {

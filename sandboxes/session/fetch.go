@@ -19,12 +19,12 @@ const (
 	listScript = `exec find . -name .git -prune -o -type f -print0`
 	sendScript = `exec tar -xf - -C "$1"`
 
-	maxNames   = 64 << 20 // bytes of the names that are read from inside
+	maxNames   = 64 << 20 // bytes of file names that are read from inside
 	fetchChunk = 500      // names that fit on a command line
 )
 
-// Fetch copies files and folders of the workspace inside to the host, where the provider copies files. With other
-// providers it does nothing. Notices tell of files that were refused.
+// Fetch copies files and folders of the workspace inside to the host if the provider copies files. With other providers it
+// does nothing. Notices lists refused files.
 func (s *Session) Fetch(ctx context.Context, paths ...string) error {
 	for _, p := range paths {
 		if _, err := inside(p); err != nil && path.Clean(p) != "." {
@@ -34,7 +34,7 @@ func (s *Session) Fetch(ctx context.Context, paths ...string) error {
 	return s.fetch(ctx, s.Workspace.root, s.config.MaxFiles, paths...)
 }
 
-// FetchFolder copies the contents of any folder inside to a folder of the host, where the provider copies files.
+// FetchFolder copies the contents of any folder inside to a host folder, if the provider copies files.
 func (s *Session) FetchFolder(ctx context.Context, inside string, to *os.Root) error {
 	return s.fetch(ctx, to, s.config.MaxFiles, inside)
 }
@@ -55,7 +55,7 @@ func (s *Session) fetch(ctx context.Context, to *os.Root, room int64, paths ...s
 	return nil
 }
 
-// fetchOutputs fetches the output files within the limits. A notice is left when there are more.
+// fetchOutputs fetches the output files within the limits. If there are more, it adds a notice.
 func (s *Session) fetchOutputs(ctx context.Context) error {
 	if _, copies := sandboxes.As[sandboxes.Fetcher](s.box); !copies {
 		return nil
@@ -91,8 +91,7 @@ func (s *Session) fetchOutputs(ctx context.Context) error {
 	return nil
 }
 
-// Send copies files of the workspace into the sandbox, where the provider copies files. With other providers it does
-// nothing.
+// Send copies files of the workspace into the sandbox if the provider copies files. With other providers it does nothing.
 func (s *Session) Send(ctx context.Context, names ...string) error {
 	if _, copies := sandboxes.As[sandboxes.Fetcher](s.box); !copies {
 		return nil

@@ -23,7 +23,7 @@ func each(t *testing.T, test func(t *testing.T, p sandboxes.Provider)) {
 	}
 }
 
-// prepare opens a session that is cleaned up at the test's end.
+// prepare opens a session that is cleaned up when the test ends.
 func prepare(t *testing.T, c session.Config) *session.Session {
 	t.Helper()
 	s, err := session.Prepare(t.Context(), c)
@@ -38,7 +38,7 @@ func prepare(t *testing.T, c session.Config) *session.Session {
 	return s
 }
 
-// spec is that of a workspace.
+// spec returns the spec for a workspace.
 func spec(dir string) sandboxes.Spec {
 	return sandboxes.Spec{Worktree: dir, Env: []string{
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
@@ -69,7 +69,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// repository makes one with a commit of the files.
+// repository creates a repository with a commit of the files.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "the workspace")

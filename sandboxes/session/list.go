@@ -14,15 +14,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// maxEntries is how many files and folders a listing reads before it fails.
+// maxEntries is the number of files and folders after which a listing fails.
 const maxEntries = 500_000
 
-// AllFiles is the pattern of every file.
+// AllFiles is the pattern that matches every file.
 const AllFiles = "**/*"
 
-// ListFiles lists the regular files that a pattern matches, in the order of their paths. The pattern is one of doublestar:
-// "**" stands for any number of folders. Links to files inside are listed; links to folders are not entered, nor are
-// folders more than 100 deep. Git's own files are left out.
+// ListFiles returns the regular files that match a pattern, sorted by path. The pattern has the syntax of doublestar: "**"
+// matches any number of folders. The result includes links to files inside. It leaves out files behind links to folders,
+// in folders more than 100 levels deep, or in git's own folders.
 func (w *Workspace) ListFiles(pattern string) ([]string, error) {
 	found, err := w.list([]string{pattern})
 	if err != nil {
@@ -31,7 +31,7 @@ func (w *Workspace) ListFiles(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// list lists the files that fit one of the patterns.
+// list lists the files that match one of the patterns.
 func (w *Workspace) list(patterns []string) (found []string, err error) {
 	for _, p := range patterns {
 		if err := checkPattern(p); err != nil {
@@ -42,13 +42,13 @@ func (w *Workspace) list(patterns []string) (found []string, err error) {
 	for len(folders) > 0 {
 		folder := folders[len(folders)-1]
 		folders = folders[:len(folders)-1]
-		// It may have become something else meanwhile, such as a pipe.
+		// It may have been replaced meanwhile, for example by a named pipe.
 		f, err := w.root.OpenFile(folder, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 		if err != nil && folder == "." {
 			return nil, err
 		}
 		if err != nil {
-			continue // gone, or closed to us: it is not listed
+			continue // gone or not readable: left out
 		}
 		err = entries(f, func(entry fs.DirEntry) error {
 			if seen++; seen > maxEntries {
@@ -68,15 +68,15 @@ func (w *Workspace) list(patterns []string) (found []string, err error) {
 			return nil, err
 		}
 	}
-	// A folder's files come before a name that goes on after the folder's.
+	// The files of a folder sort before names that begin with the folder's name.
 	slices.SortFunc(found, func(a, b string) int {
 		return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 	})
 	return found, nil
 }
 
-// entries visits what is in a folder, a part at a time: a command may have put any number of files there. What cannot be read is
-// left out.
+// entries visits the entries of a folder in batches: a command may have created any number of files there. It ignores read
+// errors.
 func entries(folder fs.ReadDirFile, visit func(fs.DirEntry) error) error {
 	for {
 		some, err := folder.ReadDir(1000)
@@ -91,7 +91,7 @@ func entries(folder fs.ReadDirFile, visit func(fs.DirEntry) error) error {
 	}
 }
 
-// isRegular reports a file, or a link that leads to one.
+// isRegular reports whether an entry is a regular file or a link to one.
 func (w *Workspace) isRegular(name string, entry fs.DirEntry) bool {
 	if entry.Type() != fs.ModeSymlink {
 		return entry.Type().IsRegular()
@@ -105,12 +105,12 @@ func (w *Workspace) isRegular(name string, entry fs.DirEntry) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// fits reports whether a path fits one of the patterns.
+// fits reports whether a path matches one of the patterns.
 func fits(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
 }
 
-// checkPattern refuses a pattern that matches nothing because of how it is written.
+// checkPattern returns an error for an invalid pattern, which would match nothing.
 func checkPattern(pattern string) error {
 	if pattern == "" {
 		return fmt.Errorf("pattern is empty; %q stands for all files", AllFiles)

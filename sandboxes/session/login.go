@@ -14,19 +14,19 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// maxLogin is how many bytes a login file may have.
+// maxLogin is the maximum size of a login file in bytes.
 const maxLogin = 1 << 20
 
-// loginScript writes a file below the home that only its owner may read.
+// loginScript writes a file below the home with permissions for its owner only.
 const loginScript = `set -eu
 umask 077
 mkdir -p -- "$(dirname -- "$HOME/$1")"
 cat >"$HOME/$1"`
 
-// longText finds the texts of a JSON file that are long enough to be credentials.
+// longText matches the strings of a JSON file that are long enough to be credentials.
 var longText = pattern.Lazy(`"([^"\\]{16,})"`)
 
-// logIn copies the login files in.
+// logIn copies the login files into the sandbox.
 func (s *Session) logIn(ctx context.Context) error {
 	for _, name := range s.config.Logins {
 		content, err := readLogin(s.config.Home, name)

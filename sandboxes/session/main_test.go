@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// A native sandbox starts with this program.
+	// A native sandbox runs this program as its supervisor.
 	reexec.Main()
 	goleak.VerifyTestMain(m)
 }

@@ -4,7 +4,7 @@ package session_test
 
 import "github.com/ralph-pool/ralph/sandboxes"
 
-// providers are those that every test of a session runs on.
+// providers returns the providers for the tests of a session.
 func providers() []sandboxes.Provider {
 	return []sandboxes.Provider{sandboxes.NewNone(sandboxes.NoneConfig{})}
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// maxLogs is how many commands the artefacts hold: the last ones.
+// maxLogs is the number of latest commands in the artefacts.
 const maxLogs = 64
 
-// Result is a command that ran to its end.
+// Result is the result of a command that ran to its end.
 type Result struct {
 	Argv     []string       `json:"argv"`
 	Exit     sandboxes.Exit `json:"exit"`
-	Stdout   []byte         `json:"stdout"` // the end of it, at most Config.MaxOutput bytes
+	Stdout   []byte         `json:"stdout"` // the last Config.MaxOutput bytes
 	Stderr   []byte         `json:"stderr"`
-	Dropped  int64          `json:"dropped"` // bytes of both that are not kept
+	Dropped  int64          `json:"dropped"` // bytes dropped from both
 	Started  time.Time      `json:"started"`
 	Duration time.Duration  `json:"duration"`
 }
 
-// Run runs one command. The error is that of [sandboxes.Sandbox]: nil means that the command ran, however it ended;
-// [Result.Err] says whether it failed. The command's own writers get all of its output.
+// Run runs one command. Its error is that of [sandboxes.Sandbox]: nil means that the command ran, whatever its exit status;
+// [Result.Err] reports a failure. The writers of cmd get the whole output.
 func (s *Session) Run(ctx context.Context, cmd sandboxes.Command) (Result, error) {
 	done := func(_ Result, err error) error { return err }
 	if s.config.Record != nil {
@@ -51,18 +51,18 @@ func (s *Session) Run(ctx context.Context, cmd sandboxes.Command) (Result, error
 	return r, done(r, err)
 }
 
-// failureLines is how much of a failed command's output its error shows.
+// failureLines is the number of output lines in the error of a failed command.
 const failureLines = 50
 
-// CommandError is a command that ran and failed.
+// CommandError means that a command ran and failed.
 type CommandError struct {
 	Command string         // the program
 	Exit    sandboxes.Exit // how it ended
-	Stderr  string         // the last 50 lines, as far as they are kept
+	Stderr  string         // the last 50 lines, or fewer if not kept
 	Stdout  string         // the same of standard output
 }
 
-// Err is a [CommandError] when the command failed, and nil when it exited with status 0.
+// Err returns a *[CommandError] if the command failed, and nil if it exited with status 0.
 func (r Result) Err() error {
 	if r.Exit.OK() {
 		return nil
@@ -71,7 +71,7 @@ func (r Result) Err() error {
 		Stderr: proc.LastLines(string(r.Stderr), failureLines), Stdout: proc.LastLines(string(r.Stdout), failureLines)}
 }
 
-// Error shows the end of standard error, or of standard output when standard error is empty.
+// Error includes the end of standard error or, if that is empty, of standard output.
 func (e *CommandError) Error() string {
 	text := fmt.Sprintf("%s exited with status %d", e.Command, e.Exit.Code)
 	if e.Exit.Signal != "" {
@@ -85,7 +85,7 @@ func (e *CommandError) Error() string {
 	return text
 }
 
-// script runs a shell script of ours inside. The string is the line of standard error that explains a failure best.
+// script runs one of our shell scripts inside. The string is the line of standard error that best explains a failure.
 func (s *Session) script(ctx context.Context, text string, cmd sandboxes.Command, args ...string) (sandboxes.Exit, string, error) {
 	errs := proc.NewTail(4 << 10)
 	cmd.Argv, cmd.Stderr, cmd.Grace = append([]string{"sh", "-c", text, "sh"}, args...), errs, 5*time.Second
@@ -97,7 +97,7 @@ func (s *Session) script(ctx context.Context, text string, cmd sandboxes.Command
 	return exit, message, err
 }
 
-// mustScript is script for what has to succeed.
+// mustScript is script for scripts that must succeed.
 func (s *Session) mustScript(ctx context.Context, text string, cmd sandboxes.Command, args ...string) error {
 	exit, message, err := s.script(ctx, text, cmd, args...)
 	if err == nil && !exit.OK() {
@@ -106,7 +106,7 @@ func (s *Session) mustScript(ctx context.Context, text string, cmd sandboxes.Com
 	return err
 }
 
-// failureLine is git's own fatal or error line, else the last one.
+// failureLine returns git's first "fatal:" or "error:" line, or else the last line.
 func failureLine(message string) string {
 	last := ""
 	for line := range strings.Lines(message) {

@@ -1,14 +1,13 @@
-// Package session runs commands over one workspace in a sandbox of any provider and collects the results: prepare, run,
-// collect, cleanup.
+// Package session runs commands on one workspace in a sandbox of any provider and collects the results.
 //
 // It is for programs that use ralph's sandboxes without ralph's loop. [Prepare] opens the sandbox, [Session.Run] runs a
-// command in it, [Session.Collect] gathers the diff, the logs and the named output files, and [Session.Cleanup] ends it.
-// [Workspace] reads and writes files of the workspace on the host. Where the provider mounts the workspace, or works in
-// it, both sides see every change at once. Where it copies files ([sandboxes.Copy]), they are copied in when the sandbox
-// opens; after that, [Session.Send] and [Session.Fetch] move files, and Collect fetches the output files.
+// command in it, [Session.Collect] gathers the diff, the logs and the configured output files, and [Session.Cleanup] closes
+// it. [Workspace] reads and writes files of the workspace on the host. If the provider mounts the workspace, or works in
+// it, both sides see each other's changes at once. If it copies files ([sandboxes.Copy]), Open copies them into the
+// sandbox; later, [Session.Send] and [Session.Fetch] copy files, and Collect fetches the output files.
 //
-// Everything that comes back was made by the commands inside. It is data, limited in size, and the host runs none of it.
-// A Session is safe for use by several goroutines.
+// All results come from the commands inside. They are untrusted data of limited size, and the host executes none of them. A
+// Session is safe for concurrent use.
 package session
 
 import (
@@ -27,48 +26,48 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Config describes a session. Provider and Spec.Worktree are needed.
+// Config configures a session. Provider and Spec.Worktree are required.
 type Config struct {
-	// Provider makes the sandbox.
+	// Provider opens the sandbox.
 	Provider sandboxes.Provider
-	// Spec is what the sandbox is opened with. Its Worktree is the workspace and is made when it is missing. Its Run is
-	// chosen when it is empty. Its Name becomes the sandbox's own name.
+	// Spec is the spec of the sandbox. Its Worktree is the workspace, which is created if missing. An empty Run is replaced
+	// by a random id. Its Name becomes the sandbox's own name.
 	Spec sandboxes.Spec
-	// Branch is the git branch that commands work on. Prepare switches the workspace's repository to it, inside the
-	// sandbox, and creates it when it is missing. Empty: the branch that is checked out.
+	// Branch is the git branch for commands. Prepare switches the workspace's repository to it, inside the sandbox, and
+	// creates it if missing. Empty: the current branch.
 	Branch string
-	// Logins are login files of this host that every command may read, as paths below the home folder, such as
-	// ".codex/auth.json". They are copied to the same place below the home inside. Inside they are no secret any more:
-	// a provider that keeps credentials outside is the better choice, and [Session.Notices] says so.
+	// Logins lists login files of this host that every command may read, as paths below the home folder, such as
+	// ".codex/auth.json". They are copied to the same path below the home inside. Inside they are not secret any more, and
+	// [Session.Notices] says so; a provider that keeps credentials outside is the better choice.
 	Logins []string
-	// Home is the home folder of this host; default that of the user.
+	// Home is the home folder on this host; default that of the user.
 	Home string
-	// Outputs are the files that Collect returns, as patterns for [Workspace.ListFiles].
+	// Outputs lists the files that Collect returns, as patterns for [Workspace.ListFiles].
 	Outputs []string
-	// Metadata is passed on to the artefacts.
+	// Metadata is copied to the artefacts.
 	Metadata map[string]string
-	// NoDiff leaves the diff out; the sandbox then needs neither a shell nor git.
+	// NoDiff omits the diff; the sandbox then needs neither a shell nor git.
 	NoDiff bool
-	// Record is called before each command and may change it, such as where its output goes. The function it returns is
-	// called with the result and the error of Run; its own error is added to that. Nil: nothing is called.
+	// Record, if set, is called before each command and may change it, for example its writers. The returned function is
+	// called with the result and the error of Run, and returns that error, joined with its own if any.
 	Record func(*sandboxes.Command) (func(Result, error) error, error)
 
-	MaxOutput int   // bytes kept of each command's stdout, and as many of stderr; default 1 MiB
+	MaxOutput int   // bytes kept of a command's stdout, and the same of its stderr; default 1 MiB
 	MaxDiff   int64 // bytes of the diff; default 16 MiB
-	MaxFile   int64 // bytes of one file that is read; default 64 MiB
-	MaxFiles  int64 // bytes of all output files together; default 256 MiB
+	MaxFile   int64 // bytes read of one file; default 64 MiB
+	MaxFiles  int64 // bytes of all output files; default 256 MiB
 }
 
-// Session is a workspace with a sandbox around it.
+// Session is a workspace with its open sandbox.
 type Session struct {
-	// Workspace is the files that commands work on, as the host has them. Cleanup closes it.
+	// Workspace accesses the commands' files on the host. Cleanup closes it.
 	Workspace *Workspace
 
 	config Config
 	box    sandboxes.Sandbox
-	base   string // the tree or commit that the diff starts from; empty: none
-	gitDir string // the repository inside that has the base; empty: the workspace's own
-	noBase string // why there is no base
+	base   string // the tree or commit from which the diff starts; empty: none
+	gitDir string // the repository inside with the base; empty: the workspace's own
+	noBase string // the reason why there is no base
 
 	cleaning sync.Mutex
 	cleaned  bool // guarded by cleaning
@@ -76,11 +75,11 @@ type Session struct {
 	mu      sync.Mutex
 	logs    []Result           // guarded by mu
 	notices []sandboxes.Notice // guarded by mu
-	secrets []string           // of logins; set by Prepare only
+	secrets []string           // from logins; set only by Prepare
 }
 
-// Prepare makes the workspace where it is missing, opens the sandbox, copies logins in, switches to the branch, and notes
-// the commit that the diff will start from.
+// Prepare creates the workspace if missing, opens the sandbox, copies the logins, switches to the branch, and records the
+// start of the diff.
 func Prepare(ctx context.Context, c Config) (*Session, error) {
 	s, err := prepare(ctx, c.withDefaults())
 	if err != nil {
@@ -123,7 +122,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check refuses values that no provider could use.
+// check returns an error for values that no provider supports.
 func (c Config) check() error {
 	switch {
 	case c.Provider == nil:
@@ -146,19 +145,19 @@ func (c Config) check() error {
 	return nil
 }
 
-// Name is the id of the run. A [sandboxes.Reaper] finds by it what a crash has left behind.
+// Name returns the id of the run, with which a [sandboxes.Reaper] finds what a crash has left.
 func (s *Session) Name() string { return s.config.Spec.Run }
 
-// Workdir is the path of the workspace as commands see it.
+// Workdir returns the path of the workspace inside.
 func (s *Session) Workdir() string { return s.box.Workdir() }
 
-// Base is the commit that the diff starts from, or the empty tree in a repository without commits; empty when there is no
-// diff. Where files are copied without a Spec.GitDir, it is the tree of the workspace's files at Prepare, without ignored
-// ones.
+// Base returns the commit from which the diff starts, or the empty tree in a repository without commits; empty if there is
+// no diff. If files are copied without a Spec.GitDir, it is the tree of the workspace's files at Prepare, without ignored
+// files.
 func (s *Session) Base() string { return s.base }
 
-// CommandPrefix returns the words to put before a command's argv so that any program of the host can run it inside. A
-// provider without such words gives [sandboxes.ErrUnsupported]; Run works with all of them.
+// CommandPrefix returns the words to put before a command's argv to run it inside from any host program. A provider without
+// such a prefix fails with [sandboxes.ErrUnsupported]; Run works with every provider.
 func (s *Session) CommandPrefix() ([]string, error) {
 	name := s.config.Provider.Name()
 	p, ok := sandboxes.As[sandboxes.Prefixer](s.box)
@@ -172,8 +171,8 @@ func (s *Session) CommandPrefix() ([]string, error) {
 	return prefix, nil
 }
 
-// Notices lists what was lost to limits so far, which files could not be fetched, and which logins are
-// inside. The list is complete after Cleanup.
+// Notices lists what was killed at limits so far, which files could not be fetched, and which logins are inside. The list
+// is complete after Cleanup.
 func (s *Session) Notices() []sandboxes.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,14 +187,14 @@ func (s *Session) notice(format string, args ...any) {
 	}
 }
 
-// Secrets are the values of the login files that were copied in, for keeping them out of logs.
+// Secrets returns the likely credentials in the copied login files, for redaction in logs.
 func (s *Session) Secrets() []string { return slices.Clone(s.secrets) }
 
-// Cleanup ends all commands and frees the sandbox. The workspace stays. It may be called again, also after an error.
+// Cleanup ends all commands and closes the sandbox. It keeps the workspace. It may be called again, also after an error.
 func (s *Session) Cleanup(ctx context.Context) error {
 	s.cleaning.Lock()
 	defer s.cleaning.Unlock()
-	if s.cleaned { // the run's id may be another session's by now
+	if s.cleaned { // another session may use the run's id now
 		return nil
 	}
 	err := s.box.Close(ctx)
@@ -209,8 +208,8 @@ func (s *Session) Cleanup(ctx context.Context) error {
 	return s.Workspace.Close()
 }
 
-// dropCopies removes copied files for good: after a sandbox that broke, Close leaves them for an Open of the same run, which
-// no session does.
+// dropCopies removes copied files permanently. After a sandbox has broken, Close keeps them for another Open of the same
+// run, which a session never makes.
 func (s *Session) dropCopies(ctx context.Context) error {
 	p := s.config.Provider
 	if r, ok := sandboxes.As[sandboxes.Reaper](p); ok && p.Capabilities().Files == sandboxes.Copy {

@@ -89,7 +89,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// writerFunc does something when it is written to.
+// writerFunc calls a function on each Write.
 type writerFunc func()
 
 func (f writerFunc) Write(p []byte) (int, error) {
@@ -144,7 +144,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-// Commands work on the branch that is named, which is made where it is missing.
+// Commands work on the configured branch, which is created if missing.
 func TestBranch(t *testing.T) {
 	each(t, func(t *testing.T, p sandboxes.Provider) {
 		dir := repository(t, map[string]string{"f": "1\n"})
@@ -168,7 +168,7 @@ func TestBranch(t *testing.T) {
 	})
 }
 
-// A failure shows the last 50 lines of standard error, or of standard output when there is no other.
+// The error has the last 50 lines of standard error or, if that is empty, of standard output.
 func TestCommandError(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, session.Config{Provider: providers()[0], Spec: spec(t.TempDir())})
@@ -201,7 +201,7 @@ func TestCommandError(t *testing.T) {
 	}
 }
 
-// A record sees each command and its result, and its errors are those of Run.
+// Record gets each command and its result, and its errors become those of Run.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	refused, full := errors.New("refused"), errors.New("disk is full")

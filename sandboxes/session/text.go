@@ -10,14 +10,14 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 )
 
-// PutFile writes text to a file in UTF-8, and makes the folders above it.
+// PutFile writes UTF-8 text to a file, and creates missing parent folders.
 func (w *Workspace) PutFile(name, text string) error { return w.PutBytes(name, []byte(text)) }
 
-// GetFile reads a file of text in UTF-8.
+// GetFile reads a UTF-8 text file.
 func (w *Workspace) GetFile(name string) (string, error) { return w.GetFileIn(name, "utf-8") }
 
-// PutFileIn is PutFile in another encoding, by its IANA name, such as "iso-8859-1" or "utf-16". Text that the encoding
-// cannot express is refused.
+// PutFileIn is PutFile in another encoding with the given IANA name, such as "iso-8859-1" or "utf-16". It fails if the
+// encoding cannot express the text.
 func (w *Workspace) PutFileIn(name, text, charset string) error {
 	e, err := encodingOf(charset)
 	if err == nil {
@@ -42,7 +42,7 @@ func (w *Workspace) GetFileIn(name, charset string) (string, error) {
 	text, valid := string(content), utf8.Valid(content)
 	if !strings.EqualFold(charset, "utf-8") {
 		text, err = e.NewDecoder().String(text)
-		valid = err == nil && !strings.ContainsRune(text, utf8.RuneError) // a decoder's word for bytes that it does not know
+		valid = err == nil && !strings.ContainsRune(text, utf8.RuneError) // decoders replace invalid bytes by RuneError
 	}
 	if !valid {
 		return "", fmt.Errorf("get %q: it is not text in %s; read it as bytes", name, strings.ToUpper(charset))

@@ -10,12 +10,12 @@ import (
 	"syscall"
 )
 
-// maxLinks is how many links may be on the way to a file.
+// maxLinks is the maximum number of links on the way to a file.
 const maxLinks = 40
 
-// find opens the folder that the last name of a path is in; the caller closes it. Links on the way are followed, with follow
-// also a last one, but only inside, and never to what belongs to git: commands could have made them. missing makes a folder
-// that is not there; nil makes none.
+// find opens the parent folder of a path; the caller closes it. It follows links on the way and, with follow, a final one,
+// but only inside the workspace and never to git's own files: commands may have created them. missing, if set, creates a
+// missing folder.
 func (w *Workspace) find(clean string, follow bool, missing func(dir *os.Root, name string) error) (*os.Root, string, error) {
 	for range maxLinks {
 		dir, name, next, err := w.walk(clean, follow, missing)
@@ -29,8 +29,8 @@ func (w *Workspace) find(clean string, follow bool, missing func(dir *os.Root, n
 	return nil, "", fmt.Errorf("%w: there are too many links on the way", ErrPath)
 }
 
-// walk goes along a path up to its last name, or to a link, and then gives the path on which to go on. Each step starts from
-// an open folder, so that no link can be put behind it.
+// walk follows a path to its last name, or to a link; next is then the path to continue on. Each step starts from an open
+// folder, so that no command can replace a folder already passed by a link.
 func (w *Workspace) walk(clean string, follow bool, missing func(*os.Root, string) error) (
 	dir *os.Root, name, next string, err error,
 ) {
@@ -74,15 +74,15 @@ func (w *Workspace) walk(clean string, follow bool, missing func(*os.Root, strin
 		_ = dir.Close()
 		dir = below
 	}
-	return dir, "", "", ErrPath // a path has at least one name
+	return dir, "", "", ErrPath // unreachable: a path has at least one name
 }
 
-// enter opens the folder that info is about.
+// enter opens a folder and checks that it is the one of info.
 func enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	if !info.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 	}
-	below, err := dir.OpenRoot(name + "/.") // so that a pipe in its place is not waited for
+	below, err := dir.OpenRoot(name + "/.") // the "/." fails at once if a named pipe has replaced the folder
 	if err != nil {
 		return nil, err
 	}

@@ -15,35 +15,34 @@ import (
 	"github.com/ralph-pool/ralph/internal/disk"
 )
 
-// ErrPath is wrapped by errors about a path that does not name a file of the workspace.
+// ErrPath is wrapped by errors about a path that is not a file of the workspace.
 var ErrPath = errors.New("path is not one of the workspace")
 
-// ErrTooLarge is wrapped by errors about something that is larger than a limit.
+// ErrTooLarge is wrapped by errors about data that exceeds a limit.
 var ErrTooLarge = errors.New("too large")
 
 const defaultMaxFile = 64 << 20
 
-// maxDepth is how many folders deep a file may be: each step of a path is looked up on its own, and a hostile program
-// could make any number of them.
+// maxDepth is the maximum depth of a file: each step of a path is a lookup, and a hostile program could create any number.
 const maxDepth = 100
 
-// Workspace reads and writes files of a folder that hostile programs may change at the same time. Paths are relative to
-// the folder. No link that leads out of it, or to git's own files, is followed; git's own files are refused, and only regular
-// files are read. It is safe for use by several goroutines.
+// Workspace reads and writes files of a folder that hostile programs may change at the same time. Paths are relative to the
+// folder. Workspace follows no link out of the folder or to git's own files, refuses git's own files, and reads only
+// regular files. It is safe for concurrent use.
 type Workspace struct {
 	root     *os.Root
 	maxFile  int64
-	uid, gid int // the folder's owner
+	uid, gid int // of the folder
 }
 
-// OpenWorkspace opens a folder; no file of it larger than maxFile is read. Zero means 64 MiB. The caller closes it.
+// OpenWorkspace opens a folder; the caller closes it. Files larger than maxFile bytes are not read; zero means 64 MiB.
 func OpenWorkspace(dir string, maxFile int64) (*Workspace, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
 	w := &Workspace{root: root, maxFile: cmp.Or(maxFile, defaultMaxFile), uid: -1, gid: -1}
-	// When ralph is root, new files have to belong to the user inside.
+	// If ralph is root, new files must belong to the user inside.
 	if info, err := root.Stat("."); err == nil && os.Geteuid() == 0 {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
 			w.uid, w.gid = int(st.Uid), int(st.Gid)
@@ -52,10 +51,10 @@ func OpenWorkspace(dir string, maxFile int64) (*Workspace, error) {
 	return w, nil
 }
 
-// Close frees the folder; after it every method fails. It may be called again.
+// Close closes the folder; after it every method fails. It may be called again.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// inside checks a path and cleans it.
+// inside checks a path and returns it cleaned.
 func inside(name string) (string, error) {
 	clean := filepath.Clean(name)
 	switch {
@@ -72,7 +71,7 @@ func inside(name string) (string, error) {
 	return clean, nil
 }
 
-// with calls do with a checked path, and adds the action to errors.
+// with calls do with a checked path, and adds the verb to errors.
 func (w *Workspace) with(verb, name string, do func(clean string) error) error {
 	clean, err := inside(name)
 	if err == nil {
@@ -84,8 +83,8 @@ func (w *Workspace) with(verb, name string, do func(clean string) error) error {
 	return nil
 }
 
-// PutBytes writes a file, and makes the folders above it. Readers see the old content or the new. A link of that name is
-// replaced, not followed; a file that was there keeps its permissions. New files and folders belong to the folder's owner.
+// PutBytes writes a file atomically, and creates missing parent folders. It replaces a link instead of following it, and
+// keeps the permissions of an existing file. New files and folders belong to the folder's owner.
 func (w *Workspace) PutBytes(name string, content []byte) error {
 	return w.with("put", name, func(clean string) error {
 		dir, base, err := w.find(clean, false, w.makeFolder)
@@ -103,16 +102,16 @@ func (w *Workspace) PutBytes(name string, content []byte) error {
 			err = dir.Rename(temp, base)
 		}
 		if err != nil {
-			_ = dir.Remove(temp) // it may never have been made
+			_ = dir.Remove(temp) // it may not exist
 		}
 		return err
 	})
 }
 
-// makeFolder makes a folder of the owner's.
+// makeFolder creates a folder that belongs to the owner.
 func (w *Workspace) makeFolder(dir *os.Root, name string) error {
 	err := dir.Mkdir(name, 0o755)
-	if errors.Is(err, fs.ErrExist) { // made meanwhile
+	if errors.Is(err, fs.ErrExist) { // created meanwhile
 		return nil
 	}
 	if err == nil {
@@ -121,13 +120,13 @@ func (w *Workspace) makeFolder(dir *os.Root, name string) error {
 	return err
 }
 
-// write makes a new file.
+// write creates a new file.
 func (w *Workspace) write(dir *os.Root, name string, content []byte, mode fs.FileMode) error {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(f.Chmod(mode), f.Chown(w.uid, w.gid)) // the mode whatever the umask is
+	err = errors.Join(f.Chmod(mode), f.Chown(w.uid, w.gid)) // sets the mode regardless of the umask
 	if err == nil {
 		_, err = f.Write(content)
 	}
@@ -163,7 +162,7 @@ func (w *Workspace) get(name string, limit int64) (content []byte, err error) {
 	return content, err
 }
 
-// DeleteFile removes a file or link; a folder is refused.
+// DeleteFile removes a file or link. It fails for a folder.
 func (w *Workspace) DeleteFile(name string) error {
 	return w.with("delete", name, func(clean string) error {
 		dir, base, err := w.find(clean, false, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/session"
 )
 
-// place is a workspace in a folder, with a secret beside it and links of every kind to that.
+// place is a workspace in a folder, with a secret beside it and links of every kind to the secret.
 type place struct {
 	*session.Workspace
 	dir, secret string
@@ -56,7 +56,7 @@ func newPlace(t testing.TB) place {
 	return p
 }
 
-// untouched checks what is beside the workspace.
+// untouched checks that the files beside the workspace are unchanged.
 func (p place) untouched(t *testing.T) {
 	t.Helper()
 	top := filepath.Dir(p.dir)
@@ -80,7 +80,7 @@ func (p place) untouched(t *testing.T) {
 	}
 }
 
-// tryAll does to a path all that can be done.
+// tryAll tries every operation on a path.
 func (p place) tryAll(t *testing.T, name string) {
 	t.Helper()
 	read := func() {
@@ -107,7 +107,7 @@ func (p place) tryAll(t *testing.T, name string) {
 	}
 }
 
-// hostile are paths that lead out, or try to.
+// hostile returns paths that lead out of the workspace, or try to.
 func hostile() []string {
 	return []string{
 		"../secret", "/etc/passwd", "..", ".", "", "sub/../../secret", "out", "abs", "outdir/file", "absdir/file", "outdir/new", "sub/up/file",
@@ -126,7 +126,7 @@ func TestPathsStayInside(t *testing.T) {
 	}
 }
 
-// Links that commands made do not lead to git's own files, whichever part of a path they are.
+// Links that commands created never lead to git's own files, wherever they are in a path.
 func TestNoLinkLeadsToGit(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -167,14 +167,14 @@ func TestNoLinkLeadsToGit(t *testing.T) {
 	}
 }
 
-// A pipe in the place of a folder is not waited for.
+// Enter does not wait for a named pipe that has replaced a folder.
 func TestPipeInThePlaceOfAFolder(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	if err := unix.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(p.dir) // of a folder that was there before
+	info, err := os.Stat(p.dir) // info of a folder that was there before
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestListFiles(t *testing.T) {
 	}
 }
 
-// endless is a folder with any number of files.
+// endless is a folder with an endless number of files.
 type endless struct{ fs.ReadDirFile }
 
 func (endless) ReadDir(n int) ([]fs.DirEntry, error) {
@@ -276,7 +276,7 @@ func (endless) ReadDir(n int) ([]fs.DirEntry, error) {
 	return make([]fs.DirEntry, n), nil
 }
 
-// A folder is not read to its end before its entries are counted.
+// Entries are counted before the folder has been read to its end.
 func TestListFilesReadsInParts(t *testing.T) {
 	t.Parallel()
 	seen, enough := 0, errors.New("enough")
@@ -298,7 +298,7 @@ func TestListFilesReadsInParts(t *testing.T) {
 	}
 }
 
-// What is too deep to be asked for is not listed either.
+// Files that are too deep to be read are not listed either.
 func TestDepthIsBounded(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -315,7 +315,7 @@ func TestDepthIsBounded(t *testing.T) {
 	}
 }
 
-// Text in another encoding is the same text again, and nothing is lost silently.
+// Text survives a round trip through another encoding, or the operation fails.
 func TestEncodings(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

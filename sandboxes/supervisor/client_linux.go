@@ -21,60 +21,60 @@ import (
 )
 
 const (
-	// helloLimit is how long the program may take to serve its role.
+	// helloLimit is the maximum time from the start of the process to its hello.
 	helloLimit = 15 * time.Second
-	// openLimit is how long a sandbox may take to open. It usually takes hundredths of a second.
+	// openLimit is the maximum time for opening a sandbox, which usually takes some 10 ms.
 	openLimit = 30 * time.Second
-	// answerLimit is how long the supervisor may need to take a message, or to end, before it is killed.
+	// answerLimit is the time for taking a message, or for ending, after which the supervisor is killed.
 	answerLimit = 30 * time.Second
 )
 
-// Process says how a supervisor is started.
+// Process describes how to start a supervisor.
 type Process struct {
-	Role, Run string // the role is registered with package reexec; the run's id is its one argument
-	// Namespaces are clone flags for namespaces of its own, over which it gets the capabilities Caps.
+	Role, Run string // Role is registered with package reexec; the run's id is its only argument
+	// Namespaces are the clone flags of its own namespaces, in which it has the capabilities Caps.
 	Namespaces uintptr
 	Caps       []uintptr
-	// Dies makes the kernel kill the supervisor when this process ends. Without it the supervisor outlives this process,
-	// to kill what it has started.
+	// Dies makes the kernel kill the supervisor when this process dies. Otherwise the supervisor outlives this process, so
+	// that it can kill what it has started.
 	Dies bool
 }
 
-// Commands is what all commands of a sandbox have in common.
+// Commands holds the settings of all commands of a sandbox.
 type Commands struct {
 	Dir      string
 	Env      []string
-	Own      bool // the pipes of a command are given to UID and GID, so that it can open /dev/stdout
+	Own      bool // chown a command's pipes to UID and GID, so that it can open /dev/stdout
 	UID, GID int
 }
 
-// Client is the host's side of one supervisor.
+// Client is the host's side of one supervisor. It is safe for concurrent use.
 type Client struct {
 	process  *os.Process
 	conn     *net.UnixConn
-	stderr   *proc.Tail       // what the supervisor writes when it crashes
-	gone     chan struct{}    // closed when its process has ended
-	exit     *os.ProcessState // how, once gone is closed
-	heard    chan struct{}    // closed when it will say no more
-	patient  bool             // it is given time to end by itself
-	hello    time.Duration    // how long it may take to serve its role
+	stderr   *proc.Tail       // the supervisor's output when it crashes
+	gone     chan struct{}    // closed when the process has ended
+	exit     *os.ProcessState // how the process ended; valid once gone is closed
+	heard    chan struct{}    // closed when no more events will arrive
+	patient  bool             // Close gives the supervisor time to end by itself
+	hello    time.Duration    // maximum time until its hello
 	common   Commands
 	commands sandboxes.Commands
 
 	mu      sync.Mutex
-	over    bool                // guarded by mu; it will say no more
+	over    bool                // guarded by mu; no more events will arrive
 	next    uint64              // guarded by mu
 	waiting map[uint64]*pending // guarded by mu
-	killed  map[string]int      // guarded by mu; processes killed by a limit, by its cause
+	killed  map[string]int      // guarded by mu; processes killed at a limit, by cause
 }
 
-// pending is a command whose end is not known yet.
+// pending is a command that has not ended yet.
 type pending struct {
 	end   event
-	ended chan error // gets why there will be no end, or nil once there is one
+	ended chan error // receives nil when end is set, or the reason why it never will be
 }
 
-// Start starts a supervisor, which waits for its plan.
+// Start starts a supervisor, which then waits for its plan.
 func Start(p Process) (*Client, error) {
 	if err := reexec.Check(); err != nil {
 		return nil, err
@@ -116,26 +116,26 @@ func Start(p Process) (*Client, error) {
 	return c, nil
 }
 
-// start starts the process. It is the one that ralph does not start through package proc, which knows no namespaces.
+// start starts the process directly: package proc does not support namespaces.
 func (p Process) start(files ...*os.File) (*os.Process, error) {
 	attr := &syscall.SysProcAttr{Setsid: true, AmbientCaps: p.Caps}
 	if p.Dies {
 		attr.Pdeathsig = unix.SIGKILL
 	}
 	if p.Namespaces != 0 {
-		// With these flags Go would copy the memory of this process, which takes time, and would for a while hold open all
-		// files that are open here.
+		// Without these flags Go would copy the memory of this process, which is slow, and the copy would keep all files of
+		// this process open for a while.
 		attr.Cloneflags = p.Namespaces | unix.CLONE_VM | unix.CLONE_VFORK
 	}
 	argv := append([]string{"ralph"}, reexec.Args(p.Role, p.Run)...)
 	return os.StartProcess("/proc/self/exe", argv, &os.ProcAttr{Dir: "/", Env: Env(), Files: files, Sys: attr})
 }
 
-// Env is the environment of a supervisor. Go may need a thread at the moment at which a command has filled the process table,
-// and ends without it: with two that run Go they are there before.
+// Env returns the environment of a supervisor. Go crashes if it needs a new thread while a command has filled the process
+// table. With GOMAXPROCS=2 the threads exist before.
 func Env() []string { return []string{"GOMAXPROCS=2", "GOTRACEBACK=none"} }
 
-// guard starts the process and waits for it, on one thread: the kernel kills the process when the thread that started it
+// guard starts the process and waits for it on one locked thread: the parent-death signal is sent when the starting thread
 // ends.
 func (c *Client) guard(stderr *os.File, started chan<- error, start func() (*os.Process, error)) {
 	runtime.LockOSThread()
@@ -151,16 +151,16 @@ func (c *Client) guard(stderr *os.File, started chan<- error, start func() (*os.
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(c.stderr, stderr) })
 	c.exit, _ = p.Wait()
-	_, _ = c.conn.CloseRead(), c.conn.CloseWrite() // what it has said last, such as why it failed, can still be read
-	reading.Wait()                                 // nobody else holds the other end
+	_, _ = c.conn.CloseRead(), c.conn.CloseWrite() // the last events, such as a failure, can still be read
+	reading.Wait()                                 // nobody else holds the write end
 	_ = stderr.Close()
 	close(c.gone)
 }
 
-// PID is the supervisor's process id.
+// PID returns the supervisor's process id.
 func (c *Client) PID() int { return c.process.Pid }
 
-// Ended reports that the supervisor has ended. Its process id may be another process's then.
+// Ended reports whether the supervisor has ended. Its process id may then be reused.
 func (c *Client) Ended() bool {
 	select {
 	case <-c.gone:
@@ -170,7 +170,7 @@ func (c *Client) Ended() bool {
 	}
 }
 
-// Open gives the supervisor its plan, with files, and waits until commands can run. After an error the caller calls Kill.
+// Open sends the supervisor its plan and files, and waits until commands can run. After an error the caller must call Kill.
 func (c *Client) Open(ctx context.Context, plan any, files []*os.File, commands Commands) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, openLimit, fmt.Errorf("it is not ready after %s", openLimit))
 	defer cancel()
@@ -191,7 +191,7 @@ func (c *Client) Open(ctx context.Context, plan any, files []*os.File, commands 
 	return nil
 }
 
-// expect waits for an event of one kind.
+// expect waits for the next event, which must be of the given kind.
 func (c *Client) expect(ctx context.Context, kind string) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.process.Kill() })
 	defer stop()
@@ -209,7 +209,7 @@ func (c *Client) expect(ctx context.Context, kind string) error {
 	return fmt.Errorf("its first process says %q instead of %q", e.Kind, kind)
 }
 
-// hear takes the next event.
+// hear reads the next event.
 func (c *Client) hear(buf []byte) (event, error) {
 	n, err := c.conn.Read(buf)
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *Client) hear(buf []byte) (event, error) {
 	return decodeEvent(buf[:n])
 }
 
-// died adds to an error what the supervisor wrote last.
+// died kills the supervisor, and adds its last output to an error.
 func (c *Client) died(err error) error {
 	_ = c.process.Kill()
 	<-c.gone
@@ -228,7 +228,7 @@ func (c *Client) died(err error) error {
 	return fmt.Errorf("its first process ended: %w", err)
 }
 
-// lastWords is the line with which a supervisor that has crashed begins to say why.
+// lastWords returns the first line of the output of a crashed supervisor.
 func (c *Client) lastWords() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(c.stderr.String()), "\n")
 	return line
@@ -236,7 +236,7 @@ func (c *Client) lastWords() string {
 
 // Kill kills the supervisor and waits for its end.
 func (c *Client) Kill(ctx context.Context) error {
-	_ = c.process.Kill() // it may have ended
+	_ = c.process.Kill() // it may have ended already
 	select {
 	case <-c.gone:
 		_ = c.conn.Close()
@@ -246,12 +246,12 @@ func (c *Client) Kill(ctx context.Context) error {
 	}
 }
 
-// Close ends the supervisor with everything it has started, and waits for the Execs to return. When ctx ends first it can
-// be called again.
+// Close ends the supervisor and everything that it has started, and waits for the Execs to return. It may be called again
+// if ctx ends first.
 func (c *Client) Close(ctx context.Context) error {
 	_, err := c.commands.Close(ctx, func(ctx context.Context) error {
 		if c.patient {
-			_ = c.conn.CloseWrite() // it kills what it has started, and ends
+			_ = c.conn.CloseWrite() // asks the supervisor to kill what it has started and to end
 			select {
 			case <-c.gone:
 			case <-time.After(answerLimit):
@@ -268,8 +268,8 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// Notices says how many processes the limits have killed. oom is the kernel's own count for memory; where it has one,
-// that counts.
+// Notices reports how many processes were killed at the limits. oom is the kernel's own count for memory; unless it is 0,
+// it takes precedence.
 func (c *Client) Notices(memory int64, pids, oom int) (list []sandboxes.Notice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// silent is a role that never says anything, like a program that does its own work in the place of the role's.
+// silent is a role that never sends anything, like a program whose main does not call reexec.Main.
 const silent = "supervisor-test-silent"
 
 func init() { //nolint:gochecknoinits // a registration
 	reexec.Register(silent, func(reexec.Process) int {
-		<-time.After(time.Hour) // it is killed before
+		<-time.After(time.Hour) // it is killed earlier
 		return 0
 	})
 }

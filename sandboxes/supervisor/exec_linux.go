@@ -19,10 +19,10 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/engine"
 )
 
-// ErrEnded is returned by Exec when the supervisor has ended although nobody has closed it. It is wrapped with how that ended.
+// ErrEnded is wrapped by the error of Exec if the supervisor has ended without Close. The error contains how it ended.
 var ErrEnded = errors.New("the sandbox has ended by itself")
 
-// endedError says how the supervisor has ended. Its process is gone.
+// endedError describes the end of the supervisor. Its process must have ended.
 func (c *Client) endedError() error {
 	how := c.exit.String()
 	if how == "signal: killed" {
@@ -34,7 +34,7 @@ func (c *Client) endedError() error {
 	return fmt.Errorf("%w (%s)", ErrEnded, how)
 }
 
-// listen passes on events until the supervisor ends. An event that belongs to no command is dropped.
+// listen dispatches events until the supervisor ends. It drops events of unknown commands.
 func (c *Client) listen() {
 	defer close(c.heard)
 	buf := make([]byte, maxEvent)
@@ -50,7 +50,7 @@ func (c *Client) listen() {
 		case p != nil && (e.Kind == kindExited || e.Kind == kindRefused):
 			delete(c.waiting, e.ID)
 			p.end = e
-			p.ended <- nil // has room for one
+			p.ended <- nil // never blocks: the channel has room for one
 		}
 		c.mu.Unlock()
 	}
@@ -71,7 +71,7 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	if ctx.Err() != nil {
 		return sandboxes.Exit{}, context.Cause(ctx)
 	}
-	end, err := c.commands.Begin(func(error) {}) // it ends with the supervisor
+	end, err := c.commands.Begin(func(error) {}) // the command ends with the supervisor
 	if err != nil {
 		return sandboxes.Exit{}, err
 	}
@@ -112,7 +112,7 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	err = engine.Client{
 		Ended:     p.ended,
 		Terminate: func() { _ = c.send(request{ID: id, Op: opSignal}) },
-		Kill:      func() { _ = c.send(request{ID: id, Op: opKill}) }, // when it fails, the sandbox has ended
+		Kill:      func() { _ = c.send(request{ID: id, Op: opKill}) }, // an error means that the sandbox has ended
 		GiveUp:    func() { c.breakUp(fmt.Errorf("its first process has not ended a command for %s", engine.EndLimit)) },
 	}.Steer(fed, cmd)
 	if fed.Err() != nil {
@@ -121,7 +121,7 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	pipes.Finish()
 	switch {
 	case ctx.Err() != nil:
-		return sandboxes.Exit{}, context.Cause(ctx) // an abort counts before an exit
+		return sandboxes.Exit{}, context.Cause(ctx) // an abort takes precedence over an exit
 	case c.commands.Closed() || err != nil:
 		return sandboxes.Exit{}, c.because(err)
 	case p.end.Kind == kindRefused:
@@ -130,7 +130,7 @@ func (c *Client) Exec(ctx context.Context, cmd sandboxes.Command) (sandboxes.Exi
 	return sandboxes.ExitOf(p.end.Code, syscall.Signal(p.end.Signal)), nil
 }
 
-// wait makes room for the end of a command.
+// wait registers a new command.
 func (c *Client) wait() (uint64, *pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +149,7 @@ func (c *Client) forget(id uint64) {
 	delete(c.waiting, id)
 }
 
-// request describes a command to the supervisor.
+// request builds the supervisor's request for a command.
 func (c *Client) request(id uint64, cmd sandboxes.Command) request {
 	r := request{ID: id, Op: opExec, Argv: cmd.Argv, Dir: c.common.Dir, Env: c.common.Env}
 	if cmd.Dir != "" {
@@ -163,7 +163,7 @@ func (c *Client) request(id uint64, cmd sandboxes.Command) request {
 	return r
 }
 
-// send sends a request, which the supervisor has to take within a bounded time.
+// send sends a request. It kills a supervisor that does not take the request within answerLimit.
 func (c *Client) send(r request, files ...*os.File) error {
 	_ = c.conn.SetWriteDeadline(time.Now().Add(answerLimit))
 	err := send(c.conn, r, files...)
@@ -173,13 +173,13 @@ func (c *Client) send(r request, files ...*os.File) error {
 	return err
 }
 
-// breakUp kills a supervisor that does not do its work.
+// breakUp kills a supervisor that does not respond.
 func (c *Client) breakUp(why error) {
 	c.commands.Break(fmt.Errorf("the sandbox was killed: %w", why))
 	_ = c.process.Kill()
 }
 
-// because prefers the reason that is known here.
+// because returns the known reason for an error, or the error.
 func (c *Client) because(err error) error {
 	if c.commands.Closed() {
 		return sandboxes.ErrClosed
@@ -197,7 +197,7 @@ func (c *Client) because(err error) error {
 	return err
 }
 
-// refusalOf restores the kind of error that the supervisor met.
+// refusalOf restores the kind of the supervisor's error.
 func refusalOf(e event) error {
 	switch e.Cause {
 	case causeNotFound:
@@ -208,7 +208,7 @@ func refusalOf(e event) error {
 	return errors.New(e.Error)
 }
 
-// startCause is an error of the other side: its text and its kind.
+// startCause is the text and the kind of the supervisor's error.
 type startCause struct {
 	text string
 	kind error

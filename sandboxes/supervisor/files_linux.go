@@ -8,10 +8,11 @@ import (
 
 const files = 1 << 16
 
-// LimitFiles lets this process and all that it starts have half as many files open. The kernel counts the descriptors that a
-// user's programs have sent and nobody has received, and refuses a sender who may have fewer files open than that: what commands
-// can send has to leave some for ralph, or no sandbox of the user's would open. A program that needs more than [files] has to ask for
-// them: some close every descriptor that they may have before they start another program.
+// LimitFiles halves the limit of open files of this process and its children. The kernel counts all descriptors in flight
+// of a user, that is sent but not received, and refuses to send if the count exceeds the sender's own limit. Commands must
+// therefore be unable to send as many as ralph may, or they could block every sandbox of the user. The soft limit is at
+// most [files]: some programs close every possible descriptor before they start another program. A program that needs more
+// can raise it.
 func LimitFiles() error {
 	var now unix.Rlimit
 	err := unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &now)

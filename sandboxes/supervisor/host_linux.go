@@ -14,15 +14,16 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// What the sandboxes that show the host's own files have in common.
+// Shared by the sandboxes that show the host's own files.
 
-// systemFolders hold the host's programs. They belong to the system's packages and are the same for all users.
+// systemFolders returns the folders with the host's programs. They come from the system's packages and are the same for all
+// users.
 func systemFolders() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
 }
 
-// systemSettings are the files of /etc that programs need, without those that may hold a secret or lead somewhere, such
-// as passwd, shadow, ssh, gitconfig, npmrc, environment, krb5 and resolv.conf.
+// systemSettings returns the entries of /etc that programs need. It leaves out those that may hold a secret or name other
+// hosts, such as passwd, shadow, ssh, gitconfig, npmrc, environment, krb5 and resolv.conf.
 func systemSettings() []string {
 	return []string{
 		"alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts",
@@ -32,7 +33,7 @@ func systemSettings() []string {
 	}
 }
 
-// languageSettings are patterns of more of them, which the packages of languages have put there.
+// languageSettings returns patterns of more entries of /etc, installed by packages of programming languages.
 func languageSettings() []string {
 	return []string{
 		"dotnet/install_location*", "java-*/*.cfg", "java-*/logging.properties", "java-*/net.properties", "java-*/security",
@@ -40,27 +41,27 @@ func languageSettings() []string {
 	}
 }
 
-// SystemPaths are the host's system folders and settings that every sandbox may read, whether they exist or not.
+// SystemPaths returns the host's system folders and settings that every sandbox may read. They need not exist.
 func SystemPaths() []string {
 	paths := systemFolders()
 	for _, name := range systemSettings() {
 		paths = append(paths, "/etc/"+name)
 	}
 	for _, pattern := range languageSettings() {
-		found, _ := filepath.Glob("/etc/" + pattern) // a pattern of ours is well-formed
+		found, _ := filepath.Glob("/etc/" + pattern) // our own patterns are well-formed
 		paths = append(paths, slices.DeleteFunc(found, func(path string) bool {
 			info, err := os.Lstat(path)
-			return err != nil || info.Mode()&fs.ModeSymlink != 0 // its folder inside may be missing
+			return err != nil || info.Mode()&fs.ModeSymlink != 0 // the folder of a link's target may be missing inside
 		})...)
 	}
 	return paths
 }
 
-// defaultPath is where every sandbox has programs.
+// defaultPath lists the standard folders of programs.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Path is the PATH inside: those folders of the host's PATH that are seen inside and cannot be written there, and then
-// the system's.
+// Path returns the PATH inside: the folders of the host's PATH for which seen is true (visible and not writable inside),
+// then the standard folders.
 func Path(host string, seen func(dir string) bool) string {
 	var dirs []string
 	for _, dir := range strings.Split(host+":"+defaultPath, ":") {
@@ -72,8 +73,8 @@ func Path(host string, seen func(dir string) bool) string {
 	return strings.Join(dirs, ":")
 }
 
-// CheckFolder refuses a folder that no sandbox may show. name says what it is for. It returns the path with all links
-// followed.
+// CheckFolder resolves all links of a path, and returns an error for a folder that no sandbox may show. name describes the
+// folder in errors.
 func CheckFolder(name, path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -86,12 +87,12 @@ func CheckFolder(name, path string) (string, error) {
 	return real, nil
 }
 
-// Reserved reports whether a clean path is the root or belongs to the kernel's file systems.
+// Reserved reports whether a clean path is the root or in a kernel file system.
 func Reserved(path string) bool {
 	return path == "/" || sandboxes.Within(path, "/proc") || sandboxes.Within(path, "/sys") || sandboxes.Within(path, "/dev")
 }
 
-// Try runs a command in a sandbox of a provider.
+// Try opens a sandbox of a provider and runs a command in it.
 func Try(ctx context.Context, p sandboxes.Provider) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -109,5 +110,5 @@ func Try(ctx context.Context, p sandboxes.Provider) error {
 	if err == nil && !exit.OK() {
 		err = fmt.Errorf("check sandbox %s: true ended with %+v", p.Name(), exit)
 	}
-	return errors.Join(err, box.Close(context.WithoutCancel(ctx))) // or a check that is stopped now leaves it
+	return errors.Join(err, box.Close(context.WithoutCancel(ctx))) // even if ctx has ended, the sandbox must be closed
 }

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The sockets keep packets apart. A message to the supervisor is a file in memory with gob in it, because gob keeps
-// every byte of arguments and paths; the packet only carries the file. A message from the supervisor is JSON, whose
-// decoder is made for senders that are not trusted.
+// The sockets preserve packet boundaries. A message to the supervisor is a memory file in gob format, because gob preserves
+// every byte of arguments and paths; the packet only carries the file descriptor. A message from the supervisor is JSON,
+// whose decoder is safe for untrusted input.
 const (
 	maxEvent   = 16 << 10
-	maxMessage = 16 << 20 // more than the system takes as arguments and environment
-	maxFiles   = 250      // the kernel allows 253 a packet
+	maxMessage = 16 << 20 // more than the system's limit of arguments and environment
+	maxFiles   = 250      // the kernel's limit is 253 per packet
 )
 
-// request is what the host's side asks for. An opExec comes with three files.
+// request is a message to the supervisor. An opExec comes with three files.
 type request struct {
 	ID   uint64
 	Op   string
@@ -37,23 +37,23 @@ const (
 	opKill   = "kill"
 )
 
-// event is a message from the supervisor. The host's side believes what it says about its own commands, and no more.
+// event is a message from the supervisor. The host's side trusts it only for the end of its own commands.
 type event struct {
 	ID     uint64 `json:"id"`
 	Kind   string `json:"kind"`
 	Code   int    `json:"code,omitempty"`
 	Signal int    `json:"signal,omitempty"`
-	Cause  string `json:"cause,omitempty"` // of refused: not-found, permission; of killed: memory, pids
+	Cause  string `json:"cause,omitempty"` // if refused: not-found, permission; if killed: memory, pids
 	Error  string `json:"error,omitempty"`
 }
 
 const (
 	kindHello   = "hello"   // the process serves its role
 	kindReady   = "ready"   // commands can run
-	kindFailed  = "failed"  // they never will
+	kindFailed  = "failed"  // the sandbox could not be opened
 	kindRefused = "refused" // a command could not be started
 	kindExited  = "exited"
-	kindKilled  = "killed" // a process was killed by a limit
+	kindKilled  = "killed" // a process was killed at a limit
 
 	causeNotFound   = "not-found"
 	causePermission = "permission"
@@ -61,7 +61,7 @@ const (
 	causePIDs       = "pids"
 )
 
-// Memory returns an unnamed file in memory that holds the message; see [Decode].
+// Memory returns an unnamed memory file with the message; see [Decode].
 func Memory(message any) (*os.File, error) {
 	var body bytes.Buffer
 	if err := gob.NewEncoder(&body).Encode(message); err != nil {
@@ -82,13 +82,13 @@ func Memory(message any) (*os.File, error) {
 	return file, nil
 }
 
-// Decode reads a message, whose sender is trusted, from a file of [Memory], and closes the file.
+// Decode decodes a message of a trusted sender from a file of [Memory], and closes the file.
 func Decode(file *os.File, message any) error {
 	defer func() { _ = file.Close() }()
 	return gob.NewDecoder(io.NewSectionReader(file, 0, maxMessage)).Decode(message)
 }
 
-// send sends a message to the supervisor, with files, which stay open here.
+// send sends a message with files to the supervisor. The files stay open here.
 func send(conn *net.UnixConn, message any, files ...*os.File) error {
 	body, err := Memory(message)
 	if err != nil {
@@ -100,14 +100,14 @@ func send(conn *net.UnixConn, message any, files ...*os.File) error {
 		fds = append(fds, int(f.Fd()))
 	}
 	_, _, err = conn.WriteMsgUnix([]byte{'m'}, unix.UnixRights(fds...), nil)
-	for _, f := range files { // they were in use until here
+	for _, f := range files { // keep the files alive until here
 		_ = f.Name()
 	}
 	return err
 }
 
-// Receive takes the next message of the host's side and its files, which the caller closes. It returns io.EOF when the
-// host's side has closed the conversation.
+// Receive reads the next message of the host's side and its files, which the caller must close. It returns io.EOF when the
+// host's side has closed the connection.
 func Receive(conn *net.UnixConn, message any) (files []*os.File, err error) {
 	rights := make([]byte, unix.CmsgSpace(maxFiles*4))
 	n, nr, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
@@ -137,7 +137,7 @@ func Receive(conn *net.UnixConn, message any) (files []*os.File, err error) {
 	return files[1:], nil
 }
 
-// say sends an event to the host's side.
+// say sends an event to the host's side. It truncates a long error.
 func say(conn *net.UnixConn, e event) error {
 	e.Error = e.Error[:min(len(e.Error), maxEvent/8)]
 	packet, err := json.Marshal(e)
@@ -148,7 +148,7 @@ func say(conn *net.UnixConn, e event) error {
 	return err
 }
 
-// decodeEvent decodes a packet of the supervisor, which is not trusted.
+// decodeEvent decodes a packet of the supervisor, which is untrusted.
 func decodeEvent(packet []byte) (e event, err error) {
 	if err := json.Unmarshal(packet, &e); err != nil {
 		return event{}, fmt.Errorf("decode a message of the supervisor: %w", err)
@@ -163,7 +163,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// pair returns both ends of a conversation: a connection for this process, and a file for the supervisor.
+// pair returns both ends of a socket pair: a connection for this process, and a file for the supervisor.
 func pair() (ours *net.UnixConn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -177,7 +177,7 @@ func pair() (ours *net.UnixConn, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// connect makes a connection of a file, which it closes.
+// connect converts a file to a connection, and closes the file.
 func connect(file *os.File) (*net.UnixConn, error) {
 	defer func() { _ = file.Close() }()
 	conn, err := net.FileConn(file)

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reading far apart takes page tables, and no pages: the kernel shows its page of zeros everywhere. It counts all the same.
+// Sparse reads need page tables but no pages, because the kernel maps its zero page everywhere. The page tables count.
 func TestPageTablesCount(t *testing.T) {
 	t.Parallel()
 	const size, step, table = 16 << 30, 2 << 20, 4 << 10

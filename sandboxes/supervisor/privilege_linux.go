@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Assume makes this process another user, in no group but its own. Only root can; it cancels the signal at a parent's death.
+// Assume changes this process's user and group, and drops all other groups. It needs root, and clears the parent-death
+// signal.
 func Assume(uid, gid int) error {
 	if err := syscall.Setgroups(nil); err != nil {
 		return fmt.Errorf("leave all groups: %w", err)
@@ -22,13 +23,13 @@ func Assume(uid, gid int) error {
 	return nil
 }
 
-// DropBounding keeps every capability from the programs that the calling thread starts. Without privileged, a user who has none
-// to give up is no error.
+// DropBounding empties the capability bounding set of the calling thread, so that programs it starts gain no capability.
+// Without privileged, lacking the permission to do so is no error: such a user has no capabilities.
 func DropBounding(privileged bool) error {
 	for c := uintptr(0); c <= 63; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) && !privileged {
-			break // the kernel knows no more, or the user has none
+			break // the last capability, or an unprivileged user
 		}
 		if err != nil {
 			return fmt.Errorf("give up capability %d: %w", c, err)

@@ -9,13 +9,13 @@ import (
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// processes lists the living and the ended processes of the sandbox, without this one.
+// processes lists all processes of the sandbox, including zombies, except this one.
 func (s *server) processes() ([]proc.Listed, error) {
 	all, err := proc.List()
 	if err != nil {
 		return nil, err
 	}
-	// In a PID namespace of its own every process is the sandbox's.
+	// In a PID namespace of its own, all processes belong to the sandbox.
 	if s.init {
 		return deleteOne(all, os.Getpid()), nil
 	}
@@ -31,7 +31,7 @@ func deleteOne(all []proc.Listed, pid int) (others []proc.Listed) {
 	return others
 }
 
-// descendants are the processes that come from one, parents first.
+// descendants returns the descendants of a process, parents first.
 func descendants(all []proc.Listed, pid int) (found []proc.Listed) {
 	children := make(map[int][]proc.Listed)
 	for _, p := range all {
@@ -44,7 +44,7 @@ func descendants(all []proc.Listed, pid int) (found []proc.Listed) {
 	return found
 }
 
-// readFile fills buf from the start of a file. A process that has ended has no files.
+// readFile fills buf from the start of a file. It returns 0 if the file cannot be read: the process may have ended.
 func readFile(name string, buf []byte) (n int) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -2,18 +2,18 @@ package supervisor
 
 import "os"
 
-// commandScore is what the kernel adds to a command's size, in thousandths of all memory, when memory is short and it
-// chooses a process to kill: however large the supervisor is, a command goes first.
+// commandScore is the OOM score adjustment of commands, in thousandths of all memory. It makes the kernel kill a command
+// before the supervisor, however large the supervisor is.
 const commandScore = "500"
 
-// Score is the memory score of this process.
+// Score is the OOM score adjustment of this process.
 type Score struct {
 	file *os.File
-	own  []byte // as it was
+	own  []byte // its original value
 }
 
-// OpenScore opens it. Once the process is protected from its commands it cannot: so this comes first. It is nil where even
-// that is not allowed, such as for a program that its user may not read.
+// OpenScore opens the score. Call it before the process protects itself from its commands: then it no longer can. It
+// returns nil if the process has no access, for example because its user may not read its program.
 func OpenScore() *Score {
 	const path = "/proc/self/oom_score_adj"
 	own, err := os.ReadFile(path)
@@ -27,8 +27,8 @@ func OpenScore() *Score {
 	return &Score{file, own}
 }
 
-// Lend calls start, which starts a process, with the score of a command: what it starts, and all that this starts, has
-// that score from its first moment on. It returns false where there is no score to lend.
+// Lend calls start, which starts a process, while this process has the score of a command, so that the new process and its
+// children have that score from their first moment. It returns false if the score could not be set.
 func (s *Score) Lend(start func()) bool {
 	if s == nil {
 		start()
@@ -36,6 +36,6 @@ func (s *Score) Lend(start func()) bool {
 	}
 	_, err := s.file.WriteAt([]byte(commandScore), 0)
 	start()
-	_, _ = s.file.WriteAt(s.own, 0) // it was allowed before
+	_, _ = s.file.WriteAt(s.own, 0) // restores a value that was permitted before
 	return err == nil
 }

@@ -18,15 +18,15 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// conversationFD is the supervisor's end of the sockets.
+// conversationFD is the supervisor's end of the socket pair.
 const conversationFD = 3
 
-// Run is the work of a process that serves a supervisor's role: it says hello, and tells the host's side why work has
-// failed. It returns the exit status.
+// Run is the main function of a process with a supervisor's role. It sends the hello, calls work, and reports an error of
+// work to the host's side. It returns the exit status.
 func Run(work func(conn *net.UnixConn) error) (status int) {
 	conn, err := connect(os.NewFile(conversationFD, "conversation"))
 	if err != nil {
-		return 1 // nobody listens: ralph did not start this
+		return 1 // ralph did not start this process, so nobody listens
 	}
 	if err = say(conn, event{Kind: kindHello}); err == nil {
 		err = work(conn)
@@ -40,52 +40,52 @@ func Run(work func(conn *net.UnixConn) error) (status int) {
 
 // Config configures a server.
 type Config struct {
-	Memory int64 // bytes for all processes together, held by watching them; 0: not watched
-	PIDs   int   // processes, held by watching them; 0: not watched
-	// Limit bounds the number of the user's processes (RLIMIT_NPROC) for each command, once it has started; 0: not.
+	Memory int64 // limit in bytes of all processes together, enforced by polling; 0: none
+	PIDs   int   // limit of processes, enforced by polling; 0: none
+	// Limit is the limit of the user's processes (RLIMIT_NPROC) for each command, set after its start; 0: none.
 	Limit int
-	// Score is this process's memory score; nil: that of a command is set after it has started.
+	// Score is this process's OOM score; nil: a command's score is set after its start.
 	Score *Score
-	// Start changes how a command is started; nil starts it directly.
+	// Start may change how a command is started; nil starts it directly.
 	Start func(*Command) error
 }
 
-// Command is a command that is about to start. A Start function may change all of it.
+// Command is a command before its start. A Start function may change all fields.
 type Command struct {
 	Path, Dir string
 	Argv, Env []string
-	Files     []*os.File // its standard files; Start may append, and the server closes them all
-	// Refusal, when set, is read once the command has ended: what it holds is why the command could not be started.
+	Files     []*os.File // its standard files; Start may append to them; the server closes all
+	// Refusal, if set, is read after the command has ended. Its content is the reason why the command could not be started.
 	Refusal *os.File
 }
 
-// server starts commands, reaps everything, and says how its commands ended.
+// server starts commands, reaps all processes, and reports how its commands ended.
 type server struct {
 	Config
 	conn *net.UnixConn
 	init bool // this is the first process of a PID namespace
 
-	// mu also keeps the reaper away from a start: a process that cannot be started is reaped by the starter.
+	// mu also blocks the reaper during a start: the starter itself reaps a process that could not be started.
 	mu       sync.Mutex
-	commands map[uint64]*running // guarded by mu; until nothing of the command is left
-	children chan struct{}       // has a value when there may be children to reap
-	reaped   chan struct{}       // guarded by mu; closed and replaced when something was reaped
+	commands map[uint64]*running // guarded by mu; until all processes of the command have ended
+	children chan struct{}       // signals that there may be children to reap
+	reaped   chan struct{}       // guarded by mu; closed and replaced after reaping
 }
 
 // running is a command that runs, or has ended and left processes behind.
 type running struct {
 	id      uint64
-	root    int    // its first process: leader of a session and a group
+	root    int    // its first process: session and process group leader
 	mark    string // in the environment of its processes
 	refusal *os.File
 	ended   chan struct{}
-	exit    event // the reaper's until ended is closed; then fixed
+	exit    event // owned by the reaper until ended is closed; then constant
 	kill    chan struct{}
 	once    sync.Once // closes kill
 }
 
-// Serve runs commands until the host's side closes the conversation or is no more. All processes of the sandbox have then
-// been killed, or will be by the kernel when this process, the first of its namespace, ends.
+// Serve runs commands until the host's side closes the connection or dies. By then it has killed all processes of the
+// sandbox, or the kernel will when this process, the first of its PID namespace, ends.
 func Serve(conn *net.UnixConn, c Config) error {
 	s := &server{
 		Config: c, conn: conn, init: os.Getpid() == 1,
@@ -112,7 +112,7 @@ func Serve(conn *net.UnixConn, c Config) error {
 	return err
 }
 
-// serve does what a request asks for.
+// serve handles a request.
 func (s *server) serve(r request, files []*os.File) {
 	if r.Op == opExec {
 		s.exec(r, files)
@@ -126,7 +126,7 @@ func (s *server) serve(r request, files []*os.File) {
 	case c == nil:
 	case r.Op == opKill:
 		c.once.Do(func() { close(c.kill) })
-	case r.Op == opSignal && !c.hasEnded(): // else its number may be another's
+	case r.Op == opSignal && !c.hasEnded(): // after its end, the PID may be reused
 		_ = unix.Kill(-c.root, unix.SIGTERM)
 	}
 }
@@ -140,7 +140,7 @@ func (c *running) hasEnded() bool {
 	}
 }
 
-// exec starts a command, or says why it cannot.
+// exec starts a command, or reports why it cannot.
 func (s *server) exec(r request, files []*os.File) {
 	cmd := &Command{Dir: r.Dir, Argv: r.Argv, Env: r.Env, Files: files}
 	c, err := s.start(r.ID, cmd)
@@ -152,10 +152,10 @@ func (s *server) exec(r request, files []*os.File) {
 	if cmd.Refusal != nil {
 		_ = cmd.Refusal.Close()
 	}
-	_ = say(s.conn, refusal(r.ID, err)) // when ralph is gone, so is this process
+	_ = say(s.conn, refusal(r.ID, err)) // an error means that ralph is gone; then this process ends, too
 }
 
-// refusal is the event of a command that could not be started.
+// refusal returns the event for a command that could not be started.
 func refusal(id uint64, err error) event {
 	e := event{ID: id, Kind: kindRefused, Error: err.Error()}
 	switch {
@@ -167,7 +167,7 @@ func refusal(id uint64, err error) event {
 	return e
 }
 
-// Refuse writes to a command's Refusal why its program could not be started.
+// Refuse writes to a command's Refusal the reason why its program could not be started.
 func Refuse(to io.Writer, cause error) error {
 	text, err := json.Marshal(refusal(0, cause))
 	if err == nil {
@@ -199,13 +199,13 @@ func (s *server) start(id uint64, cmd *Command) (c *running, err error) {
 	defer s.mu.Unlock()
 	pid := 0
 	lent := s.Score.Lend(func() { pid, _, err = syscall.StartProcess(cmd.Path, cmd.Argv, &attr) })
-	runtime.KeepAlive(cmd.Files) // their numbers were in use until here
+	runtime.KeepAlive(cmd.Files) // their descriptors were in use until here
 	if err != nil {
 		return nil, proc.Explain(err, cmd.Path, cmd.Dir)
 	}
 	c.root = pid
 	if s.Limit > 0 {
-		// Less than bounds this process, which so can always work.
+		// Lower than the limit of this process, which can therefore always fork.
 		limit := unix.Rlimit{Cur: uint64(s.Limit), Max: uint64(s.Limit)}
 		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil) // it may have ended
 	}
@@ -220,8 +220,8 @@ func (s *server) start(id uint64, cmd *Command) (c *running, err error) {
 	return c, nil
 }
 
-// follow waits until a command ends or has to be killed. Then it kills everything the command has started, and only then
-// says how it ended.
+// follow waits until a command ends or must be killed, then kills everything that it has started, and then reports how the
+// command ended.
 func (s *server) follow(c *running) {
 	select {
 	case <-c.ended:
@@ -243,7 +243,7 @@ func (s *server) follow(c *running) {
 	_ = say(s.conn, c.exit)
 }
 
-// reap takes the status of every process that ends, as a first process must. It never returns.
+// reap reaps every process that ends, as an init process must. It never returns.
 func (s *server) reap() {
 	for {
 		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -255,13 +255,13 @@ func (s *server) reap() {
 			close(s.reaped)
 			s.reaped = make(chan struct{})
 			s.mu.Unlock()
-		case unix.ECHILD: // all are children of commands
+		case unix.ECHILD: // no children; every child begins as a command
 			<-s.children
 		}
 	}
 }
 
-// reapOne reaps one process. It returns false when none is left to reap. mu is held.
+// reapOne reaps one process. It returns false if there is none to reap. mu must be held.
 func (s *server) reapOne() bool {
 	var status unix.WaitStatus
 	pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
@@ -272,7 +272,7 @@ func (s *server) reapOne() bool {
 		return false
 	}
 	for _, c := range s.commands {
-		if c.root != pid || c.hasEnded() { // an earlier owner of the number
+		if c.root != pid || c.hasEnded() { // another process had that PID, or this command has ended already
 			continue
 		}
 		c.exit = event{ID: c.id, Kind: kindExited, Code: status.ExitStatus()}

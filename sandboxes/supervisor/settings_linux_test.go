@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLanguageSettings: languages find their settings, and files that may hold a password stay the host's.
+// TestLanguageSettings: sandboxes see the settings of languages, but no file that may hold a password.
 func TestLanguageSettings(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{

@@ -10,19 +10,19 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// execMark, with the command's number, is in the environment of a command's processes.
+// execMark, followed by the command's number, is in the environment of a command's processes.
 const execMark = "RALPH_EXEC="
 
 const (
 	firstPause = 100 * time.Microsecond
 	lastPause  = 20 * time.Millisecond
-	// stopRounds bounds how often new processes are looked for while all known ones are stopped.
+	// stopRounds limits the searches for new processes while all known ones are stopped.
 	stopRounds = 100
 )
 
-// endTree kills everything that a command has started, and returns when it is gone. When no other command runs, that is
-// everything but this process. Otherwise it is what its parents, its session or its environment show to be the command's,
-// and what shows no owner: a process gets into that state only by trying.
+// endTree kills everything that a command has started, and returns when it is gone. If no other command runs, that is all
+// processes but this one. Otherwise it is the processes that belong to the command by parent, session or environment, and
+// those without a known owner: only a process that tries to escape gets into that state.
 func (s *server) endTree(c *running) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		s.mu.Lock()
@@ -39,7 +39,7 @@ func (s *server) endTree(c *running) {
 	}
 }
 
-// endAll kills everything that comes from this process, and returns when it is gone.
+// endAll kills all descendants of this process, and returns when they are gone.
 func (s *server) endAll() {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		s.mu.Lock()
@@ -52,11 +52,11 @@ func (s *server) endAll() {
 	}
 }
 
-// killOnce kills the processes of a command, or all when c is nil. It returns how many were alive; known is false when
-// that could not be seen. mu is held.
+// killOnce kills the processes of a command, or all if c is nil. left is the number of living processes found; known is
+// false if they could not be listed. mu must be held.
 func (s *server) killOnce(c *running) (left int, known bool) {
 	if s.init && len(s.commands) == 1 {
-		if unix.Kill(-1, unix.SIGKILL) == unix.ESRCH { // all at once, which no fork escapes
+		if unix.Kill(-1, unix.SIGKILL) == unix.ESRCH { // kills all at once, so no fork escapes
 			return 0, true // there was none
 		}
 		owned, known := s.ownedBy(c)
@@ -65,7 +65,7 @@ func (s *server) killOnce(c *running) (left int, known bool) {
 	return stopAndKill(func() ([]proc.Listed, bool) { return s.ownedBy(c) })
 }
 
-// KillDescendants kills every process that comes from this one.
+// KillDescendants kills all descendants of this process.
 func KillDescendants() {
 	stopAndKill(func() ([]proc.Listed, bool) {
 		all, err := proc.List()
@@ -73,8 +73,8 @@ func KillDescendants() {
 	})
 }
 
-// stopAndKill kills the processes that list finds. They are stopped first: a stopped process starts no other, so that the
-// killing overtakes a fork bomb; and it is the living parents that show whose a process is.
+// stopAndKill kills the processes that list returns. It first stops them: stopped processes start no others, so a fork bomb
+// cannot outrun it, and only living parents show the owner of a process.
 func stopAndKill(list func() ([]proc.Listed, bool)) (left int, known bool) {
 	stopped := make(map[int]bool)
 	for range stopRounds {
@@ -97,7 +97,7 @@ func stopAndKill(list func() ([]proc.Listed, bool)) (left int, known bool) {
 	return len(stopped), known
 }
 
-// ownedBy lists the living processes that are c's or nobody's; all, when c is nil. mu is held.
+// ownedBy lists the living processes of c and those without an owner; all if c is nil. mu must be held.
 func (s *server) ownedBy(c *running) (owned []proc.Listed, known bool) {
 	all, err := s.processes()
 	if err != nil {
@@ -122,12 +122,12 @@ func (s *server) ownedBy(c *running) (owned []proc.Listed, known bool) {
 	return owned, true
 }
 
-// ownerOf finds the command that a process belongs to; nil: none. known are the answers so far.
+// ownerOf returns the command that a process belongs to, or nil. known caches the results.
 func (s *server) ownerOf(p proc.Listed, byPID map[int]proc.Listed, known map[int]*running, env []byte) *running {
 	if o, ok := known[p.PID]; ok {
 		return o
 	}
-	known[p.PID] = nil // ends a circle, which two looks at different moments could make
+	known[p.PID] = nil // breaks a cycle, which two inconsistent listings could contain
 	o := s.rootOf(p)
 	if o == nil && p.Parent != os.Getpid() {
 		if parent, ok := byPID[p.Parent]; ok {
@@ -141,7 +141,7 @@ func (s *server) ownerOf(p proc.Listed, byPID map[int]proc.Listed, known map[int
 	return o
 }
 
-// rootOf finds the command whose first process, or whose session's leader, a process is or has.
+// rootOf returns the command whose first process is the process itself or its session leader.
 func (s *server) rootOf(p proc.Listed) *running {
 	for _, c := range s.commands {
 		if c.root == p.PID || c.root == p.Session {
@@ -151,7 +151,7 @@ func (s *server) rootOf(p proc.Listed) *running {
 	return nil
 }
 
-// byEnvironment finds the command whose mark a process carries.
+// byEnvironment returns the command whose mark is in a process's environment.
 func (s *server) byEnvironment(p proc.Listed, buf []byte) *running {
 	n := readFile(procFile(p.PID, "environ"), buf)
 	for entry := range bytes.SplitSeq(buf[:n], []byte{0}) {

@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// What is found is killed, also when a look fails or a process shows up late.
+// All processes found are killed, even if a listing fails or a process appears late.
 func TestStopAndKill(t *testing.T) {
 	t.Parallel()
 	var found []proc.Listed
@@ -34,7 +34,7 @@ func TestStopAndKill(t *testing.T) {
 		t.Errorf("%d were alive, %t, after %d looks", left, known, looks)
 	}
 	for _, cmd := range commands {
-		_ = cmd.Wait() // that it was killed
+		_ = cmd.Wait() // the error only states that it was killed
 		if ws, ok := cmd.ProcessState.Sys().(interface{ Signal() unix.Signal }); !ok || ws.Signal() != unix.SIGKILL {
 			t.Errorf("ended by %v", cmd.ProcessState)
 		}

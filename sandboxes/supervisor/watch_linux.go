@@ -15,25 +15,25 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// Where no control group holds a limit, the supervisor looks at the processes: the more often, the less is left, but
-// never so often that looking takes more than a part of one processor.
+// Without control groups the supervisor enforces the limits by polling: more often when less is left, but bounded by a
+// share of one processor.
 const (
-	// watchEvery is the time between two looks when no limit is near.
+	// watchEvery is the pause between two polls when no limit is near.
 	watchEvery = 50 * time.Millisecond
-	// watchOften is the shortest time between two looks.
+	// watchOften is the shortest pause between two polls.
 	watchOften = 2 * time.Millisecond
-	// watchShare is the part of a processor that looks take when no limit is near: one in so many.
+	// watchShare bounds the processor time of polls when no limit is near: one part in watchShare of one processor.
 	watchShare = 20
-	// fillRate is how many bytes of new memory one processor fills in a second, at most.
+	// fillRate is the maximum number of bytes of new memory that one processor fills in a second.
 	fillRate = 4 << 30
-	// countLimit says when an exact count, for which the kernel looks at every page, is too expensive: when the rough count
-	// is so many times the limit.
+	// countLimit is the ratio of the rough count to the limit above which an exact count, for which the kernel visits every
+	// page, is too expensive.
 	countLimit = 4
 )
 
-// watch looks for as long as this process lives.
+// watch polls for as long as this process lives.
 func (s *server) watch() {
-	runtime.LockOSThread() // its processor time is counted
+	runtime.LockOSThread() // its processor time is measured by thread
 	w := &watcher{memory: s.Memory, pids: s.PIDs, dying: map[int]bool{}, kill: func(pid int, cause string) {
 		if unix.Kill(pid, unix.SIGKILL) == nil {
 			_ = say(s.conn, event{Kind: kindKilled, Cause: cause})
@@ -49,13 +49,14 @@ func (s *server) watch() {
 	}
 }
 
-// pause is the time until the next look, when room is left and the last look has cost so much.
+// pause returns the pause until the next poll, for the memory that is left in bytes and the processor time of the last
+// poll.
 func pause(room int64, cost time.Duration) time.Duration {
 	filled := time.Duration(float64(room) / fillRate / float64(runtime.NumCPU()) * float64(time.Second))
 	return min(max(watchEvery, watchShare*cost), max(filled, watchOften, cost))
 }
 
-// spent is the processor time of this thread so far.
+// spent returns the processor time of this thread.
 func spent() time.Duration {
 	var use unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &use) != nil {
@@ -64,7 +65,7 @@ func spent() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// watcher holds the limits that no control group holds.
+// watcher enforces the limits that no control group enforces.
 type watcher struct {
 	memory int64 // 0: no limit
 	pids   int   // 0: no limit
@@ -72,8 +73,8 @@ type watcher struct {
 	kill   func(pid int, cause string)
 }
 
-// look kills the largest processes while all together have too much memory, and the last ones listed when they are too
-// many. It returns how much memory is left to them.
+// look kills the largest processes while all together exceed the memory limit, and the last ones listed beyond the limit of
+// processes. It returns the memory that is left, in bytes.
 func (w *watcher) look(all []proc.Listed) (room int64) {
 	var pids []int
 	for _, p := range all {
@@ -99,7 +100,7 @@ func (w *watcher) look(all []proc.Listed) (room int64) {
 		uses, total = measure(pids, exactly)
 	}
 	room = max(0, w.memory-total)
-	for _, u := range uses { // a dying process grows no more
+	for _, u := range uses { // a dying process no longer grows
 		if w.dying[u.pid] {
 			total -= u.size
 		}
@@ -123,14 +124,14 @@ func (w *watcher) end(pid int, cause string) {
 	}
 }
 
-// use is how many bytes of memory are a process's own. What it shares with files can be dropped, and does not count.
+// use is a process's own memory in bytes. File mappings do not count, because the kernel can drop them.
 type use struct {
 	pid          int
-	size, shared int64 // shared, as part of size, is memory that other processes may map too
+	size, shared int64 // shared is the part of size that other processes may map, too
 }
 
-// measure measures processes. The largest comes first. total has the files of the scratch space in it: as far as they are
-// mapped, they are shared memory of processes.
+// measure measures processes, the largest first. total includes the files of the scratch space; mapped ones are already
+// counted as shared memory of processes.
 func measure(pids []int, measure func(pid int) use) (uses []use, total int64) {
 	shared := int64(0)
 	for _, pid := range pids {
@@ -141,7 +142,7 @@ func measure(pids []int, measure func(pid int) use) (uses []use, total int64) {
 	return uses, total + max(0, scratchUsed()-shared)
 }
 
-// pageTables are in no count of a process's pages, and can be made large with few of them.
+// pageTables are not among a process's pages, and few pages can need large ones.
 const pageTables = "VmPTE"
 
 // roughly counts memory that a process shares with others, as after a fork, in full.
@@ -149,17 +150,17 @@ func roughly(pid int) use {
 	return parseUse(pid, "status", "RssShmem", "RssAnon", "VmSwap", pageTables)
 }
 
-// exactly counts a process's part of the memory that it shares with others.
+// exactly counts a process's proportional share of the memory that it shares with others.
 func exactly(pid int) use {
 	u := parseUse(pid, "smaps_rollup", "Pss_Shmem", "Pss_Anon", "SwapPss")
-	if u.size == 0 { // a program that nobody may look into
+	if u.size == 0 { // a program that may not be inspected
 		return roughly(pid)
 	}
 	u.size += parseUse(pid, "status", "", pageTables).size
 	return u
 }
 
-// parseUse reads a file of /proc that says how much memory a process has.
+// parseUse reads the memory use of a process from a file of /proc.
 func parseUse(pid int, file, shared string, own ...string) use {
 	var buf [4096]byte
 	text := buf[:readFile(procFile(pid, file), buf[:])]
@@ -168,7 +169,7 @@ func parseUse(pid int, file, shared string, own ...string) use {
 	return u
 }
 
-// kilobytes adds up, in bytes, the lines of these names in a text of the kernel's.
+// kilobytes returns the sum in bytes of the named lines of a /proc file, which are in kB.
 func kilobytes(text []byte, names ...string) (total int64) {
 	for line := range bytes.Lines(text) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
@@ -184,7 +185,7 @@ func kilobytes(text []byte, names ...string) (total int64) {
 	return total
 }
 
-// scratchUsed is the memory that files in the scratch space take, where it is a file system in memory of the sandbox's.
+// scratchUsed returns the bytes used by files in the scratch space if that is a tmpfs of the sandbox.
 func scratchUsed() int64 {
 	var st unix.Statfs_t
 	if os.Getpid() != 1 || unix.Statfs("/tmp", &st) != nil {

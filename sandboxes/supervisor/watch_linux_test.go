@@ -12,10 +12,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// forked starts a program that shares much memory with three children, and returns all four.
+// forked starts a program that shares much memory with three children, and returns all four processes.
 func forked(t *testing.T) (found []proc.Listed) {
 	t.Helper()
-	// Git needs perl too. It ends when its standard input does.
+	// Perl is available because git needs it. The program ends at the end of its standard input.
 	cmd := exec.Command("perl", "-e", `$| = 1; my $n = 64 << 20; my $held = "a" x $n;
 		for (1..3) { unless (fork) { print "ready\n"; <STDIN>; exit } } print "ready\n"; wait for 1..3`)
 	in, err := cmd.StdinPipe()
@@ -52,7 +52,7 @@ func forked(t *testing.T) (found []proc.Listed) {
 	return append(found, proc.Listed{PID: cmd.Process.Pid, Parent: os.Getpid()})
 }
 
-// TestForkedMemoryCountsOnce: else a build that forks would be killed for what it does not have.
+// TestForkedMemoryCountsOnce: otherwise a build that forks would be killed for memory that it does not use.
 func TestForkedMemoryCountsOnce(t *testing.T) {
 	t.Parallel()
 	all := forked(t)
@@ -73,7 +73,7 @@ func TestForkedMemoryCountsOnce(t *testing.T) {
 
 func TestPause(t *testing.T) {
 	t.Parallel()
-	half := time.Duration(runtime.NumCPU()) * 10 * time.Millisecond // which all processors need
+	half := time.Duration(runtime.NumCPU()) * 10 * time.Millisecond // time in which all processors together fill the room
 	for name, tt := range map[string]struct {
 		room       int64
 		cost, want time.Duration

@@ -1,5 +1,5 @@
-// Package containertest gives tests the real container engines that e2e/engines/start.sh starts. The environment names
-// them: an engine that is named and does not work is a failure, and one that is not named is skipped.
+// Package containertest gives tests access to the real container engines that e2e/engines/start.sh starts. An environment
+// variable names them. A named engine that does not work is a failure; tests of others are skipped.
 package containertest
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/copying"
 )
 
-// EnginesVar is the variable of the environment that names the engines, separated by commas.
+// EnginesVar is the environment variable with the engines' names, separated by commas.
 const EnginesVar = "RALPH_TEST_ENGINES"
 
-// ImageVar is the variable of the environment that names their image.
+// ImageVar is the environment variable with the name of their image.
 const ImageVar = "RALPH_TEST_IMAGE"
 
-// Named reports whether this run has an engine.
+// Named reports whether the environment names an engine.
 func Named(engine string) bool {
 	return slices.Contains(strings.Split(os.Getenv(EnginesVar), ","), engine)
 }
 
-// Require skips a test of an engine that this run does not have.
+// Require skips a test if the environment does not name the engine.
 func Require(t *testing.T, engine string) {
 	t.Helper()
 	if !Named(engine) {
@@ -37,7 +37,7 @@ func Require(t *testing.T, engine string) {
 	}
 }
 
-// Build builds the program that works inside of containers.
+// Build builds the program that runs inside containers.
 func Build(ctx context.Context, path string) error {
 	var out bytes.Buffer
 	exit, err := proc.Run(ctx, proc.Spec{
@@ -51,7 +51,7 @@ func Build(ctx context.Context, path string) error {
 	return err
 }
 
-// Readable lets every user of the machine look into a test's folder, and changes nothing above the test's own.
+// Readable lets every user of the machine read a test's folder. It changes only folders below the temporary folder.
 func Readable(t *testing.T, dir string) string {
 	t.Helper()
 	for d := dir; d != filepath.Clean(os.TempDir()) && d != "/"; d = filepath.Dir(d) {
@@ -62,7 +62,7 @@ func Readable(t *testing.T, dir string) string {
 	return dir
 }
 
-// Run runs a test on containers whose files are mounted, and on such whose files are copied.
+// Run runs a test with mounted files, and with copied files.
 func Run(t *testing.T, test func(t *testing.T, p sandboxes.Provider)) {
 	t.Helper()
 	t.Parallel()

@@ -1,5 +1,5 @@
-// Package describe decodes a container engine's description of itself and of an image. Package container
-// calls it. It holds no state.
+// Package describe decodes a container engine's description of itself and of images. Package container uses it. It has no
+// state.
 package describe
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Engine is the part of an engine's description that matters here.
+// Engine describes an engine.
 type Engine struct {
 	Rootless bool
-	Lacking  []string // the limits that it cannot enforce
+	Lacking  []string // limits that it cannot enforce
 }
 
 // Docker decodes the output of "docker info".
@@ -60,7 +60,7 @@ func Podman(text []byte) (Engine, error) {
 		return Engine{}, err
 	}
 	e := Engine{Rootless: v.Host.Security.Rootless}
-	if !e.Rootless { // root has every controller that the kernel has
+	if !e.Rootless { // root has all controllers of the kernel
 		return e, nil
 	}
 	for _, name := range []string{"memory", "pids", "cpu"} {
@@ -71,7 +71,7 @@ func Podman(text []byte) (Engine, error) {
 	return e, nil
 }
 
-// Image is the part of an image's description that matters here.
+// Image describes an image.
 type Image struct {
 	ID   string
 	User string
@@ -96,8 +96,9 @@ func OneImage(text []byte) (Image, error) {
 	return Image{ID: v[0].ID, User: v[0].Config.User, Env: v[0].Config.Env}, nil
 }
 
-// Environment is the image's without what makes programs run other code than their own. Of PATH only folders of the image
-// count: what a run writes must not come before the tools that check it.
+// Environment returns the image's environment without variables that make programs load other code. From PATH and
+// LD_LIBRARY_PATH it removes relative folders, and those to which a run can write: a run's files must not precede the tools
+// that check it.
 func (i Image) Environment(workdir string) (env []string) {
 	written := func(dir string) bool {
 		dir = path.Clean(dir) + "/"

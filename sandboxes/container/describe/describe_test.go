@@ -57,7 +57,7 @@ func FuzzOneImage(f *testing.F) {
 	})
 }
 
-// TestImageEnvironment: an image's environment does not load code into commands, nor find programs in a run's files.
+// TestImageEnvironment: an image's environment neither loads code into commands nor finds programs among a run's files.
 func TestImageEnvironment(t *testing.T) {
 	t.Parallel()
 	made := describe.Image{Env: []string{

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Socket is the unix socket of the docker program with this environment, if that is certain.
+// Socket returns the unix socket of the docker program with this environment. local is false if that is not certain.
 func Socket(env []string) (path string, local bool) {
 	path = "/var/run/docker.sock"
 	for _, e := range env {
@@ -22,7 +22,7 @@ func Socket(env []string) (path string, local bool) {
 	return path, true
 }
 
-// Sockets are sockets by which anybody can start containers on the host.
+// Sockets returns existing sockets through which anybody can start containers on the host.
 func Sockets(env []string) (found []string) {
 	all := []string{"/var/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
 	if s, local := Socket(env); local {

@@ -20,21 +20,21 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/supervisor"
 )
 
-// linger is how long the helper stays after its report, so that the engine passes it on, if ralph does not hang up first.
+// linger is how long the helper waits for ralph to hang up after its report, so that the engine can pass the report on.
 const linger = 2 * time.Second
 
 // helper runs one command, ends all its processes, and reports.
 type helper struct {
 	out     *FrameWriter
-	input   chan []byte   // for the command; closed at its end
-	command chan Command  // holds the command, once
+	input   chan []byte   // input of the command; closed at its end
+	command chan Command  // receives the command, once
 	hungUp  chan struct{} // closed when ralph has hung up
 	ended   chan struct{} // closed when the command has ended
 	score   *supervisor.Score
 
 	mu     sync.Mutex
-	root   int  // guarded by mu; 0 before the command's start and after its end
-	killed bool // guarded by mu; everything has to end
+	root   int  // guarded by mu; PID of the command; 0 before its start and after its end
+	killed bool // guarded by mu; everything must end
 	fed    bool // guarded by mu; the input has ended
 }
 
@@ -43,12 +43,13 @@ func runCommand(in io.Reader, out io.Writer) error {
 	score := supervisor.OpenScore()
 	conceal()
 	startThreads()
-	runtime.LockOSThread() // a command that asks to be traced concerns only the thread that started it
+	runtime.LockOSThread() // ptrace operations on a command must come from the thread that started it
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt orphans: %w", err)
 	}
-	// A core file could be larger than the worktree. Not by --ulimit: with it podman ignores the user's own limits.
+	// A core file could be larger than the worktree. Not set by --ulimit, because podman then ignores the user's own
+	// limits.
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	h := &helper{
 		out: &FrameWriter{W: out}, input: make(chan []byte, Window), command: make(chan Command, 1),
@@ -70,11 +71,11 @@ func runCommand(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// receive handles frames until ralph hangs up. Hanging up before the report means that ralph has died.
+// receive handles frames until ralph hangs up. A hang-up before the report means that ralph has died.
 func (h *helper) receive(in io.Reader) {
 	defer close(h.hungUp)
 	_, err := io.Copy(&FrameReader{On: h.handle}, in)
-	_ = err // a broken frame is a hang-up, too
+	_ = err // an invalid frame counts as a hang-up, too
 	h.kill()
 }
 
@@ -118,7 +119,7 @@ func (h *helper) handle(kind byte, payload []byte) error {
 	return nil
 }
 
-// kill ends the command and every process it has started. A command that has not started yet never will.
+// kill ends the command and every process that it has started. A command that has not started yet never will.
 func (h *helper) kill() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +129,7 @@ func (h *helper) kill() {
 	}
 }
 
-// run starts the command and returns when its report is sent.
+// run starts the command and returns when its report has been sent.
 func (h *helper) run(c Command) error {
 	pipes, err := proc.OpenPipes(&inputReader{helper: h}, frameOutput{h.out, FrameStdout}, frameOutput{h.out, FrameStderr})
 	if err != nil {
@@ -159,7 +160,7 @@ func (h *helper) run(c Command) error {
 	return h.out.Send(FrameExit, text)
 }
 
-// start forks the command, in a session of its own.
+// start forks the command in its own session.
 func (h *helper) start(c Command, pipes *proc.Pipes) error {
 	argv, env := texts(c.Argv), texts(c.Env)
 	if len(argv) == 0 {
@@ -179,7 +180,7 @@ func (h *helper) start(c Command, pipes *proc.Pipes) error {
 		return errors.New("ralph has hung up")
 	}
 	var pid int
-	h.score.Lend(func() { // when memory runs out, the kernel is to choose the command and not its helper
+	h.score.Lend(func() { // when memory runs out, the kernel must kill the command, not its helper
 		pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
 			Dir: string(c.Dir), Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
 		})
@@ -191,7 +192,7 @@ func (h *helper) start(c Command, pipes *proc.Pipes) error {
 	return nil
 }
 
-// wait reaps orphans until the command has ended, then ends and reaps all other processes.
+// wait reaps orphans until the command has ended, then kills and reaps all other processes.
 func (h *helper) wait() Report {
 	var end Report
 	for {
@@ -200,9 +201,9 @@ func (h *helper) wait() Report {
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
-		case err != nil: // ECHILD: none is left, because orphans come to us
+		case err != nil: // ECHILD: no process is left, because all orphans become our children
 			return end
-		case ws.Stopped(): // it has asked to be traced by us
+		case ws.Stopped(): // it has made us its tracer
 			detach(pid, ws.StopSignal())
 			continue
 		}
@@ -219,10 +220,10 @@ func (h *helper) wait() Report {
 	}
 }
 
-// detach lets a process go on that has made this one its debugger. Only its parent's thread can do that: from another one it
-// would wait for ever, and is killed.
+// detach lets a process continue that has made this one its tracer. Only the thread that is its parent can detach it.
+// Otherwise it would stay stopped forever, so it is killed.
 func detach(pid int, sig unix.Signal) {
-	if sig == unix.SIGTRAP { // only traced processes get it, for starting another program
+	if sig == unix.SIGTRAP { // sent only to traced processes, at an exec
 		sig = 0
 	}
 	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(sig), 0, 0); errno != 0 {
@@ -230,8 +231,8 @@ func detach(pid int, sig unix.Signal) {
 	}
 }
 
-// killedForMemory is how many processes of this container the kernel has killed at the memory limit. It is 0 where the kernel
-// does not count, such as in gVisor.
+// killedForMemory returns how many processes of this container the kernel has killed at the memory limit. It is 0 where the
+// kernel does not count them, as in gVisor.
 func killedForMemory() int {
 	for _, file := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} {
 		text, err := os.ReadFile(file)
@@ -248,7 +249,7 @@ func killedForMemory() int {
 	return 0
 }
 
-// frameOutput sends the command's output. When ralph accepts nothing more, proc discards the rest.
+// frameOutput sends the command's output. After an error, proc discards the rest.
 type frameOutput struct {
 	out  *FrameWriter
 	kind byte
@@ -256,11 +257,11 @@ type frameOutput struct {
 
 func (o frameOutput) Write(p []byte) (int, error) { return len(p), o.out.Send(o.kind, p) }
 
-// inputReader reads the command's input. Each frame is acknowledged when the command's pipe has all of it.
+// inputReader reads the command's input. It acknowledges a frame when the command's pipe has taken all of it.
 type inputReader struct {
 	*helper
 	rest []byte
-	some bool // rest belongs to a frame that is not acknowledged yet
+	some bool // rest belongs to an unacknowledged frame
 }
 
 func (r *inputReader) Read(p []byte) (int, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Kinds of frames between ralph and the helper that runs a command. Each frame is its kind, the length of its payload
-// (four bytes, big endian) and the payload.
+// Kinds of frames between ralph and the helper that runs a command. Each frame consists of its kind, the length of its
+// payload (four bytes, big endian), and the payload.
 const (
 	// To the helper.
 	FrameCommand   = 'c' // JSON of a Command; the first frame
@@ -19,26 +19,27 @@ const (
 	FrameTerminate = 't' // SIGTERM to the command's process group
 	FrameKill      = 'k' // SIGKILL to everything
 	// From the helper.
-	FrameStarted = 's' // the command runs
+	FrameStarted = 's' // the command has started
 	FrameRefused = 'f' // JSON of a Refusal: the command could not be started
 	FrameStdout  = 'o'
 	FrameStderr  = 'r'
 	FrameTaken   = 'a' // one input frame was consumed
-	FrameExit    = 'x' // JSON of a Report: every process of the command has ended
+	FrameExit    = 'x' // JSON of a Report: all processes of the command have ended
 )
 
 const (
 	headSize = 5
-	// MaxFrame bounds the memory that the other end can make us use. Arguments and environment are in one frame.
+	// MaxFrame is the maximum payload in bytes. It bounds the memory of the receiver. Arguments and environment are in one
+	// frame.
 	MaxFrame = 16 << 20
-	// Chunk is the most bytes of input in one frame.
+	// Chunk is the maximum number of input bytes in one frame.
 	Chunk = 32 << 10
-	// Window is the number of input frames that may be under way: the command may not read them, and a frame that asks it
-	// to end must still arrive.
+	// Window is the maximum number of unacknowledged input frames. It keeps the connection usable: even if the command does
+	// not read its input, a terminate or kill frame must arrive.
 	Window = 8
 )
 
-// Command is the command to run. Byte slices, because arguments need not be UTF-8.
+// Command is the command to run, as byte slices because arguments need not be UTF-8.
 type Command struct {
 	Argv [][]byte `json:"argv"`
 	Dir  []byte   `json:"dir"`
@@ -47,31 +48,31 @@ type Command struct {
 
 // Refusal is the reason why a command could not be started.
 type Refusal struct {
-	Reason string `json:"reason"` // one of the reasons below, or empty
+	Reason string `json:"reason"` // one of the constants below, or ""
 	Text   string `json:"text"`
 }
 
 const (
-	ReasonNotFound = "not-found" // not in any folder of PATH
+	ReasonNotFound = "not-found" // in no folder of PATH
 	ReasonMissing  = "missing"
 	ReasonDenied   = "denied"
 )
 
-// Report is how a command ended.
+// Report describes how a command ended.
 type Report struct {
 	Exit sandboxes.Exit `json:"exit"`
-	// Killed is how many processes were killed at the container's memory limit, since it started.
+	// Killed is the number of processes killed at the container's memory limit since the container started.
 	Killed int `json:"killed,omitempty"`
 }
 
-// FrameWriter writes frames, from any goroutine.
+// FrameWriter writes frames. It is safe for concurrent use.
 type FrameWriter struct {
 	W io.Writer // guarded by mu
 
 	mu sync.Mutex
 }
 
-// Send writes one frame in one Write.
+// Send writes one frame with one Write.
 func (f *FrameWriter) Send(kind byte, payload []byte) error {
 	b := make([]byte, headSize, headSize+len(payload))
 	b[0] = kind
@@ -83,16 +84,16 @@ func (f *FrameWriter) Send(kind byte, payload []byte) error {
 	return err
 }
 
-// FrameReader is a writer that calls On with each whole frame; the payload is only valid during the call. It belongs to
-// one goroutine. After an error, its own or one of On, it accepts nothing more.
+// FrameReader is a writer that calls On with each complete frame; the payload is valid only during the call. It is used by
+// one goroutine. After an error of On or of its own, it accepts nothing more.
 type FrameReader struct {
 	On  func(kind byte, payload []byte) error
 	Err error
 
-	buf []byte // the frame so far, when it spans writes
+	buf []byte // start of a frame that spans writes
 }
 
-// Write takes bytes as they come.
+// Write implements io.Writer.
 func (f *FrameReader) Write(p []byte) (int, error) {
 	n := len(p)
 	for f.Err == nil && len(p) > 0 {

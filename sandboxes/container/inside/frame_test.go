@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// heard is one frame.
+// heard is one received frame.
 type heard struct {
 	kind    byte
 	payload string
@@ -40,7 +40,7 @@ func TestFramesSurviveAnySplit(t *testing.T) {
 	}
 }
 
-// FuzzFrames: no bytes make the reader panic, and none make it hold more than it was given.
+// FuzzFrames: no input makes the reader panic or buffer more than it was given.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("a\x00\x00\x00\x00o\x00\x00\x00\x01z"), 3)
 	f.Add([]byte("o\xff\xff\xff\xff"), 1)

@@ -17,15 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyHome copies the layer of the home. No command runs yet, so that neither side changes meanwhile. What the home has
-// already is a mount, or leads to one: it stays as it is.
+// copyHome copies the layer of the home. No command runs yet, so neither side changes meanwhile. Existing entries of the
+// home are mounts or lead to one, and are not changed.
 func copyHome(layer, to string) error {
 	bufs := sync.Pool{New: func() any { return new([256 << 10]byte) }}
 	var group errgroup.Group
 	group.SetLimit(max(2, runtime.GOMAXPROCS(0)))
 	var folders []entry
-	links := map[uint64]string{} // the first name of a file with several, by its inode
-	var more []entry             // and its other names
+	links := map[uint64]string{} // first copy of a file with several hard links, by inode
+	var more []entry             // the other names of these files
 	err := filepath.WalkDir(layer, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || path == layer {
 			return err
@@ -67,7 +67,7 @@ func copyHome(layer, to string) error {
 				return nil
 			})
 		}
-		return nil // the other end of a pipe or socket has gone
+		return nil // pipes and sockets are useless without their other end
 	})
 	if err := errors.Join(err, group.Wait()); err != nil {
 		return err
@@ -92,13 +92,13 @@ func unlessThere(err error) error {
 	return err
 }
 
-// entry is a file or folder of the layer, and its place in the home.
+// entry is a file or folder of the layer, with its path in the home.
 type entry struct {
 	from, to string
 	info     fs.FileInfo
 }
 
-// copy uses system calls as they are: files of caches are many and small, and package os makes twice as many.
+// copy uses raw system calls: caches have many small files, and package os makes twice as many calls.
 func (e entry) copy(buf []byte) (err error) {
 	from, err := unix.Open(e.from, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -130,7 +130,7 @@ func (e entry) copy(buf []byte) (err error) {
 	return e.finish()
 }
 
-// finish sets the mode and the time, which tools compare.
+// finish sets the mode and the modification time, which tools compare.
 func (e entry) finish() error {
 	return errors.Join(os.Chmod(e.to, e.info.Mode().Perm()), os.Chtimes(e.to, time.Time{}, e.info.ModTime()))
 }

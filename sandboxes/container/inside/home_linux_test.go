@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the home has already is a mount, or leads to one: it stays as it is, with all below it. Pipes are left out.
+// Existing entries of the home are mounts or lead to one: they and everything below stay unchanged. Pipes are left out.
 func TestCopyHomeBesideMounts(t *testing.T) {
 	t.Parallel()
 	layer, home := t.TempDir(), t.TempDir()
@@ -55,7 +55,7 @@ func TestCopyHomeBesideMounts(t *testing.T) {
 	}
 }
 
-// A copy that fails is reported, whatever else was copied.
+// A failed copy is reported, whatever else was copied.
 func TestCopyHomeFails(t *testing.T) {
 	t.Parallel()
 	layer := t.TempDir()

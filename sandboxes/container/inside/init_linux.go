@@ -14,8 +14,9 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// runInit is the first process. It runs until the engine ends the container. With a socket it forwards the commands'
-// connections to the egress proxy, and the container ends with it; with "tunnel" another call does that.
+// runInit is the container's first process. It runs until the engine ends the container. With a socket it forwards the
+// commands' connections to the egress proxy, and the container ends if that fails; with "tunnel" another call forwards
+// them.
 func runInit(ctx context.Context, args []string) error {
 	conceal()
 	startThreads()
@@ -28,7 +29,7 @@ func runInit(ctx context.Context, args []string) error {
 		}
 	}
 	if len(socket) == 0 || socket[0] == Tunnel {
-		if len(socket) == 0 { // the tunnel declares itself that it is ready
+		if len(socket) == 0 { // the tunnel itself reports when it is ready
 			if err := declareReady(); err != nil {
 				return err
 			}
@@ -52,11 +53,11 @@ func forward(ctx context.Context, c egress.ForwardConfig, ready func() error) er
 	return f.Run(ctx)
 }
 
-// reapPause is how long a zombie may stay.
+// reapPause is the maximum lifetime of a zombie.
 const reapPause = time.Second
 
-// reapOrphans reaps the first process's children: orphans of helpers that were killed, and of commands that a program of the
-// host has started.
+// reapOrphans reaps the first process's children: orphans of killed helpers, and of commands that a host program has
+// started.
 func reapOrphans(ctx context.Context) {
 	for {
 		for {

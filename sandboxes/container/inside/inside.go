@@ -1,9 +1,9 @@
 // Package inside is the part of ralph that runs in a container: its first process, the helper that runs one command, and
-// the container's end of the egress tunnel. Package container starts each of them with ralph's own program, by Main.
+// the container's end of the egress tunnel. Package container starts each of them with ralph's own program, through Main.
 //
-// The helper and ralph exchange frames over its standard input and output. Ralph sends the command, so that no argument
-// and no variable is on a command line; the helper reports how it ended, so that the exit status of the engine's client does
-// not matter. Each role has a process of its own; nothing here is shared between goroutines of a caller.
+// The helper and ralph exchange frames over the helper's standard input and output. Ralph sends the command in a frame, so
+// that no argument or variable is on a command line. The helper reports how the command ended, so that the exit status of
+// the engine's client does not matter. Each role runs in its own process.
 package inside
 
 import (
@@ -19,29 +19,29 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// Roles are the first argument of Main.
+// Roles, the first argument of Main.
 const (
 	Init   = "init"   // the container's first process: init [home DIR] [SOCKET|tunnel]
 	Exec   = "exec"   // run one command: exec [unfiltered]
-	Enter  = "enter"  // become a command that a program of the host starts: enter ARGV…
-	Ready  = "ready"  // wait until commands may start, for some seconds
-	Own    = "own"    // give folders to a user: own UID GID DIR…
-	Tunnel = "tunnel" // carry connections to the egress proxy over this call, instead of a socket
+	Enter  = "enter"  // execute a command that a host program starts: enter ARGV…
+	Ready  = "ready"  // wait until commands may start, at most some seconds
+	Own    = "own"    // change the owner of folders: own UID GID DIR…
+	Tunnel = "tunnel" // forward connections to the egress proxy over this call, instead of a socket
 
-	Unfiltered = "unfiltered" // leave system calls to the engine's own filter
+	Unfiltered = "unfiltered" // rely on the engine's own system call filter
 	Home       = "home"       // copy HomeLayer to a folder, before commands may start
 )
 
-// HomeLayer is where the home that setup has filled is shown, read-only.
+// HomeLayer is the path of the home that setup has filled, read-only.
 const HomeLayer = "/.ralph/home"
 
 // TunnelReady is the line of error output after which commands may start.
 const TunnelReady = "ralph inside a container: the tunnel is ready"
 
-// readyFile exists when commands may start, unless there is a tunnel.
+// readyFile is created when commands may start, unless there is a tunnel.
 const readyFile = "/tmp/.ralph-ready"
 
-// Main serves one role and returns the status to exit with.
+// Main serves one role and returns the exit status.
 func Main(p reexec.Process) int {
 	err := serve(p)
 	if err == nil {
@@ -51,7 +51,7 @@ func Main(p reexec.Process) int {
 	switch _, entry := errors.AsType[*entryError](err); {
 	case !entry:
 		return 1
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist): // as shells and the engines' programs have it
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist): // the exit statuses of shells and of the engines' programs
 		return 127
 	}
 	return 126
@@ -89,7 +89,7 @@ func serve(p reexec.Process) error {
 	return fmt.Errorf("these arguments are not for use by hand: %q", p.Args)
 }
 
-// awaitReady looks in here, because each call of an engine costs more than all these looks.
+// awaitReady polls inside the container, because each call of an engine costs more than all polls.
 func awaitReady(ctx context.Context) error {
 	const limit, pause = 10 * time.Second, 5 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -104,7 +104,7 @@ func awaitReady(ctx context.Context) error {
 	}
 }
 
-// entryError is the reason why Enter could not become its command.
+// entryError is the reason why Enter could not execute its command.
 type entryError struct{ error }
 
 func (e *entryError) Unwrap() error { return e.error }

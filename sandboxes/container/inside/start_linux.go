@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// refusalOf explains why a command could not be started.
+// refusalOf returns the reason why a command could not be started.
 func refusalOf(err error, c Command) Refusal {
 	r := Refusal{Text: err.Error()}
 	if info, statErr := os.Stat(string(c.Dir)); statErr != nil || !info.IsDir() {
@@ -33,8 +33,8 @@ func refusalOf(err error, c Command) Refusal {
 	return r
 }
 
-// enter becomes a command that a program of the host starts: as the engine has set it up, behind the filter. It returns
-// only with an error.
+// enter executes a command that a host program starts, with the engine's settings and the filter. It returns only with an
+// error.
 func enter(argv []string) error {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	path, err := proc.Lookup(argv[0], "", os.Environ())
@@ -44,7 +44,7 @@ func enter(argv []string) error {
 	return &entryError{fmt.Errorf("start %s: %w", argv[0], unix.Exec(path, argv, os.Environ()))}
 }
 
-// own gives folders to the user that commands run as: UID GID DIR…
+// own changes the owner of folders to the user of commands: UID GID DIR…
 func own(args []string) error {
 	uid, err := strconv.Atoi(args[0])
 	gid, err2 := strconv.Atoi(args[1])

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// processors is how many the helpers use: they only pass bytes on.
+// processors is the GOMAXPROCS of the helpers, which only copy bytes.
 const processors = 2
 
-// threads is more than a helper's goroutines ever block at once in system calls that Go cannot wait for otherwise.
+// threads is more than the number of helper goroutines that ever block in system calls at the same time.
 const threads = processors + 10
 
-// startThreads starts all threads that the program will ever need. They count against the container's limit: if a command
-// has used that up, the runtime cannot start another one, which ends the program.
+// startThreads starts all threads that the program will ever need. They count for the container's process limit: if a
+// command has exhausted that, the Go runtime cannot start another thread, and crashes.
 func startThreads() {
 	runtime.GOMAXPROCS(processors)
 	var started sync.WaitGroup
@@ -20,10 +20,10 @@ func startThreads() {
 	started.Add(threads)
 	for range threads {
 		go func() {
-			runtime.LockOSThread() // makes the runtime start another one
+			runtime.LockOSThread() // makes the runtime start another thread
 			started.Done()
 			<-leave
-			runtime.UnlockOSThread() // the thread stays, for others
+			runtime.UnlockOSThread() // the thread stays for other goroutines
 		}()
 	}
 	started.Wait()

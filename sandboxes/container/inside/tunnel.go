@@ -9,13 +9,13 @@ import (
 	"github.com/xtaci/smux"
 )
 
-// MaxStreams bounds the connections that are open at once; the forwarder inside has no more.
+// MaxStreams is the maximum number of open connections; the forwarder inside has the same limit.
 const MaxStreams = 1024
 
-// TunnelEnd makes one end of the tunnel out of the standard input and output of a process.
+// TunnelEnd returns one end of the tunnel over the standard input and output of a process.
 func TunnelEnd(c io.ReadWriteCloser, client bool) (*smux.Session, error) {
 	config := &smux.Config{
-		Version: 2, KeepAliveDisabled: true, // in version 2 an unread connection does not block others
+		Version: 2, KeepAliveDisabled: true, // in version 2 an unread stream does not block others
 		MaxFrameSize: 32 << 10, MaxStreamBuffer: 256 << 10, MaxReceiveBuffer: MaxStreams * 256 << 10,
 	}
 	if client {
@@ -24,8 +24,8 @@ func TunnelEnd(c io.ReadWriteCloser, client bool) (*smux.Session, error) {
 	return smux.Server(c, config)
 }
 
-// ServeTunnel is the host's end: it joins each connection that comes out of c to a new one to the socket. It returns when c
-// has ended or ctx is done, and no connection is left.
+// ServeTunnel is the host's end of the tunnel: it joins each stream of c to a new connection to the socket. It returns when
+// c or ctx has ended and all connections are closed.
 func ServeTunnel(ctx context.Context, c net.Conn, socket string) {
 	defer func() { _ = c.Close() }()
 	session, err := TunnelEnd(c, false)

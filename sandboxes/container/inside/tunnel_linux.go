@@ -10,7 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// tunnel forwards the commands' connections over in and out, until these end. It writes TunnelReady to errs when it has begun.
+// tunnel forwards the commands' connections over in and out until these end. It writes TunnelReady to errs when it is
+// ready.
 func tunnel(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 	conceal()
 	startThreads()

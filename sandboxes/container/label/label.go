@@ -1,4 +1,5 @@
-// Package label marks what an engine has of ralph's runs, and reads the marks. Package container calls it. It holds no state.
+// Package label marks an engine's objects of ralph's runs with labels, and reads these. Package container uses it. It has
+// no state.
 package label
 
 import (
@@ -15,32 +16,32 @@ import (
 
 const (
 	run     = "ralph.run"
-	id      = "ralph.id"      // of the run; filters cannot find every character of its name
-	state   = "ralph.state"   // of the state folder, likewise
-	process = "ralph.process" // who has made it: "PID START HOST"
+	id      = "ralph.id"      // of the run; its name may contain characters that filters do not support
+	state   = "ralph.state"   // of the state folder, for the same reason
+	process = "ralph.process" // the creator: "PID START HOST"
 )
 
-// Args are the arguments that mark something as the run's.
+// Args returns the arguments that mark an object as the run's.
 func Args(name, stateDir string) []string {
 	return []string{
 		"--label", run + "=" + name, "--label", id + "=" + ID(name), "--label", state + "=" + ID(stateDir), "--label", process + "=" + self(),
 	}
 }
 
-// ID is a short name that consists of letters and digits.
+// ID returns a short hash of a name, of letters and digits.
 func ID(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:6])
 }
 
-// OfRun is the filter for what a run has.
+// OfRun returns the filter for the objects of a run.
 func OfRun(name string) string { return "label=" + id + "=" + ID(name) }
 
-// OfState is the filter for what belongs to a state folder.
+// OfState returns the filter for the objects of a state folder.
 func OfState(dir string) string { return "label=" + state + "=" + ID(dir) }
 
-// Abandoned reports, by the labels of something as JSON, the run, and that the process that has made it has ended on this host. An
-// empty text is that of something that is gone: nobody has abandoned it.
+// Abandoned returns the run of an object, and whether the process that created it was on this host and has ended. text has
+// the object's labels as JSON; an empty text means that the object is gone, so ended is false.
 func Abandoned(text string) (name string, ended bool, err error) {
 	if strings.TrimSpace(text) == "" {
 		return "", false, nil
@@ -57,7 +58,7 @@ func Abandoned(text string) (name string, ended bool, err error) {
 	return labels[run], told && !proc.Alive(number, started), nil
 }
 
-// self is the label of this process; empty where it cannot be told.
+// self returns the label of this process, or "" if it cannot be determined.
 func self() string {
 	started, err := proc.Started(os.Getpid())
 	host, hostErr := os.Hostname()

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/label"
 )
 
-// Only a process of this host that has certainly ended has abandoned anything.
+// Only objects of a process of this host that has certainly ended are abandoned.
 func TestAbandoned(t *testing.T) {
 	t.Parallel()
 	var own string

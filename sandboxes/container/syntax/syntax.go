@@ -1,5 +1,5 @@
-// Package syntax writes what the programs of container engines read, and refuses what they would read as something else. Package
-// container calls it. It holds no state.
+// Package syntax formats input of the engines' programs, and refuses values that these would misread. Package container
+// uses it. It has no state.
 package syntax
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// Mount is a mount as --mount takes it: fields of one line of CSV, so that no character of a path has a meaning. more is
-// one more field, or empty.
+// Mount returns the value of --mount for a mount: the fields of one CSV line, so that no character of a path is special.
+// more is an additional field, or "".
 func Mount(kind string, m sandboxes.Mount, more string) (string, error) {
 	if strings.ContainsAny(m.Host+m.Inside, "\n\r\x00") {
 		return "", fmt.Errorf("mount %q: the path has a line break or NUL in it", m.Host)
@@ -20,7 +20,7 @@ func Mount(kind string, m sandboxes.Mount, more string) (string, error) {
 	fields := []string{"type=" + kind, "src=" + m.Host, "dst=" + m.Inside}
 	switch {
 	case m.ReadOnly && kind == "volume":
-		fields = append(fields, "ro") // the only word that podman 4 knows there
+		fields = append(fields, "ro") // the only spelling that podman 4 accepts there
 	case m.ReadOnly:
 		fields = append(fields, "readonly")
 	}
@@ -36,10 +36,10 @@ func Mount(kind string, m sandboxes.Mount, more string) (string, error) {
 	return strings.TrimSuffix(line.String(), "\n"), w.Error()
 }
 
-// maxEnvLine is how much of one line of an environment file the engines' programs read.
+// maxEnvLine is how many bytes of a line in an environment file the engines' programs read.
 const maxEnvLine = 60 << 10
 
-// CheckEnvLine refuses an entry that would be read from a line as another one.
+// CheckEnvLine returns an error for an entry that an engine's program would misread from a line of a file.
 func CheckEnvLine(entry string) error {
 	name, _, _ := strings.Cut(entry, "=")
 	switch {

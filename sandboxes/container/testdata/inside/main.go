@@ -1,11 +1,11 @@
-// Command inside is what a test mounts into containers in the place of ralph's own binary. It is the attacker there, too.
+// Command inside is mounted into test containers instead of ralph's own binary. It also contains the attacks.
 package main
 
 import (
 	"os"
 
-	_ "github.com/ralph-pool/ralph/sandboxes/container" // the roles inside
-	_ "github.com/ralph-pool/ralph/sandboxes/escape"    // the attacks' roles
+	_ "github.com/ralph-pool/ralph/sandboxes/container" // roles of the helper
+	_ "github.com/ralph-pool/ralph/sandboxes/escape"    // roles of the attacks
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
