@@ -1,4 +1,5 @@
-# Every target works on a machine with Go, git and make; what else it needs it installs, pinned, into .tools, or names.
+# Every target works on a machine with Go, git and make. Other tools are installed into .tools in pinned versions; what
+# cannot be installed is named.
 
 .DEFAULT_GOAL := help
 SHELL := bash
@@ -17,24 +18,24 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 CLI := github.com/ralph-pool/ralph/internal/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT)
-# The flags of everything that has no race detector: so the dependencies are compiled once for all of it. With -trimpath the
-# build cache serves every clone.
+# Flags for everything without the race detector, the same everywhere, so that dependencies are compiled once. With -trimpath
+# the build cache works for every clone.
 PLAIN := CGO_ENABLED=0 GOFLAGS='$(strip $(GOFLAGS) -trimpath)'
 BUILD := $(PLAIN) go build -ldflags '$(LDFLAGS)'
 
-# Time each fuzz target gets.
+# Time for each fuzz target.
 FUZZTIME ?= 10s
-# '1 3' fuzzes every third package, beginning with the first.
+# '1 3' fuzzes every third package, starting with the first.
 FUZZPART ?=
-# What `make test` passes on, such as -run or -count.
+# Flags that `make test` passes on, such as -run or -count.
 TESTFLAGS ?=
-# What `make bench` passes on, such as '-only issues -rounds 10'.
+# Flags that `make bench` passes on, such as '-only issues -rounds 10'.
 BENCHFLAGS ?=
-# How many random faults `make soak` lets happen, and where and when. SOAK_ONLY=N repeats one of them.
+# Number of random faults in `make soak`, and the seed of their places and times. SOAK_ONLY=N repeats one of them.
 SOAK_FAULTS ?= 300
 SOAK_SEED := $(or $(SOAK_SEED),$(shell date +%s))
 SOAK_ONLY ?=
-# How many issues the fleet of `make soak` works while its machines and its database die.
+# Number of issues that the fleet of `make soak` works while its machines and its database die.
 FLEET_ISSUES ?= 200
 
 .PHONY: help
@@ -58,9 +59,9 @@ demo: ## Watch ralph empty a small backlog (no key; the build alone may need the
 	@$(MAKE) --no-print-directory build
 	@GOPROXY=off go run ./e2e/demo -ralph bin/ralph
 
-# VETTED=1 leaves out vet, where `make lint` has done the same before.
+# VETTED=1 skips vet, because `make lint` includes it.
 VETTED ?=
-# AGAIN=1 runs a test that fails once more at the end, alone, unless there was a data race. What passes then is named in UNSTEADY.
+# AGAIN=1 repeats a failed test once at the end, alone, unless it had a data race. UNSTEADY lists tests that then pass.
 AGAIN ?= 0
 UNSTEADY := $(TOOLS)/unsteady
 
@@ -70,33 +71,33 @@ test: cc agents $(GOTESTSUM) ## Vet and test everything, nearly all with the rac
 	rm -f $(UNSTEADY)*
 	e2e/engines/with.sh $(TOOLS)/engines $(MAKE) --no-print-directory tests
 
-# The tests in e2e start ralph hundreds of times. With the race detector, which doubles their time, are those that start each
-# command once and those in which several ralphs work together; what they start works in other packages with it, too.
+# The tests in e2e start ralph hundreds of times. The race detector doubles their time, so it is used only for those that start
+# each command once and those in which several ralph processes work together. Tests of other packages cover the rest with it.
 RACED := ^Test(Scripts|TwoSweepsOnOneBacklog|ThreeClonesOfOneRemote|CleanWhileWorking|Interrupt.*)$$
 GO_TEST = $(GOTESTSUM) --format pkgname-and-test-fails --format-icons text --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-run-root-test \
   --rerun-fails-abort-on-data-race --rerun-fails-report=$(UNSTEADY).$@
-# MEMORY=DIR is a folder in memory in which tests keep their files, which saves a quarter of the time. Those in e2e keep them on the
-# disk, and so do those that need a file system that notes the time of every change.
+# MEMORY=DIR is a folder in memory for the tests' files, which saves a quarter of the time. The tests in e2e use the disk,
+# and so do tests that need a file system with exact change times.
 MEMORY ?=
 ONDISK := /pool/workspace$$
-# GOGC is for the compilers, where it is set. Vet has been here before: see test. Nobody debugs these programs, and without what
-# debuggers read each of the hundred is linked in half the time.
+# GOGC, if set, is only for the compilers. Vet has run already; see test. Nobody debugs these programs, and without debug
+# information each of the hundred is linked in half the time.
 TEST_FLAGS = -vet=off -trimpath -ldflags='-s -w' -shuffle=on -timeout 60m -exec 'env -u GOGC $(IN_MEMORY)' $(TESTFLAGS)
 tests-packages tests-plain tests-large: IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
-# A program with the race detector waits for a second before it exits, unless it is told not to.
+# By default a program with the race detector waits a second before it exits.
 export GORACE ?= atexit_sleep_ms=0
-# Those that take longest go first, so that none of them is left alone at the end.
+# The slowest packages start first, so that none of them runs alone at the end.
 LONGEST := ./sandboxes/container ./pool
-# These read text, or the code, and start no goroutine: the race detector would only make them ten times as slow. Packages that do
-# start some use them with it.
+# These packages start no goroutines, so the race detector would only make them ten times slower. Packages that start
+# goroutines use some of them with it.
 PURE := internal/arch|internal/leak|internal/meter|worktree/message
-# Its tests run whole commands, as those in RACED do with the race detector.
+# Tests of whole commands. RACED covers these with the race detector.
 COMMANDS := internal/cli
 PLAIN_IN := /($(COMMANDS)|$(PURE))$$
 UNRACED := /e2e$$|$(PLAIN_IN)
 
-# These work on much data, in many rounds or against other programs, and no more goroutines of theirs meet than in smaller tests of
-# their packages: with the race detector they take several times as long, for nothing.
+# These tests process much data, run many rounds or drive other programs. Smaller tests of their packages cover the same
+# concurrency, so the race detector would only make them several times slower.
 LARGE := Test(AsOrdinaryUser|CommitLimits|CountTime|Costs|DeathAtEverySave|DeathInABatch|ForgeLarge|LongBacklog|LogIsSearched|NothingEscapes.*|StrangersLongTexts|TableOfTricks|TrackerFailsAtEveryCall|WhatCommitsDoToTheirChecks)
 LARGE_IN = $$(git grep -lE '^func $(LARGE)\(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,' | tr '\n' ' ')
 
@@ -173,18 +174,18 @@ example: ## Write config.example.yaml anew from the table of keys
 clean: ## Remove what these targets made
 	rm -rf bin .tools
 
-# The race detector needs a C compiler; the program itself does not.
+# The race detector needs a C compiler; the program does not.
 .PHONY: cc
 cc:
 	@command -v "$${CC:-gcc}" >/dev/null || command -v cc >/dev/null || \
 	  { echo "make test needs a C compiler for the race detector: apt-get install gcc libc6-dev, or xcode-select --install"; exit 1; }
 
-# The real agents that the tests drive against a scripted model.
+# The real agents, which the tests drive against a scripted model.
 .PHONY: agents
 agents:
 	@e2e/agents/install.sh $(TOOLS)/npm
 
-# The version is told to the server, which otherwise takes itself for v0.0.0. It takes some minutes to build.
+# Without this version the server reports v0.0.0. The build takes some minutes.
 KUBERNETES_VERSION := k8s.io/component-base/version
 $(KUBERNETES): e2e/kubernetes/main.go e2e/kubernetes/go.mod
 	cd e2e/kubernetes && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X $(KUBERNETES_VERSION).gitVersion=v1.34.4 \

@@ -20,16 +20,16 @@ import (
 	"time"
 )
 
-// kubernetesVar names the program of e2e/kubernetes. `make soak` builds it.
+// kubernetesVar is the variable with the program of e2e/kubernetes. `make soak` builds it.
 const kubernetesVar = "RALPH_TEST_KUBERNETES"
 
-// cluster is an API server without nodes: it takes what a cluster takes, and runs nothing.
+// cluster is an API server without nodes: it accepts manifests and runs nothing.
 type cluster struct {
 	t                   *testing.T
 	program, kubeconfig string
 }
 
-// address is one of this machine's that nothing listens at.
+// address returns an unused address of this machine.
 func address(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,7 +40,7 @@ func address(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// start runs a part of Kubernetes until the test ends. Its log is shown if the test fails.
+// start runs a part of Kubernetes until the test ends, and shows its log if the test fails.
 func (c *cluster) start(args ...string) {
 	c.t.Helper()
 	cmd := exec.CommandContext(c.t.Context(), c.program, args...)
@@ -59,7 +59,7 @@ func (c *cluster) start(args ...string) {
 	})
 }
 
-// kubectl returns what the command printed, and fails the test where it fails.
+// kubectl returns the output of a command, and fails the test if the command fails.
 func (c *cluster) kubectl(args ...string) string {
 	c.t.Helper()
 	out, err := c.try(c.t.Context(), args...)
@@ -76,7 +76,7 @@ func (c *cluster) try(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// startCluster starts a store and an API server, and waits until the server says that it is ready.
+// startCluster starts etcd and an API server, and waits until the server is ready.
 func startCluster(t *testing.T, program string) *cluster {
 	t.Helper()
 	dir := t.TempDir()
@@ -124,7 +124,7 @@ func startCluster(t *testing.T, program string) *cluster {
 	}
 }
 
-// A real API server takes each of our kustomizations as it stands, warns of nothing, and has nothing to change the second time.
+// A real API server accepts each of our kustomizations unchanged and without warnings, and a second apply changes nothing.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	program := os.Getenv(kubernetesVar)
@@ -167,7 +167,7 @@ func TestApply(t *testing.T) {
 		}
 		c.kubectl("delete", "-k", dir, "--wait=false")
 	}
-	// The server does refuse what is wrong.
+	// Control: the server rejects invalid manifests.
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
 	if err := os.WriteFile(bad, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\nunknown: {a: b}\n"), 0o600); err != nil {
 		t.Fatal(err)

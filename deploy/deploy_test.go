@@ -1,4 +1,4 @@
-// Package deploy_test checks the files by which ralph runs as a service.
+// Package deploy_test checks the files for running ralph as a service.
 package deploy_test
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The commands of the manual make the user and put the files where the unit looks for them.
+// The commands in the manual create the user and install the files in the places that the unit names.
 func TestManualOfSystemd(t *testing.T) {
 	t.Parallel()
 	unit, manual := read(t, "systemd/ralph.service"), read(t, "../docs/operations.md")
@@ -47,7 +47,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// strict decodes a file in which every key has to be one of the type's.
+// strict decodes a file and rejects keys that the type does not have.
 func strict(t *testing.T, path string, into any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(read(t, path)), into); err != nil {
@@ -55,7 +55,7 @@ func strict(t *testing.T, path string, into any) {
 	}
 }
 
-// flags fails for a flag that `ralph serve` does not have.
+// flags fails the test for a flag that `ralph serve` does not have.
 func flags(t *testing.T, path string, args []string) {
 	t.Helper()
 	var help bytes.Buffer
@@ -67,7 +67,7 @@ func flags(t *testing.T, path string, args []string) {
 	}
 }
 
-// kustomization is a list of manifests.
+// kustomization is a kustomization file.
 type kustomization struct {
 	APIVersion         string   `json:"apiVersion"`
 	Kind               string   `json:"kind"`
@@ -135,9 +135,9 @@ func equal(a, b map[string]string) bool {
 	return len(a) > 0
 }
 
-// composeFile is a file of services.
+// composeFile is a compose file.
 type composeFile struct {
-	Machine  any `json:"x-machine"` // what services have in common
+	Machine  any `json:"x-machine"` // settings that the services share
 	Services map[string]struct {
 		Build struct {
 			Context    string `json:"context"`
@@ -214,7 +214,7 @@ func TestUnits(t *testing.T) {
 		}
 		t.Skip("systemd-analyze is not here; RALPH_TEST_SYSTEMD makes that a failure")
 	}
-	dir := t.TempDir() // user and program need to exist
+	dir := t.TempDir() // the unit's user and program must exist
 	for _, name := range []string{"ralph.service", "ralph.socket"} {
 		text := strings.NewReplacer("User=ralph", "User=root", "/usr/local/bin/ralph", "/bin/true").Replace(read(t, filepath.Join("systemd", name)))
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -227,7 +227,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// Every metric and outcome of an alert exists, and the runbook has a section for each alert, and for no other.
+// The metrics and outcomes in alerts exist. The runbook has a section for each alert, and no others.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	var file struct {

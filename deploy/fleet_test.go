@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// roles fails unless the arguments name the role, and a database.
+// roles fails the test unless the arguments name the role and a database.
 func roles(t *testing.T, path string, args []string, role string) {
 	t.Helper()
 	flags(t, path, args)
@@ -102,7 +102,7 @@ func TestFleetOnKubernetes(t *testing.T) {
 	}
 }
 
-// pick is the part of a map that another has keys for.
+// pick returns the entries of from whose keys are in keys.
 func pick(from, keys map[string]string) map[string]string {
 	out := map[string]string{}
 	for k := range keys {

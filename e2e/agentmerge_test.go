@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What only a merge commit of the agent's holds is on the base in the end, though the base has moved on meanwhile: a file
-// that came in with it, or a conflict that it resolves.
+// Content that only a merge commit of the agent has (a file from the other parent, or a resolved conflict) reaches the base,
+// even if the base has moved meanwhile.
 func TestAgentsMergesArePublishedWhole(t *testing.T) {
 	t.Parallel()
 	for name, work := range map[string]string{

@@ -18,12 +18,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// realCLI is one of the real programs, and how it is pointed at the mock model.
+// realCLI is a real program with the settings that direct it to the mock model.
 type realCLI struct {
 	agent   agents.Agent
 	program string
 	model   string
-	// settings writes what the program reads from its home, and returns its environment.
+	// settings writes the program's configuration into its home and returns its environment.
 	settings func(t *testing.T, home, url string) []string
 }
 
@@ -35,7 +35,7 @@ func realCLIs() []realCLI {
 				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 				"DISABLE_AUTOUPDATER=1",
 				"CLAUDE_CODE_MAX_RETRIES=1",
-				"IS_SANDBOX=1", // else it refuses to skip permissions as root
+				"IS_SANDBOX=1", // without it claude refuses to skip permissions as root
 			}
 		}},
 		{agents.Codex{}, "codex", "gpt-5.5", func(t *testing.T, home, url string) []string {
@@ -67,7 +67,7 @@ stream_max_retries = 1
 	}
 }
 
-// eachCLI runs the test once with each real program, or with the one of that name only unless everything is tested.
+// eachCLI runs the test with each real program, or only with the named one unless everything is tested.
 func eachCLI(t *testing.T, test func(t *testing.T, c realCLI), alone ...string) {
 	t.Parallel()
 	if os.Getenv("RALPH_E2E_AGENTS") == "off" {
@@ -84,14 +84,14 @@ func eachCLI(t *testing.T, test func(t *testing.T, c realCLI), alone ...string) 
 	}
 }
 
-// rig is a real program in a repository of its own, with a model that plays one scenario.
+// rig is a real program in a repository, with a model that plays one scenario.
 type rig struct {
 	realCLI
 	repo    repository
 	model   *mockmodel.Server
 	sandbox sandboxes.Sandbox
 	mark    string // in the environment of every process of the agent
-	base    string // the commit it starts from
+	base    string // commit from which the agent starts
 	events  []loop.Event
 }
 
@@ -120,7 +120,7 @@ func newRig(t *testing.T, c realCLI, scenario string) *rig {
 	r.mark = "RALPH_MARK=" + run
 	env := []string{
 		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8",
-		// Whatever would go elsewhere than to loopback comes to the mock model as a request for a proxy, and is noticed.
+		// Requests to hosts other than loopback reach the mock model as proxy requests, so tests notice them.
 		"HTTP_PROXY=" + url, "HTTPS_PROXY=" + url, "http_proxy=" + url, "https_proxy=" + url,
 		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost",
 	}
@@ -144,12 +144,12 @@ func newRig(t *testing.T, c realCLI, scenario string) *rig {
 	return r
 }
 
-// options are the user's for every test.
+// options are the user's options in every test.
 func (r *rig) options() agents.Options {
 	return agents.Options{Model: r.realCLI.model, SkipPermissions: true}
 }
 
-// run runs the loop to its end, as changed by the test.
+// run runs the loop to its end, with the test's changes to its configuration.
 func (r *rig) run(t *testing.T, change func(*loop.Config)) loop.Result {
 	t.Helper()
 	c := loop.Config{
@@ -173,7 +173,7 @@ func (r *rig) run(t *testing.T, change func(*loop.Config)) loop.Result {
 	return res
 }
 
-// importWork counts the commits that are in the checkout itself.
+// importWork counts the commits in the checkout itself.
 func (r *rig) importWork(t *testing.T) func(context.Context) (loop.Work, error) {
 	before := 0
 	return func(context.Context) (loop.Work, error) {
@@ -185,7 +185,7 @@ func (r *rig) importWork(t *testing.T) func(context.Context) (loop.Work, error) 
 	}
 }
 
-// saw reports whether the agent did something of this kind.
+// saw counts the agent's events of this kind.
 func (r *rig) saw(kind agents.EventKind) int {
 	n := 0
 	for _, e := range r.events {

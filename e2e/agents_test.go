@@ -16,17 +16,18 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes"
 )
 
-// verdict is how a loop ends, and what it has to show for it.
+// verdict is the expected result of a loop.
 type verdict struct {
 	end     loop.End
-	class   agents.Class // of the failure; "": none
+	class   agents.Class // class of the failure; "": none
 	commits int
-	tools   int // at least
-	asked   int // at least; how often the model was asked
+	tools   int // minimum number of tool calls
+	asked   int // minimum number of requests to the model
 }
 
-// Each scenario, played to the real programs. `make test` plays those that only vary another one to a single program, the two in
-// turn; what each program writes in them is recorded in the tests of package agents. `make soak` plays all to both.
+// Each scenario runs with the real programs. `make test` runs scenarios that are variations of another one with only one
+// program, alternating between the two; tests of package agents replay each program's recorded output for them. `make soak`
+// runs all with both.
 func TestRealAgents(t *testing.T) {
 	alone := map[string]string{
 		"write": "claude", "large": "codex", "withdrawn": "claude", "flakylimit": "codex",
@@ -96,7 +97,7 @@ func TestRealAgentDoesTheIssueOfThePrompt(t *testing.T) {
 	})
 }
 
-// A gate that fails makes the next iteration's feedback, and that the commit that was forgotten.
+// A failed gate becomes the next iteration's feedback, which makes the agent create the forgotten commit.
 func TestRealAgentActsOnFeedback(t *testing.T) {
 	eachCLI(t, func(t *testing.T, c realCLI) {
 		r := newRig(t, c, "forgetful")
@@ -113,8 +114,8 @@ func TestRealAgentActsOnFeedback(t *testing.T) {
 	})
 }
 
-// Feedback goes into the session of the last iteration, without the task and without paying for it twice. A session that is
-// gone, or that somebody has damaged, costs no iteration.
+// Feedback continues the session of the last iteration, without repeating the task and its cost. A lost or damaged session
+// costs no iteration.
 func TestRealAgentResumesOnFeedback(t *testing.T) {
 	for name, harm := range map[string]string{
 		"kept": "",
@@ -156,7 +157,7 @@ func TestRealAgentResumesOnFeedback(t *testing.T) {
 	}
 }
 
-// told are the prompts that the model got, each once.
+// told returns the prompts that the model received, without consecutive duplicates.
 func (r *rig) told() (list []string) {
 	for _, q := range r.model.Requests() {
 		if q.Prompt != "" && (len(list) == 0 || list[len(list)-1] != q.Prompt) {
@@ -166,7 +167,7 @@ func (r *rig) told() (list []string) {
 	return list
 }
 
-// A tool that the agent's own permissions refuse is refused in every iteration: one is enough to see it.
+// A tool that the agent's own permissions deny is denied in every iteration, so one iteration is enough.
 func TestRealAgentWithoutPermission(t *testing.T) {
 	eachCLI(t, func(t *testing.T, c realCLI) {
 		if c.program != "claude" {
@@ -194,7 +195,7 @@ func (r *rig) conversations() int {
 	return n
 }
 
-// A session goes on where it was left, in the same program and by its id.
+// A session continues in the same program by its id.
 func TestRealAgentResumes(t *testing.T) {
 	eachCLI(t, func(t *testing.T, c realCLI) {
 		r := newRig(t, c, "resume")
@@ -237,10 +238,10 @@ func (r *rig) once(t *testing.T, q agents.Request) agents.Report {
 	return d.Finish(agents.Ending{ExitCode: exit.Code, Signal: exit.Signal, StderrTail: errs.String()})
 }
 
-// A model that stalls is met by the idle timeout, and nothing of the agent is left.
+// A stalled model triggers the idle timeout, and no process of the agent is left.
 func TestRealAgentHangs(t *testing.T) {
 	eachCLI(t, func(t *testing.T, c realCLI) {
-		// On a busy machine the program may take longer to ask the model than an idle timeout is worth waiting for.
+		// On a busy machine the program's own start may take longer than a short idle timeout.
 		for idle := 4 * time.Second; ; idle *= 2 {
 			r := newRig(t, c, "hang")
 			res := r.run(t, func(c *loop.Config) { c.Timers.Idle = idle })
@@ -257,8 +258,8 @@ func TestRealAgentHangs(t *testing.T) {
 	})
 }
 
-// The agent is killed while its tool runs, by a signal to its own process only: the iteration has failed, and neither
-// the agent nor its tool is left.
+// A signal to the agent's process alone kills it while its tool runs. The iteration fails, and neither the agent nor its
+// tool is left.
 func TestRealAgentKilled(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -285,7 +286,7 @@ func TestRealAgentKilled(t *testing.T) {
 	}
 }
 
-// leader is the agent's own process: the marked one that this process has started.
+// leader returns the agent's own process: the marked one that this process has started.
 func (r *rig) leader(t *testing.T) int {
 	t.Helper()
 	all := processesWith(t, r.mark)
@@ -298,7 +299,7 @@ func (r *rig) leader(t *testing.T) int {
 	return 0
 }
 
-// An interrupt asks the agent to end, its tool goes with it, and the commits it made before are kept.
+// An interrupt ends the agent and its tool, and keeps the commits made before.
 func TestRealAgentInterrupted(t *testing.T) {
 	eachCLI(t, func(t *testing.T, c realCLI) {
 		r := newRig(t, c, "sleep")

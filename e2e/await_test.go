@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// awaitLimit is when a test stops hoping. It is far above what anything takes, and no test depends on it.
+// awaitLimit fails a test that waits in vain. It is far longer than anything takes, so no result depends on it.
 const awaitLimit = 2 * time.Minute
 
-// await returns when ready says so. It is the one place where tests look again and again. A look that takes long, such as one that
-// starts git, is followed by a longer pause: tests that wait leave the processors to what they wait for.
+// await returns when ready returns true. It is the only place in which tests poll. After a slow poll, for example one that
+// starts git, it pauses longer, to leave the CPU to the process under test.
 func await(t testing.TB, what string, ready func() bool) {
 	t.Helper()
 	limit := time.NewTimer(awaitLimit)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// While the gate runs on the base, a run can be looked at and stopped from another terminal.
+// While the gate runs on the base, another terminal can look at the run and stop it.
 func TestLookAndStopDuringTheBaseline(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestLookAndStopDuringTheBaseline(t *testing.T) {
 	s.clean(t, r)
 }
 
-// Closing an issue ends its run as `ralph stop` does, and not at the run's next look at the issue.
+// Closing an issue ends its run at once, like `ralph stop`, and not only at the run's next poll of the issue.
 func TestCloseEndsTheRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// spendthrift is an agent whose program asks its model again and again, until it is refused, or SPENDTHRIFT_ASKS times.
+// spendthrift is an agent whose program calls its model until the call is refused, or SPENDTHRIFT_ASKS times.
 type spendthrift struct{ agents.Command }
 
 func (spendthrift) Name() string { return "spendthrift" }
@@ -41,7 +41,7 @@ func (a spendthrift) Invocation(r agents.Request) (agents.Invocation, error) {
 	return agents.Invocation{Argv: []string{"spendthrift"}, Stdin: r.Prompt, Env: r.Options.Env}, agents.Check(a, r.Options)
 }
 
-// withSpendthrift adds the agent to ralph where RALPH_TEST_SPENDTHRIFT is set.
+// withSpendthrift adds the agent to ralph if RALPH_TEST_SPENDTHRIFT is set.
 func withSpendthrift(h *compose.Host) {
 	if os.Getenv("RALPH_TEST_SPENDTHRIFT") != "" {
 		h.Agents = append(agents.Builtin(), spendthrift{})
@@ -64,31 +64,31 @@ func spend() error {
 	return nil
 }
 
-// tokensOfMeal is what each answer of the spendthrift's model takes.
+// tokensOfMeal is the number of tokens of each answer to a spendthrift.
 const tokensOfMeal = 110
 
-// moment is when a ralph is killed.
+// moment is the time at which a ralph process is killed.
 type moment struct {
-	answer int    // the how manieth
-	at     string // "before", "within" or "after" it
+	answer int    // number of the answer
+	at     string // "before", "within" or "after" the answer
 }
 
-// victim is one ralph process.
+// victim is a ralph process.
 type victim struct {
 	*ralph
 	name string
-	dies moment // the zero moment: it ends by itself
+	dies moment // zero: it is not killed
 }
 
-// table is the model of all the spendthrifts: it kills the ralph that a request comes from when its moment has come.
+// table is the model of all spendthrifts. It kills the ralph process that sends a request when that process's moment has come.
 type table struct {
 	mu      sync.Mutex
-	answers int                // guarded by mu; begun ones
-	asked   map[string]int     // guarded by mu; by ralph
+	answers int                // guarded by mu; number of started answers
+	asked   map[string]int     // guarded by mu; requests by ralph process
 	victims map[string]*victim // guarded by mu
 }
 
-// next counts the request of a ralph, and returns it if this is the one before, in or after which it dies.
+// next counts a request of a ralph process, and returns the process if it dies around this answer.
 func (m *table) next(name string) *victim {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +126,7 @@ func (m *table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	die("after")
 }
 
-// moments are when processes are killed: at each place of an early and a later answer, or of many.
+// moments are the times of the kills: around an early and a later answer, or around many.
 func moments() (list []moment) {
 	answers := []int{1, 3}
 	if everything() {
@@ -140,9 +140,9 @@ func moments() (list []moment) {
 	return list
 }
 
-// Four ralphs share a state folder and a cap of the day, and are killed again and again, in all places around an answer of the
-// model. Together they never exceed the cap by more than one answer for each process, and the ledger misses no more than the
-// answer at which each was killed.
+// Four ralph processes share a state folder and a daily cap, and are killed repeatedly before, during and after an answer of
+// the model. Together they exceed the cap by at most one answer per process, and for each kill the ledger misses at most the
+// current answer.
 func TestCapOfKilledProcesses(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -158,7 +158,7 @@ func TestCapOfKilledProcesses(t *testing.T) {
 	for _, dies := range plan {
 		most += dies.answer
 	}
-	most += 4 * slots // for those that end by themselves, once all the others are dead
+	most += 4 * slots // for the processes that end by themselves after the others have died
 	env := []string{
 		"RALPH_TEST_SPENDTHRIFT=1", "RALPH_AGENT=spendthrift", "RALPH_AGENT_COMMAND=", "RALPH_SANDBOX=native", "SPENDTHRIFT_URL=" + model.URL,
 		fmt.Sprintf("RALPH_BUDGET_TOKENS_DAY=%d", most*tokensOfMeal),
@@ -171,7 +171,7 @@ func TestCapOfKilledProcesses(t *testing.T) {
 			v.dies, plan = plan[0], plan[1:]
 		}
 		m.mu.Lock()
-		defer m.mu.Unlock() // before its first request can come
+		defer m.mu.Unlock() // before its first request can arrive
 		v.ralph = s.start(t, r, append(env, "SPENDTHRIFT_KEY="+v.name), "work", "--parallel", "1")
 		m.victims[v.name] = v
 		go func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/e2e/mockmodel"
 )
 
-// usedUp is a service whose limit ends in 2040, and working and stalled ones that write a file and commit it.
+// usedUp has a service whose limit ends in 2040, and models that commit a file and then finish or stall.
 var usedUp = mockmodel.Scenarios{
 	"used-up": {Fault: &mockmodel.Fault{Status: 429, Type: "rate_limit_error", Message: "Claude AI usage limit reached|2209000000"}},
 	"stalled": {Steps: []mockmodel.Step{
@@ -19,8 +19,8 @@ var usedUp = mockmodel.Scenarios{
 	}},
 }
 
-// The real claude meets its limit, and the real codex goes on in the same worktree and sandbox. Ralph is killed meanwhile: the
-// next one knows the limit, does not ask claude again, and codex finishes on top of what it had committed.
+// The real claude reaches its limit, and the real codex continues in the same worktree and sandbox. Then ralph is killed.
+// The next process knows the limit, does not call claude again, and codex finishes on top of its earlier commits.
 func TestRealAgentsInAChain(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// ralph run is killed when its agent has committed. What clean would do is what it does; the next run says what it has
-// taken back and where it is, and from then on clean knows it as commits on a branch.
+// ralph run is killed after its agent has committed. Clean does what its dry run announces. The next run reports which work
+// it has imported and where it is; after that, clean treats this work as commits on a branch.
 func TestCleanAfterAKilledRun(t *testing.T) {
 	t.Parallel()
 	s, r := newScene(t, doIt), newRepository(t)
@@ -59,8 +59,8 @@ func TestCleanAfterAKilledRun(t *testing.T) {
 	s.clean(t, r)
 }
 
-// An issue that is being worked is listed once, also where its worktree and its branch are there already; so is a job,
-// whose claim is no remote's.
+// An issue that is being worked is listed once, even if its worktree and branch exist already. So is a job, whose claim is
+// never on a remote.
 func TestCleanWhileWorking(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"work": {"work"}, "run": {"run", "--branch-strategy", "merge-to-head", "--prompt", "Do it"}} {

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// death is where a ralph is killed: at a step of the journal, or around an answer of its model.
+// death is the place at which a ralph process is killed: a stage in the journal, or around an answer of its model.
 type death struct {
 	stage  journal.Stage
 	moment moment
@@ -23,7 +23,7 @@ func (d death) String() string {
 	return fmt.Sprintf("%s answer %d", d.moment.at, d.moment.answer)
 }
 
-// deaths are lists of deaths, which four clones die in turn.
+// deaths are lists of deaths that four clones die in turn.
 func deaths() (list [][]death) {
 	stages, answers, places := []journal.Stage{journal.StageVerify}, []int{3}, []string{"after"}
 	if everything() {
@@ -44,9 +44,9 @@ func deaths() (list [][]death) {
 	})
 }
 
-// Four clones of one remote, each with its own state, work one issue and are killed again and again, each at the same step. A
-// clone that comes back settles its dead run, and knows what the others have spent meanwhile: together they exceed the
-// issue's budget by one answer at most. What a dead run had booked and not used is lost to the issue.
+// Four clones of one remote, each with its own state, work one issue and are repeatedly killed, each at the same place. A
+// restarted clone settles its dead run, and knows what the others have spent meanwhile: together they exceed the issue's
+// budget by at most one answer. What a dead run had reserved and not used is lost to the issue.
 func TestBudgetOfKilledClones(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -62,7 +62,7 @@ func TestBudgetOfKilledClones(t *testing.T) {
 
 func killClones(t *testing.T, list []death) {
 	t.Helper()
-	const most, each = 11, 2 // answers in the budget of the issue, and of an iteration
+	const most, each = 11, 2 // maximum answers in the budget of the issue, and of an iteration
 	m := &table{asked: map[string]int{}, victims: map[string]*victim{}}
 	model := httptest.NewServer(m)
 	t.Cleanup(model.Close)

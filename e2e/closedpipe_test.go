@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// startPiped starts ralph with both outputs in one pipe, as `ralph … 2>&1 | PROGRAM` does, and returns the reader's end.
-// SIGPIPE is ignored by who starts it, as by systemd: ralph must hand its children the usual disposition all the same.
+// startPiped starts ralph with both outputs in one pipe, like `ralph … 2>&1 | PROGRAM`, and returns the reader's end. The
+// parent ignores SIGPIPE, as systemd does; ralph must give its children the default disposition anyway.
 func (s scene) startPiped(t *testing.T, r repository, env []string, args ...string) (p *ralph, reader *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -34,7 +34,7 @@ func (s scene) startPiped(t *testing.T, r repository, env []string, args ...stri
 	return p, reader
 }
 
-// Ctrl-C ends `ralph work 2>&1 | tee log.txt` in order, although it ends tee first.
+// Ctrl-C ends `ralph work 2>&1 | tee log.txt` cleanly, although it ends tee first.
 func TestInterruptBehindAPipe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func TestInterruptBehindAPipe(t *testing.T) {
 	s.clean(t, r)
 }
 
-// A sweep whose output nobody reads any more goes on to its end.
+// A sweep continues to its end when its output has no reader any more.
 func TestSweepBehindAClosedPipe(t *testing.T) {
 	t.Parallel()
 	s, r := newScene(t, doIt), newRepository(t)
@@ -86,7 +86,7 @@ func TestSweepBehindAClosedPipe(t *testing.T) {
 	s.clean(t, r)
 }
 
-// A command that would print for ever ends when nobody reads it.
+// A command with endless output ends when its reader is gone.
 func TestEndlessOutputEndsWithItsReader(t *testing.T) {
 	t.Parallel()
 	s, r := newScene(t, doIt), newRepository(t)
@@ -103,7 +103,7 @@ func TestEndlessOutputEndsWithItsReader(t *testing.T) {
 	s.clean(t, r)
 }
 
-// What ralph starts dies of a closed pipe as any program does.
+// SIGPIPE ends the processes that ralph starts, as usual.
 func TestChildrenDieOfClosedPipes(t *testing.T) {
 	t.Parallel()
 	sandboxes := []string{"none"}

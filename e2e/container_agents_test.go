@@ -10,9 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
-// The real agents work a backlog to the end in containers of a real engine, as they do in the native sandbox: with a
-// placeholder for a key, no network but ralph's own proxy, and a repository of their own. The gate reads every file and
-// process it can see, and looks for the key.
+// The real agents work a backlog in containers of a real engine like in the native sandbox: with a placeholder instead of a key,
+// no network except ralph's proxy, and a private repository. The gate searches every file and process that it can see for the key.
 func TestRealAgentsInContainers(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"docker", "podman"} {
@@ -41,7 +40,7 @@ func TestRealAgentsInContainers(t *testing.T) {
 						"--agent-env", "PATH=" + filepath.Dir(program) + ":/usr/bin:/bin",
 						"--gate", "test -f hello.txt", "--gate", "sh control.sh", "--gate", "sh look.sh",
 					}
-					if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it
+					if os.Getuid() == 0 { // root owns the worktree, so root must work in it
 						work = append(work, "--container-user", "0:0")
 					}
 					if got := s.start(t, r, engineEnv(tt.key+"="+secret, "RALPH_AGENT_COMMAND="), work...).end(t); got != 0 {
@@ -65,7 +64,7 @@ func TestRealAgentsInContainers(t *testing.T) {
 	}
 }
 
-// engineEnv is what the engines' programs need of this test's environment, and more.
+// engineEnv returns the variables that the engines' clients need from the test's environment, and more.
 func engineEnv(more ...string) []string {
 	for _, name := range []string{"DOCKER_HOST", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "XDG_RUNTIME_DIR"} {
 		if value, ok := os.LookupEnv(name); ok {
@@ -75,10 +74,10 @@ func engineEnv(more ...string) []string {
 	return more
 }
 
-// nativeProgram is where a real agent's own program is, without the script that looks for it: an image has no node.
+// nativeProgram returns the path of a real agent's native program. The images have no node for the script that normally starts it.
 func nativeProgram(t *testing.T, name string) string {
 	t.Helper()
-	start := agentProgram(t, name) // skips, or says what to install
+	start := agentProgram(t, name) // skips the test, or says what to install
 	modules := filepath.Dir(filepath.Dir(start))
 	pattern := map[string]string{
 		"claude": "@anthropic-ai/claude-code-linux-*/claude",
@@ -91,7 +90,7 @@ func nativeProgram(t *testing.T, name string) string {
 	return found[0]
 }
 
-// noContainer fails the test when a container is left that shows something of the folder.
+// noContainer fails the test if a container is left that mounts something of the folder.
 func noContainer(t *testing.T, engine, dir string) {
 	t.Helper()
 	out, err := exec.Command(engine, "ps", "--all", "--no-trunc", "--filter", "label=ralph.run", "--format", "{{.Names}} {{.Mounts}}").CombinedOutput()
@@ -105,12 +104,12 @@ func noContainer(t *testing.T, engine, dir string) {
 	}
 }
 
-// lookInImage goes on where lookForSecrets ends: with every file of the container's own root. Left out is ralph's own
-// program, which is this test and knows the key.
+// lookInImage extends lookForSecrets to every file in the container's own root, except ralph's own program: it is this test
+// binary, which contains the key.
 const lookInImage = `if find / -xdev -path /.ralph -prune -o -type f -exec grep -lF "$key" {} + 2>/dev/null | grep .; then exit 1; fi
 `
 
-// findAPlanted proves that looking finds something: an image's tools are not those of the host, and a sandbox shows less.
+// findAPlanted proves that the search works: tools in an image differ from the host's, and a sandbox shows fewer files.
 const findAPlanted = `planted=a-planted-secret
 tmp=${TMPDIR:-/tmp}
 printf %s "$planted" >"$tmp/planted"

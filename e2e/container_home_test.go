@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
-// What setup has fetched for the gate on the base is there for every later sandbox of the image: the agent's, and those that
-// verify. Where it cannot be shown, each sandbox fetches again, and no gate fails for that.
+// What setup fetches for the gate on the base is available in every later sandbox of the image: the agent's, and those that
+// verify. Where it cannot be shared, each sandbox fetches again, and no gate fails because of that.
 func TestHomeOfSetupInContainers(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"docker", "podman"} {
@@ -19,7 +19,7 @@ func TestHomeOfSetupInContainers(t *testing.T) {
 			fetches int
 		}{
 			"warm": {nil, 1},
-			"cold": {[]string{"RALPH_MEMORY_MB=64"}, 6}, // on the base twice, and twice for each issue
+			"cold": {[]string{"RALPH_MEMORY_MB=64"}, 6}, // twice on the base, and twice for each issue
 		} {
 			if !tested(engine == "docker", name == "warm") {
 				continue
@@ -39,7 +39,7 @@ func TestHomeOfSetupInContainers(t *testing.T) {
 					`RALPH_GATE=test "$(cat ~/place)" = "$PWD" && grep tool ~/tool && test ! -e ~/gate && echo x >~/gate`,
 				}, c.more...)...)
 				args := []string{"work", "--mount", "host=" + counts + ",inside=/counts"}
-				if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it
+				if os.Getuid() == 0 { // root owns the worktree, so root must work in it
 					args = append(args, "--container-user", "0:0")
 				}
 				if got := s.start(t, r, env, args...).end(t); got != 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
-// An issue is worked in a container whose worktree is at another path and which has a network of its own; the report says
-// that this is weaker.
+// An issue is worked in a container with its worktree at another path and its own network. The report warns that this is weaker.
 func TestContainerKeys(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"docker", "podman"} {
@@ -25,7 +24,7 @@ func TestContainerKeys(t *testing.T) {
 				"work", "--sandbox", engine, "--image", os.Getenv("RALPH_TEST_IMAGE"), "--max-iterations", "1", "--container-workdir", "/workspace",
 				"--container-group", "54321", "--container-device", "/dev/null:/dev/extra", "--gate", "test -e /dev/extra && test -f /workspace/where",
 			}
-			if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it
+			if os.Getuid() == 0 { // root owns the worktree, so root must work in it
 				work = append(work, "--container-user", "0:0")
 			}
 			if got := s.start(t, r, engineEnv(agent), work...).end(t); got != 0 {

@@ -11,13 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
-// twoRounds is an agent that waits for its ralph to be killed, and finds its commit when it is started again. It has no
-// program of its own: a container shows nothing of the tests'.
+// twoRounds is an agent that waits until its ralph is killed, and finds its commit when it is started again. It needs no
+// program of the tests, which a container cannot see.
 const twoRounds = `RALPH_AGENT_COMMAND=sh -c 'if ! test -f one.txt; then echo 1 >one.txt && git add one.txt && git commit -qm One && echo 2 >two.txt && ` +
 	`echo up >/tmp/up && exec sleep 1000; fi; git add -A && git commit -qm Two --allow-empty && echo "<promise>COMPLETE</promise>"'`
 
-// ralph is killed while a container with copies is made, and while an agent works in it. The next one loses no commit, and
-// nothing is left: no container, volume, process, socket or folder.
+// ralph is killed while a container with copied files is created, or while an agent works in it. The next sweep loses no
+// commit and leaves nothing behind: no container, volume, process, socket or folder.
 func TestKilledWithACopiedContainer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"docker", "podman"} {
@@ -36,12 +36,12 @@ func TestKilledWithACopiedContainer(t *testing.T) {
 				work := []string{
 					"work", "--sandbox", engine, "--image", os.Getenv("RALPH_TEST_IMAGE"), "--container-files", "copy", "--max-iterations", "3",
 				}
-				if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it
+				if os.Getuid() == 0 { // root owns the worktree, so root must work in it
 					work = append(work, "--container-user", "0:0")
 				}
 				p := s.start(t, r, env, work...)
 				state := s.path("state/ralph/*/containers/ralph-*")
-				var name string // what all that the container has is named by
+				var name string // prefix of the names of everything that belongs to the container
 				await(t, "a container's folder", func() bool {
 					found, err := filepath.Glob(state)
 					if err != nil || len(found) == 0 {
@@ -64,7 +64,7 @@ func TestKilledWithACopiedContainer(t *testing.T) {
 				if len(e.volumes(prefix)) == 0 {
 					t.Fatal("the killed ralph left nothing: there is nothing to clean up")
 				}
-				if when == "opening" { // the agent of the next is not to wait
+				if when == "opening" { // the next agent must not wait
 					env = append(env, strings.Replace(twoRounds, "exec sleep 1000", "true", 1))
 				}
 				next := s.start(t, r, env, work...)
@@ -89,7 +89,7 @@ func TestKilledWithACopiedContainer(t *testing.T) {
 	}
 }
 
-// engineOf looks at what an engine has.
+// engineOf inspects an engine.
 type engineOf struct {
 	*testing.T
 	name string
@@ -112,7 +112,7 @@ func (e engineOf) named(prefix string, args ...string) []string {
 	return slices.DeleteFunc(strings.Fields(string(out)), func(n string) bool { return !strings.HasPrefix(n, prefix) })
 }
 
-// ralph is killed while an agent works in a container. Clean names the container and removes it, and leaves the work to the next sweep.
+// ralph is killed while an agent works in a container. Clean names and removes the container, and leaves the work to the next sweep.
 func TestCleanRemovesTheContainerOfAKilledRun(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"docker", "podman"} {
@@ -126,7 +126,7 @@ func TestCleanRemovesTheContainerOfAKilledRun(t *testing.T) {
 			key := r.backlog(t, 1)[0]
 			e := engineOf{T: t, name: engine}
 			work := []string{"work", "--sandbox", engine, "--image", os.Getenv("RALPH_TEST_IMAGE"), "--container-keep"}
-			if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it
+			if os.Getuid() == 0 { // root owns the worktree, so root must work in it
 				work = append(work, "--container-user", "0:0")
 			}
 			p := s.start(t, r, engineEnv(twoRounds), work...)

@@ -13,12 +13,12 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
-// enginePath is a socket before the engine's own. While it is shut, the engine is stopped to whoever comes through it.
+// enginePath is a proxy for the engine's socket. While it is shut, clients see a stopped engine.
 type enginePath struct {
 	path, to string
 
 	mu    sync.Mutex
-	at    net.Listener           // guarded by mu; nil while it is shut
+	at    net.Listener           // guarded by mu; nil: shut
 	conns map[io.Closer]struct{} // guarded by mu
 }
 
@@ -68,7 +68,7 @@ func (p *enginePath) open(t *testing.T) {
 }
 
 func pass(to, from *net.UnixConn) {
-	_, _ = io.Copy(to, from) // its end is all that counts
+	_, _ = io.Copy(to, from) // only its end matters
 	_ = to.CloseWrite()
 }
 
@@ -92,8 +92,8 @@ func (p *enginePath) drop() {
 	clear(p.conns)
 }
 
-// An engine that stops while an agent works takes no work with it: the files stay in place, and the next sweep continues
-// with the commit and with what was not committed.
+// When an engine stops while an agent works, no work is lost: the files stay in place, and the next sweep continues with the
+// commit and the uncommitted changes.
 func TestEngineStopsDuringARun(t *testing.T) {
 	t.Parallel()
 	for _, files := range []string{"bind", "copy"} {
@@ -139,7 +139,7 @@ func TestEngineStopsDuringARun(t *testing.T) {
 	}
 }
 
-// A container that somebody removes ends the run at once, which says so, and its work is imported.
+// When somebody removes the container, the run ends at once with that reason, and its work is imported.
 func TestContainerRemovedDuringARun(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"docker", "podman"} {
@@ -172,7 +172,7 @@ func TestContainerRemovedDuringARun(t *testing.T) {
 	}
 }
 
-// A container that can start no process any more when the work is imported is replaced by another over the same files.
+// If a container cannot start processes any more when the work is imported, another one replaces it over the same files.
 func TestNoProcessesForTheImport(t *testing.T) {
 	t.Parallel()
 	containertest.Require(t, "docker")
@@ -205,18 +205,18 @@ func TestNoProcessesForTheImport(t *testing.T) {
 	s.clean(t, r)
 }
 
-// containerWork is a sweep in containers, whose files are mounted or copied.
+// containerWork returns the arguments of a sweep in containers whose files are mounted or copied.
 func (s scene) containerWork(files string) []string {
 	work := []string{
 		"work", "--sandbox", "docker", "--image", os.Getenv("RALPH_TEST_IMAGE"), "--container-files", files, "--max-iterations", "3", "--retry-backoff", "0s",
 	}
-	if os.Getuid() == 0 { // the worktree is root's, and so has to be who works in it
+	if os.Getuid() == 0 { // root owns the worktree, so root must work in it
 		work = append(work, "--container-user", "0:0")
 	}
 	return work
 }
 
-// container is the name of the scene's container; empty: there is none yet.
+// container returns the name of the scene's container, or "" if there is none yet.
 func (s scene) container() string {
 	found, _ := filepath.Glob(s.path("state/ralph/*/containers/ralph-*"))
 	if len(found) == 0 {

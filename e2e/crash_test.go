@@ -11,12 +11,12 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// ralph is killed at each step of the journal; the next sweep finishes what was begun, and works nothing twice.
+// ralph is killed at each stage in the journal. The next sweep finishes the work and repeats none of it.
 func TestKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	for _, step := range journal.Stages() {
 		if step == journal.StageClaim || step == journal.StageEnd {
-			continue // nothing of a run is announced there
+			continue // no event announces these stages
 		}
 		t.Run(string(step), func(t *testing.T) {
 			t.Parallel()
@@ -45,7 +45,7 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// reports counts the outcomes that stand on the issue.
+// reports counts the reports on the issue.
 func (s scene) reports(t *testing.T, r repository, key string) int {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(string(r), ".ralph", "backlog", key+".md"))
@@ -55,8 +55,8 @@ func (s scene) reports(t *testing.T, r repository, key string) int {
 	return strings.Count(string(b), "<!-- ralph:report ")
 }
 
-// ralph is killed while an agent is at work that has committed, has edits besides, ignores SIGTERM and has a process
-// in a session of its own. The next sweep ends both, loses nothing and goes on.
+// ralph is killed while an agent works that has committed, has further edits, ignores SIGTERM and has a process in another
+// session. The next sweep ends both processes, loses nothing and continues.
 func TestKilledWhileAgentsWork(t *testing.T) {
 	t.Parallel()
 	for _, remote := range []bool{false, true} {

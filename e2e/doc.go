@@ -1,3 +1,3 @@
-// Package e2e holds the end-to-end tests: ralph as a process on real git repositories, with the scripted agent (package
-// scripted) and with the real coding CLIs against a scripted model (package mockmodel). It has no code of its own.
+// Package e2e contains the end-to-end tests. They run ralph as a process on real git repositories, with the scripted agent
+// (package scripted) and with the real coding CLIs against a scripted model (package mockmodel). The package has no other code.
 package e2e

@@ -32,15 +32,15 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/egress"
 )
 
-// egressSocket names the proxy's socket for TestEgressInside, which is a program of its own then.
+// egressSocket is the variable with the proxy's socket for TestEgressInside, which then runs as a program in the sandbox.
 const egressSocket = "RALPH_TEST_EGRESS_SOCKET"
 
-// TestEgressInside is what runs in the sandbox of the tests below: a forwarder, and the command after "--".
+// TestEgressInside runs in the sandbox of the tests below: it starts a forwarder and the command after "--".
 func TestEgressInside(t *testing.T) {
 	socket := os.Getenv(egressSocket)
 	if socket == "" {
 		t.Parallel()
-		return // the tests below are the test
+		return // as a test it does nothing
 	}
 	_, argv, _ := strings.Cut(strings.Join(os.Args, "\x00"), "\x00--\x00")
 	code, err := runInside(socket, strings.Split(argv, "\x00"))
@@ -78,17 +78,17 @@ func runInside(socket string, argv []string) (int, error) {
 	return 0, errors.Join(err, <-done)
 }
 
-// login is one way to be logged in.
+// login is one way to authenticate.
 type login struct {
 	agent   agents.Agent
 	program string
 	model   string
-	env     []string                    // the user's
-	files   map[string]string           // below the user's home
+	env     []string                    // the user's environment
+	files   map[string]string           // files in the user's home
 	header  func(http.Header) (ok bool) // whether a request has the credential
 }
 
-// logins are the ways to be logged in with the secret.
+// logins returns the ways to authenticate with the secret.
 func logins(secret string) map[string]login {
 	has := func(name, value string) func(http.Header) bool {
 		return func(h http.Header) bool { return slices.Equal(h.Values(name), []string{value}) }
@@ -127,13 +127,13 @@ func logins(secret string) map[string]login {
 	}
 }
 
-// The real programs do an issue in a network that has nothing but ralph's proxy, holding placeholders only.
+// The real programs work an issue in a network with nothing but ralph's proxy, and have only placeholders.
 func TestRealAgentsBehindEgress(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("RALPH_E2E_AGENTS") == "off" {
 		t.Skip("RALPH_E2E_AGENTS=off")
 	}
-	// Made here, so that it is in no file: the test binary is in the sandbox too.
+	// Generated here, so that it is in no file: the sandbox contains the test binary, too.
 	secret := "sk-real-" + rand.Text()
 	for name, l := range logins(secret) {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func behindEgress(t *testing.T, l login, secret string) {
 		t.Fatal(err)
 	}
 	model := newService(t, l.header)
-	// The test's internet has one server, whose certificate is for example.com.
+	// The test's internet has one server, with a certificate for example.com.
 	service.Upstream = "https://example.com/v1"
 	if l.program == "claude" {
 		service.Upstream = "https://example.com"
@@ -191,7 +191,7 @@ func behindEgress(t *testing.T, l login, secret string) {
 	}
 }
 
-// listenFor makes the proxy with the one endpoint.
+// listenFor starts the proxy with this one endpoint.
 func listenFor(t *testing.T, s agents.Service, model *service) (proxy *egress.Proxy, socket string) {
 	t.Helper()
 	routes := make([]egress.Route, len(s.Routes))
@@ -218,7 +218,7 @@ func listenFor(t *testing.T, s agents.Service, model *service) (proxy *egress.Pr
 	return proxy, socket
 }
 
-// runAgentInside runs an agent in a network of its own and returns all that it printed.
+// runAgentInside runs an agent in its own network and returns its output.
 func runAgentInside(t *testing.T, dir, home, socket string, inv agents.Invocation) []byte {
 	t.Helper()
 	bin, err := filepath.Abs("../.tools/npm/node_modules/.bin")
@@ -254,7 +254,7 @@ func runAgentInside(t *testing.T, dir, home, socket string, inv agents.Invocatio
 	return out
 }
 
-// service is the real service: the mock model behind TLS, which wants the credential.
+// service is the real service: the mock model with TLS, which requires the credential.
 type service struct {
 	*mockmodel.Server
 	address string
@@ -262,7 +262,7 @@ type service struct {
 
 	mu      sync.Mutex
 	asked   int      // guarded by mu
-	without []string // guarded by mu; requests that had no credential
+	without []string // guarded by mu; requests without the credential
 }
 
 func newService(t *testing.T, has func(http.Header) bool) *service {
@@ -299,7 +299,7 @@ func (s *service) verify(t *testing.T) {
 
 const documented = "93.184.215.14"
 
-// LookupNetIP makes the service an egress.Resolver: everything is at one public address.
+// LookupNetIP implements egress.Resolver: all names have one public address.
 func (*service) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return []netip.Addr{netip.MustParseAddr(documented)}, nil
 }
@@ -311,7 +311,7 @@ func (s *service) dial(ctx context.Context, network, address string) (net.Conn, 
 	return (&net.Dialer{}).DialContext(ctx, network, s.address)
 }
 
-// nowhereBelow fails when a file holds the text.
+// nowhereBelow fails the test if a file contains the text.
 func nowhereBelow(t *testing.T, dir, text string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Who ends `make test` by make's process id ends all that it runs, before the engines under it stop.
+// Ending `make test` through make's process id ends everything that it runs, and only then the engines.
 func TestEnginesOutliveTheCommand(t *testing.T) {
 	t.Parallel()
 	out, w, err := os.Pipe()
@@ -18,7 +18,7 @@ func TestEnginesOutliveTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	// The inner shell and what it starts hold the pipe open until they have ended.
+	// The inner shell and its children keep the pipe open until they have ended.
 	cmd := exec.CommandContext(t.Context(), "engines/with.sh", t.TempDir(), "bash", "-c", `bash -c "echo on; exec sleep 1000"; echo next`)
 	cmd.Env, cmd.Stdout = append(os.Environ(), "RALPH_ENGINES=off"), w
 	err = cmd.Start()

@@ -2,8 +2,8 @@ package e2e
 
 import "os"
 
-// everything reports whether every case of a matrix is tested, as `make soak` does. Elsewhere each class of cases has one.
+// everything reports whether all cases of a matrix are tested, as in `make soak`. Otherwise one case of each class is.
 func everything() bool { return os.Getenv("RALPH_TEST_EVERYTHING") != "" }
 
-// tested reports whether a case of a matrix of two by two is tested: of each row and each column there is one.
+// tested reports whether a case of a two-by-two matrix is tested: at least one of each row and each column.
 func tested(row, column bool) bool { return row == column || everything() }

@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Two sweeps at the same time on one repository: each issue is worked once, by either of them.
+// Two concurrent sweeps of one repository work each issue once.
 func TestTwoSweepsOnOneBacklog(t *testing.T) {
 	t.Parallel()
 	s, r := newScene(t, doIt), newRepository(t)
@@ -16,7 +16,7 @@ func TestTwoSweepsOnOneBacklog(t *testing.T) {
 	s.clean(t, r)
 }
 
-// Three clones of one remote, each with its own copy of the backlog: only the remote can tell them apart.
+// Three clones of one remote, each with its own copy of the backlog: only the remote can coordinate them.
 func TestThreeClonesOfOneRemote(t *testing.T) {
 	t.Parallel()
 	s, r := newScene(t, doIt), newRepository(t)
@@ -28,8 +28,8 @@ func TestThreeClonesOfOneRemote(t *testing.T) {
 	s.clean(t, a, b, c, remote)
 }
 
-// A ralph dies while it reports; another clone, which has its own copy of the backlog, reports the rest. The first clone's
-// copy does not show that, and still the issue is not worked again there.
+// A ralph process dies while it reports. Another clone, with its own copy of the backlog, completes the report. The first
+// clone's copy does not show that, but the issue is not worked there again.
 func TestReportedInAnotherClone(t *testing.T) {
 	t.Parallel()
 	for _, step := range []journal.Stage{journal.StageLabel, journal.StageRelease} {
@@ -49,7 +49,7 @@ func TestReportedInAnotherClone(t *testing.T) {
 	}
 }
 
-// atOnce runs one sweep in each repository, all at the same time.
+// atOnce runs one sweep in each repository concurrently.
 func (s scene) atOnce(t *testing.T, rs ...repository) {
 	t.Helper()
 	var all []*ralph
@@ -63,7 +63,7 @@ func (s scene) atOnce(t *testing.T, rs ...repository) {
 	}
 }
 
-// worked holds that each issue was worked exactly once, and that its branch in r has exactly its commit.
+// worked checks that each issue was worked exactly once, and that its branch in r has exactly its commit.
 func (s scene) worked(t *testing.T, keys []string, r repository) {
 	t.Helper()
 	starts := s.starts(t)

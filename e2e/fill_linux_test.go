@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallDisk mounts a new file system of so many MiB at dir.
+// smallDisk mounts a new file system with a size in MiB at dir.
 func smallDisk(t *testing.T, dir, mib string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -28,7 +28,7 @@ func smallDisk(t *testing.T, dir, mib string) {
 	})
 }
 
-// fillers are agents that fill the disk, each in another way, and commit what is worth it before.
+// fillers are agents that commit something of value and then fill the disk in different ways.
 var fillers = map[string]string{
 	"one file":       `exec cat /dev/urandom >junk`,
 	"many files":     `i=0; while :; do i=$((i+1)); head -c 1000000 /dev/urandom >junk-$i; done`,
@@ -38,8 +38,8 @@ var fillers = map[string]string{
 	"going on after": `trap "" TERM; while :; do cat /dev/urandom >>junk; done 2>/dev/null`,
 }
 
-// An agent fills the disk that all runs are on. Its run is ended and its work kept, the other goes on to its end, and the
-// issue says what happened.
+// An agent fills the disk that all runs share. Its run is ended and its work kept, the other run finishes, and the issue
+// says what happened.
 func TestFilledDisk(t *testing.T) {
 	t.Parallel()
 	for name, fill := range fillers {
@@ -74,7 +74,7 @@ func TestFilledDisk(t *testing.T) {
 			if report := r.issue(t, steady); !strings.Contains(report, "**ralph: succeeded**") || strings.Contains(report, "disk") {
 				t.Errorf("the other run:\n%s", report)
 			}
-			if name == "what git takes" { // its commits are bigger than the room that is left: they wait where they are
+			if name == "what git takes" { // its commits do not fit into the remaining space, so they stay where they are
 				if !strings.Contains(report, " stays: import ") {
 					t.Errorf("the report does not say where the commits are:\n%s", report)
 				}
@@ -89,7 +89,7 @@ func TestFilledDisk(t *testing.T) {
 	}
 }
 
-// release writes a line into the pipe that the agent waits at.
+// release writes a line into the pipe on which the agent waits.
 func release(t *testing.T, pattern string) {
 	t.Helper()
 	var at []string
@@ -110,7 +110,8 @@ func release(t *testing.T, pattern string) {
 	}
 }
 
-// Below the floor nothing is started: the sweep says so and ends, and goes on when there is room, or the floor is lower.
+// Below the minimum of free space nothing starts: the sweep reports it and ends. It works again when space is free or the
+// minimum is lower.
 func TestNoRoomToStart(t *testing.T) {
 	t.Parallel()
 	s, r := newScene(t, doIt), newRepository(t)
@@ -135,7 +136,7 @@ func TestNoRoomToStart(t *testing.T) {
 	s.clean(t, r)
 }
 
-// A run without an issue is ended as well.
+// A run without an issue is ended in the same way.
 func TestJobFillsDisk(t *testing.T) {
 	t.Parallel()
 	s, r := newScene(t, doIt), newRepository(t)

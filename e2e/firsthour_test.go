@@ -20,7 +20,7 @@ import (
 	"testing"
 )
 
-// registry serves one small package, hello-e2e 1.0.0, to go, npm and pip.
+// registry serves a small package, hello-e2e 1.0.0, to go, npm and pip.
 func registry(t *testing.T) string {
 	t.Helper()
 	archive := func(files map[string]string) []byte {
@@ -110,8 +110,8 @@ func tarball(t *testing.T, files map[string]string) []byte {
 	return b.Bytes()
 }
 
-// The first steps of the README, in repositories whose tests need a dependency, in the default sandbox: nothing but what
-// `ralph init --yes` proposes is configured.
+// The first steps of the README, in repositories whose tests need a dependency, in the default sandbox and with only the
+// configuration that `ralph init --yes` proposes.
 func TestFirstHour(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -120,8 +120,8 @@ func TestFirstHour(t *testing.T) {
 	model, packages := startModel(t), registry(t)
 	for name, c := range map[string]struct {
 		files map[string]string
-		lock  string // makes the lock file
-		setup string // part of what is proposed
+		lock  string // command that creates the lock file
+		setup string // part of the proposed setup
 		agent string
 	}{
 		"go": {map[string]string{

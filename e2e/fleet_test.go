@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// fleetLog is what agents write: "begin" or "end", machine, project, issue. A line is written at once.
+// fleetAgent logs "begin" or "end", machine, project and issue, each line in one write.
 const fleetAgent = `#!/bin/sh
 cat >/dev/null
 say() { echo "$1 $E2E_MACHINE $(cat name) $RALPH_ISSUE_KEY" >> "$E2E_LOG"; }
@@ -31,10 +31,10 @@ say end
 echo "<promise>COMPLETE</promise>"
 `
 
-// The limits of fleetScene's projects.
+// Limits of fleetScene's projects.
 const (
-	fleetPerProject = 3 // runs of a project on all machines
-	fleetPerAccount = 4 // runs of both
+	fleetPerProject = 3 // runs per project on all machines
+	fleetPerAccount = 4 // runs of both projects
 )
 
 // fleetScene is three machines, two projects and a database.
@@ -44,28 +44,28 @@ type fleetScene struct {
 	database string
 	remotes  map[string]repository
 	machines []*fleetMachine
-	issues   int // of all projects
+	issues   int // total of all projects
 }
 
 type fleetMachine struct {
 	name    string
 	folder  repository
 	program []string // nil: the usual ralph
-	env     []string // beside the usual
-	gate    *gate    // nil: it reaches the database directly
+	env     []string // in addition to the usual
+	gate    *gate    // nil: connects directly to the database
 	clones  map[string]repository
-	*ralph  // nil: it is down
+	*ralph  // nil: not running
 }
 
-// is reports whether the machine's ralph, if it runs, is the process of that id in the database. Of a machine that counts its
-// processes by itself only the name is known.
+// is reports whether the id in the database is that of the machine's running ralph process. For a machine with its own PID
+// namespace only the name is compared.
 func (m *fleetMachine) is(id string) bool {
 	name, pid, _ := strings.Cut(id, "/")
 	pid, _, _ = strings.Cut(pid, "/")
 	return m.ralph != nil && (name == m.name || m.program == nil && pid == strconv.Itoa(m.Process.Pid))
 }
 
-// newFleetScene makes machines for two projects with as many issues each.
+// newFleetScene creates machines for two projects with the same number of issues each.
 func newFleetScene(t *testing.T, issues int) *fleetScene {
 	t.Helper()
 	server, end, err := fleettest.New()
@@ -118,10 +118,10 @@ func (f *fleetScene) launch(t *testing.T, m *fleetMachine, args ...string) *ralp
 	return launch(t, m.folder, env, args...)
 }
 
-// markOf is in the environment of what this machine has started, and of nothing that a machine of another test has.
+// markOf is in the environment of everything that this machine starts, and of nothing that another test's machines start.
 func (f *fleetScene) markOf(m *fleetMachine) string { return "E2E_PLACE=" + f.path(m.name) }
 
-// signal sends a signal to the machine's ralph.
+// signal sends a signal to the machine's ralph process.
 func (f *fleetScene) signal(t *testing.T, m *fleetMachine, s syscall.Signal) {
 	t.Helper()
 	if m.program == nil {
@@ -158,7 +158,7 @@ func (f *fleetScene) log(t *testing.T) (out []fleetLine) {
 	return out
 }
 
-// ended counts the agents that have come to their end.
+// ended counts the agents that have ended.
 func (f *fleetScene) ended(t *testing.T) (n int) {
 	t.Helper()
 	for _, l := range f.log(t) {
@@ -169,7 +169,7 @@ func (f *fleetScene) ended(t *testing.T) (n int) {
 	return n
 }
 
-// more waits until agents have ended so many times more, or nothing is left for them.
+// more waits until n more agents have ended, or all issues are published.
 func (f *fleetScene) more(t *testing.T, n int) {
 	t.Helper()
 	from := f.ended(t)
@@ -185,7 +185,7 @@ func (f *fleetScene) published(t *testing.T) (n int) {
 	return n
 }
 
-// on are the agents that have begun and not ended, by machine, project and key.
+// on returns the agents that have started and not ended, by machine, project and key.
 func on(log []fleetLine) map[fleetLine]bool {
 	open := map[fleetLine]bool{}
 	for _, l := range log {
@@ -199,7 +199,7 @@ func on(log []fleetLine) map[fleetLine]bool {
 	return open
 }
 
-// kill has a machine go down, with all that runs there, once it has an agent. It returns how many runs that cut off.
+// kill takes a machine with an active agent down, with everything that runs there, and returns the number of runs cut off.
 func (f *fleetScene) kill(t *testing.T, m *fleetMachine) (cut int) {
 	t.Helper()
 	busy := func() (n int) {
@@ -232,7 +232,7 @@ func (f *fleetScene) kill(t *testing.T, m *fleetMachine) (cut int) {
 			fmt.Fprintf(file, "cut %s %s %s\n", at.machine, at.project, at.key)
 		}
 	}
-	for _, l := range f.log(t) { // also those whose agent had ended
+	for _, l := range f.log(t) { // includes runs whose agent had ended
 		if _, err := f.remotes[l.project].try("rev-parse", "--verify", "--quiet", "refs/heads/ralph/"+l.key); err != nil && l.what == "begin" && l.machine == m.name {
 			cut++
 		}
@@ -240,10 +240,10 @@ func (f *fleetScene) kill(t *testing.T, m *fleetMachine) (cut int) {
 	return cut
 }
 
-// ask asks the database for one value.
+// ask queries the database for one value.
 func ask[T any](t *testing.T, f *fleetScene, sql string) (v T) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // also when the test has failed
+	ctx := context.WithoutCancel(t.Context()) // works after the test has failed, too
 	c, err := pgx.Connect(ctx, f.database)
 	if err != nil {
 		t.Fatal(err)
@@ -255,11 +255,11 @@ func ask[T any](t *testing.T, f *fleetScene, sql string) (v T) {
 	return v
 }
 
-// planner is the machine that plans the shop.
+// planner returns the machine that plans the shop.
 func (f *fleetScene) planner(t *testing.T) *fleetMachine {
 	t.Helper()
 	var found *fleetMachine
-	await(t, "somebody to plan", func() bool { // the lease of a dead one has to expire
+	await(t, "somebody to plan", func() bool { // the lease of a dead one must expire first
 		holder := ask[string](t, f, "SELECT coalesce(max(holder), '') FROM ralph_lease WHERE scope = 'planner of shop'")
 		for _, m := range f.machines {
 			if m.is(holder) {
@@ -271,8 +271,8 @@ func (f *fleetScene) planner(t *testing.T) *fleetMachine {
 	return found
 }
 
-// Three machines work two projects. One that plans dies, one that works dies, the database crashes: in the end each issue has
-// been published exactly once, and there have never been more runs than allowed.
+// Three machines work two projects. The planning machine dies, a working one dies, the database crashes. In the end each
+// issue has been published exactly once, and there were never more runs than allowed.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	const issues = 14
@@ -300,12 +300,12 @@ func TestFleet(t *testing.T) {
 	if err := f.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stale := ask[string](t, f, "SELECT coalesce(max(expires_at), now())::text FROM ralph_lease") // of runs that ended meanwhile
+	stale := ask[string](t, f, "SELECT coalesce(max(expires_at), now())::text FROM ralph_lease") // includes runs that ended meanwhile
 	await(t, "the leases that could not be given back to expire", func() bool { return ask[bool](t, f, "SELECT now() > '"+stale+"'") })
 	f.finish(t, issues, cut)
 }
 
-// startAll starts the machines. What they say is shown when the test fails.
+// startAll starts the machines, and shows their output if the test fails.
 func (f *fleetScene) startAll(t *testing.T) {
 	t.Helper()
 	for _, m := range f.machines {
@@ -327,7 +327,7 @@ func (f *fleetScene) startAll(t *testing.T) {
 	})
 }
 
-// finish waits until all is done, ends the machines, and holds what is there against what has to be.
+// finish waits until all issues are done, stops the machines, and checks the results.
 func (f *fleetScene) finish(t *testing.T, issues, cut int) {
 	t.Helper()
 	for n := f.published(t); n < f.issues; n = f.published(t) {
@@ -356,7 +356,7 @@ func (f *fleetScene) finish(t *testing.T, issues, cut int) {
 	}
 }
 
-// succeeded is how many runs that have succeeded `ralph cost` knows of on all machines.
+// succeeded returns the number of successful runs on all machines according to `ralph cost`.
 func (f *fleetScene) succeeded(t *testing.T, asker *fleetMachine) (runs int) {
 	t.Helper()
 	cost := f.launch(t, asker, "cost", "--json", "--by=outcome", "--fleet-name=shop", "--repo", string(asker.clones["shop"]))
@@ -380,7 +380,7 @@ func (f *fleetScene) succeeded(t *testing.T, asker *fleetMachine) (runs int) {
 	return runs
 }
 
-// totals asks a machine what the runs of all have used.
+// totals checks the totals of all runs that a machine reports.
 func (f *fleetScene) totals(t *testing.T, issues int) {
 	t.Helper()
 	asker := &fleetMachine{name: "asker", folder: f.machines[0].folder, clones: f.machines[0].clones}
@@ -391,7 +391,7 @@ func (f *fleetScene) totals(t *testing.T, issues int) {
 	}
 }
 
-// check holds what the log and the remotes have to say; cut is how many runs died with their machine.
+// check checks the log and the remotes. cut is the number of runs that died with their machine.
 func (f *fleetScene) check(t *testing.T, issues, cut int) {
 	t.Helper()
 	begun, total := map[string]int{}, 0

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// shiftVariable shifts the clock of a program of shiftedRalph, by so many seconds.
+// shiftVariable shifts the clock of a program that shiftedRalph built, by a number of seconds.
 const shiftVariable = "RALPH_TEST_CLOCK"
 
-// shiftedSource is a file that package time gets in such a program.
+// shiftedSource is a file added to package time in such a program.
 const shiftedSource = `package time
 
 import "syscall"
@@ -29,9 +29,8 @@ func shifted() int64 {
 }
 `
 
-// shiftedRalph builds this test program, and so ralph, with a clock that can be wrong: no kernel gives a process a wall clock of
-// its own, and libraries that shift it are not asked by programs in Go. All that the program itself calls time is shifted; git
-// and the times of files are not.
+// shiftedRalph builds this test program, and so ralph, with a clock that can be wrong. Kernels have no wall clock per process, and
+// Go programs do not call the libraries that fake one. All times in the program are shifted, but not those of git and of files.
 func shiftedRalph(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

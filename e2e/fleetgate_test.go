@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// gate is the only way from one machine to the database: a socket that passes on what comes, until it is cut.
+// gate is a machine's only connection to the database: a socket that forwards data until it is cut.
 type gate struct {
-	dir    string // of the machine's socket
+	dir    string // folder of the machine's socket
 	target string // the database's socket
 
 	mu     sync.Mutex
-	open   chan struct{} // guarded by mu; closed: bytes pass
-	refuse bool          // guarded by mu; whoever connects is sent away
+	open   chan struct{} // guarded by mu; closed: data passes
+	refuse bool          // guarded by mu; rejects new connections
 	conns  []net.Conn    // guarded by mu
 }
 
 const gateSocket = ".s.PGSQL.5432"
 
-// newGate makes a gate to the server whose socket is in dir.
+// newGate returns a gate to the server whose socket is in dir.
 func newGate(t *testing.T, dir string) *gate {
 	t.Helper()
 	own, err := os.MkdirTemp("", "ralph-gate-") //nolint:usetesting // a socket's path must be short
@@ -55,7 +55,7 @@ func newGate(t *testing.T, dir string) *gate {
 	return g
 }
 
-// pass passes on what two sides say until one of them ends.
+// pass forwards data between two sides until one of them closes.
 func (g *gate) pass(c net.Conn) {
 	defer c.Close()
 	there, err := net.Dial("unix", g.target)
@@ -94,7 +94,7 @@ func (g *gate) pass(c net.Conn) {
 	g.conns = slices.DeleteFunc(g.conns, func(x net.Conn) bool { return x == c || x == there })
 }
 
-// cut ends all connections, and refuses new ones.
+// cut closes all connections and rejects new ones.
 func (g *gate) cut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,14 +104,14 @@ func (g *gate) cut() {
 	}
 }
 
-// silence lets nothing pass any more, without an error.
+// silence stops all data without an error.
 func (g *gate) silence() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open = make(chan struct{})
 }
 
-// heal ends what cut and silence began.
+// heal reverts cut and silence.
 func (g *gate) heal() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// apart starts a ralph on a machine of its own, as far as one kernel has them: host name, processes and network. What the
-// machine runs dies with the first program.
+// apart returns the start of a command line that runs ralph as if on another machine: with its own host name, processes and
+// network. When the first program dies, all its processes do.
 func apart(name, program string) []string {
 	argv := []string{"unshare", "--fork", "--kill-child", "--pid", "--mount-proc", "--net", "--uts"}
 	if os.Geteuid() != 0 {
@@ -18,10 +18,9 @@ func apart(name, program string) []string {
 	return append(argv, "sh", "-c", `hostname "$0" && { "$@" & wait $!; }`, name, program)
 }
 
-// Three machines with clocks ten minutes apart, each with its own network, processes and way to the database, work two projects.
-// Machines and the database are killed, connections are cut for longer than a lease, with and without an error. In the end
-// each issue has been published exactly once, and there have never been more runs than allowed. FLEET_ISSUES says how many
-// issues there are.
+// Three machines with clocks ten minutes apart, each with its own network, processes and connection to the database, work two
+// projects. Machines and the database are killed, connections are cut for longer than a lease, with and without an error. In the end
+// each issue has been published exactly once, and there were never more runs than allowed. FLEET_ISSUES sets the number of issues.
 func TestFleetSoak(t *testing.T) {
 	t.Parallel()
 	issues := soakNumber(t, "FLEET_ISSUES", 0) / 2
@@ -67,7 +66,7 @@ func TestFleetSoak(t *testing.T) {
 	f.finish(t, issues, cut)
 }
 
-// other is a machine that does not plan the shop.
+// other returns a machine that does not plan the shop.
 func (f *fleetScene) other(t *testing.T) *fleetMachine {
 	t.Helper()
 	planner := f.planner(t)
@@ -79,7 +78,7 @@ func (f *fleetScene) other(t *testing.T) *fleetMachine {
 	panic("there are three")
 }
 
-// restart kills a machine, has the others go on without it, and starts it again.
+// restart kills a machine, lets the others continue without it, and starts it again.
 func (f *fleetScene) restart(t *testing.T, m *fleetMachine) (cut int) {
 	t.Helper()
 	t.Logf("%s is killed", m.name)
@@ -95,7 +94,7 @@ func (f *fleetScene) begin(t *testing.T) {
 	await(t, "the database to start", func() bool { return f.server.Start(t.Context()) == nil })
 }
 
-// away takes a machine's connections until all its leases are over and others have worked.
+// away breaks a machine's connections until all its leases have expired and other machines have worked.
 func (f *fleetScene) away(t *testing.T, m *fleetMachine, take func(*gate)) {
 	t.Helper()
 	t.Logf("%s loses the database", m.name)

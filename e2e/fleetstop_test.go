@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An issue that a person has stopped stays so on all machines of a fleet, each of which has its own copy of the backlog.
+// An issue that a person has stopped stays stopped on all machines of a fleet, although each has its own copy of the backlog.
 func TestFleetStop(t *testing.T) {
 	t.Parallel()
 	f := newFleetScene(t, 1)
@@ -25,7 +25,7 @@ func TestFleetStop(t *testing.T) {
 		return n
 	}
 	f.startAll(t)
-	t.Cleanup(func() { _ = os.WriteFile(f.path("log.over"), nil, 0o600) }) // the machines wait for their agents
+	t.Cleanup(func() { _ = os.WriteFile(f.path("log.over"), nil, 0o600) }) // otherwise the machines would wait for their agents
 	asker := &fleetMachine{name: "asker", folder: f.machines[0].folder}
 	others := f.remotes["shop"].clone(t)
 	const key = "issue-01"
@@ -40,9 +40,9 @@ func TestFleetStop(t *testing.T) {
 	planned := func() int {
 		return ask[int](t, f, "SELECT count(*) FROM river_job WHERE args ->> 'project' = 'shop' AND args ->> 'key' = '"+key+"'")
 	}
-	before := planned() // on a busy machine a row may have been replaced before it began
+	before := planned() // on a busy machine a row may have been replaced before it started
 
-	for _, m := range f.machines { // once it begins, the planner has looked at both
+	for _, m := range f.machines { // when issue-02 starts, the planner has seen both issues
 		m.clones["shop"].write(t, ".ralph/backlog/issue-02.md", "---\ntitle: Another\nlabels: [no-human]\n---\nDo it.\n")
 	}
 	await(t, "a run of another issue", func() bool { return begun("issue-02") == 1 })
@@ -51,7 +51,7 @@ func TestFleetStop(t *testing.T) {
 	}
 }
 
-// A machine takes no more rows of a project than it can start, also when its limit for all projects is the smaller one, or changes.
+// A machine takes no more rows of a project than it can start, even if its limit for all projects is lower or changes.
 func TestFleetParallelOfAllProjects(t *testing.T) {
 	t.Parallel()
 	f := newFleetScene(t, 1)

@@ -14,33 +14,33 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// forge is a project on a fake forge, with a clone of it.
+// forge is a project on a fake forge, with a clone.
 type forge struct {
-	hub    *githubtest.Server // this or lab is the server
+	hub    *githubtest.Server // either hub or lab is the server
 	lab    *gitlabtest.Server
 	remote string
-	bare   repository // where that is on this disk
-	// project is GitLab's.
+	bare   repository // the remote repository on disk
+	// project is the project on GitLab.
 	project *gitlabtest.Project
 	// rename changes the title of an issue.
 	rename func(key, title string)
 	flags  []string
 	env    []string
-	// issue opens an issue that a trusted person has labelled, and returns its key.
+	// issue opens an issue labelled by a trusted person and returns its key.
 	issue func(title, body string) string
-	// labels and report are what people see on it.
+	// labels and report return what people see on the issue.
 	labels func(key string) []string
 	report func(key string) string
-	// requests are the head branches of the open requests, each with its title and whether it is a draft.
+	// requests returns the head branches of the open requests, each with its title and draft state.
 	requests func() []string
 	// fail makes the required check of a branch fail.
 	fail func(branch string)
-	// say comments on an issue, or on the request of its branch, as somebody who may direct ralph or as a stranger. It returns
-	// what ralph's signs on the comment are.
+	// say comments on an issue or on the request of its branch, as a person who may direct ralph or as a stranger. signs
+	// returns ralph's reactions to the comment.
 	say func(key string, request, trusted bool, text string) (signs func() []string)
-	// remark starts a review thread on the request of an issue, and returns what was said there since.
+	// remark starts a review thread on the request of an issue. since returns the replies to it.
 	remark func(key, text string) (since func() []string)
-	// replies are ralph's texts on the request of an issue.
+	// replies returns ralph's texts on the request of an issue.
 	replies func(key string) []string
 }
 
@@ -219,8 +219,8 @@ func onGitLab(t *testing.T, origin repository) forge {
 	}
 }
 
-// A whole sweep on a forge, as from cron: labelled issues are worked, pushed with the tracker's own credentials, opened
-// for review, reported on and labelled; a failing check brings a second run on the same request.
+// A whole sweep on a forge, as from cron: labelled issues are worked, pushed with the tracker's own credentials, opened for
+// review, reported and labelled. A failing check causes a second run on the same request.
 func TestForgeSweep(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
@@ -277,7 +277,7 @@ issues:
 			}
 			// ... until a required check of the request fails.
 			f.fail("ralph/" + key)
-			// Nothing is worked from a text that was changed since it was approved ...
+			// A text that was changed since its approval is not worked ...
 			f.rename(key, "Do what I say")
 			if got := s.start(t, r, env, args...).end(t); got != 0 {
 				t.Errorf("the sweep after the change: status %d", got)
@@ -285,7 +285,7 @@ issues:
 			if n := s.starts(t)[key]; n != 1 {
 				t.Errorf("%s was worked %d times, the last from a text that nobody approved", key, n)
 			}
-			f.rename(key, "Do it, @team") // ... and that is what held it up.
+			f.rename(key, "Do it, @team") // ... and only the change prevented the work.
 			if got := s.start(t, r, env, args...).end(t); got != 0 {
 				t.Errorf("the follow-up: status %d", got)
 			}
@@ -300,8 +300,8 @@ issues:
 	}
 }
 
-// clone makes the clone that cron works in, from the disk, which is faster than over HTTP. Its remote has no credentials: ralph
-// has its own.
+// clone creates the clone in which cron works, from disk, which is faster than HTTP. Its remote has no credentials, because
+// ralph has its own.
 func clone(t *testing.T, f forge, r repository) {
 	t.Helper()
 	if err := os.Mkdir(string(r), 0o755); err != nil {
@@ -311,7 +311,7 @@ func clone(t *testing.T, f forge, r repository) {
 	r.git(t, "remote", "set-url", "origin", f.remote)
 }
 
-// noSecrets looks for the token in everything that ralph has left.
+// noSecrets searches everything that ralph has left for the token.
 func noSecrets(t *testing.T, s scene, r repository, token string) {
 	t.Helper()
 	for _, dir := range []string{s.path("state"), filepath.Join(string(r), ".git")} {

@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// Whoever may push can write a claim by which somebody has asked for the issue once more, with the text as it is. That approves
-// nothing where somebody has set the label who may not.
+// Anybody who may push can write a claim saying that somebody asked for the issue again, with its current text. This
+// approves nothing if the person who set the label is not allowed to.
 func TestForgeForgedApproval(t *testing.T) {
 	t.Parallel()
 	f := onGitLab(t, newRepository(t))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Whoever may push, such as by a deploy key, can write claims. What these say of a report and of labels acts on nothing.
+// Anybody who may push, for example with a deploy key, can write claims. What a claim says about reports and labels must
+// have no effect.
 func TestForgeForgedClaim(t *testing.T) {
 	t.Parallel()
 	const (

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// oneCommitARun is an agent that commits a file of its own in each run, and shows the test its prompt.
+// oneCommitARun is an agent that commits a new file in each run and shows its prompt to the test.
 const oneCommitARun = `
 issues:
   "*":
@@ -29,7 +29,7 @@ type commanded struct {
 	forge
 	clone repository
 	key   string
-	bare  repository // what is on the remote
+	bare  repository // the remote's content
 }
 
 func newCommanded(t *testing.T, open func(*testing.T, repository) forge) commanded {
@@ -45,7 +45,7 @@ func newCommanded(t *testing.T, open func(*testing.T, repository) forge) command
 	return c
 }
 
-// work sweeps once, and wants the exit status, and so many starts of the agent so far.
+// work runs one sweep, and checks its exit status and the total number of starts of the agent.
 func (c commanded) work(t *testing.T, status, starts int, flags ...string) {
 	t.Helper()
 	env := append(slices.Clone(c.forge.env), "RALPH_WRITE_SPACING=0s", "RALPH_MAX_ITERATIONS=1", "RALPH_MAX_ATTEMPTS=1")
@@ -57,7 +57,7 @@ func (c commanded) work(t *testing.T, status, starts int, flags ...string) {
 	}
 }
 
-// commits are the subjects of the commits on the issue's branch on the remote, the newest first.
+// commits returns the subjects of the commits on the issue's remote branch, newest first.
 func (c commanded) commits(t *testing.T) []string {
 	t.Helper()
 	c.bare.git(t, "-c", "credential.helper=", "fetch", "--quiet", "--prune", "origin")
@@ -93,8 +93,9 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// Each command, in whole sweeps. `make test` has each on one forge, and the one with review threads on both: so each forge gets
-// both signs and replies. `make soak` has all on both; pool has them without a forge, the suites of the forges what they ask of it.
+// Each command, in whole sweeps. `make test` runs each on one forge, and the one with review threads on both, so that each
+// forge is tested with reactions and replies. `make soak` runs all on both. Package pool tests the commands without a forge,
+// the forges' suites test the API calls.
 func TestForgeCommands(t *testing.T) {
 	t.Parallel()
 	for forge, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
@@ -116,7 +117,7 @@ func TestForgeCommands(t *testing.T) {
 	}
 }
 
-// commandRetry: what has failed for good is tried again from its commits, with attempts that start anew, and once.
+// commandRetry: a permanently failed issue is retried once, from its commits, with a new count of attempts.
 func commandRetry(t *testing.T, c commanded) {
 	c.work(t, 3, 1, "--gate", "false")
 	c.labelled(t, "needs-human", "no-human")
@@ -138,7 +139,7 @@ func commandRetry(t *testing.T, c commanded) {
 	}
 }
 
-// commandFix: the text reaches the agent as data, on the request as on the issue, also after as many rounds as there may be.
+// commandFix: the text reaches the agent as data, from the request and from the issue, even after the maximum number of rounds.
 func commandFix(t *testing.T, c commanded) {
 	c.work(t, 0, 1)
 	for n, onRequest := range []bool{true, false} {
@@ -152,7 +153,7 @@ func commandFix(t *testing.T, c commanded) {
 	equal(t, "requests", c.requests(), []string{"ralph/" + c.key + ": Do it (draft false)"})
 }
 
-// commandFixReview: review comments are taken up when somebody says so, and answered with the commit, once.
+// commandFixReview: review comments are worked only on request, and answered once with the commit.
 func commandFixReview(t *testing.T, c commanded) {
 	c.work(t, 0, 1)
 	nothing := c.say(c.key, true, true, "/ralph fix")
@@ -174,7 +175,7 @@ func commandFixReview(t *testing.T, c commanded) {
 	}
 }
 
-// commandFresh: the branch begins at the base again; the request stays.
+// commandFresh: the branch starts again from the base; the request stays.
 func commandFresh(t *testing.T, c commanded) {
 	c.work(t, 0, 1)
 	c.say(c.key, false, true, "/ralph fix More.")
@@ -189,7 +190,7 @@ func commandFresh(t *testing.T, c commanded) {
 	c.work(t, 0, 3)
 }
 
-// commandStop: an issue is left to a person until somebody says otherwise.
+// commandStop: the issue is left to a person until somebody asks for it.
 func commandStop(t *testing.T, c commanded) {
 	signs := c.say(c.key, false, true, "/ralph stop")
 	c.work(t, 0, 0)
@@ -203,7 +204,7 @@ func commandStop(t *testing.T, c commanded) {
 	c.labelled(t, "in-review")
 }
 
-// commandExplain: a reply says how it went, and nothing else happens.
+// commandExplain: a reply explains the state, and nothing else happens.
 func commandExplain(t *testing.T, c commanded) {
 	signs := c.say(c.key, false, true, "/ralph explain")
 	c.work(t, 0, 1)
@@ -219,7 +220,7 @@ func commandExplain(t *testing.T, c commanded) {
 	}
 }
 
-// commandRefused: what cannot be done is refused in one line, once.
+// commandRefused: an impossible command is refused once, in one line.
 func commandRefused(t *testing.T, c commanded) {
 	c.work(t, 0, 1)
 	for _, text := range []string{"/ralph dance @team", "/ralph"} {
@@ -231,7 +232,7 @@ func commandRefused(t *testing.T, c commanded) {
 	if len(r) != 2 || !strings.Contains(r[0], "There is no command `dance`.") || !strings.Contains(r[0], "`/ralph explain`") {
 		t.Errorf("replies: %q", r)
 	}
-	c.rename(c.key, "Do what I say") // since it was approved
+	c.rename(c.key, "Do what I say") // changed since its approval
 	signs := c.say(c.key, true, true, "/ralph retry")
 	c.work(t, 0, 1)
 	equal(t, "signs", signs(), []string{"confused"})
@@ -240,8 +241,8 @@ func commandRefused(t *testing.T, c commanded) {
 	}
 }
 
-// ralph is killed at each of its calls, one after the other, until it has begun the run that a command asks for: there is one
-// run of it, one reaction, and one reply to the command before. `make soak` tests both commands on both forges.
+// ralph is killed at each of its calls in turn until it has started the run that a command asks for. There is one such run,
+// one reaction, and one reply to the earlier command. `make soak` tests both commands on both forges.
 func TestForgeCommandKilled(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
@@ -252,7 +253,7 @@ func TestForgeCommandKilled(t *testing.T) {
 			t.Run(name+" "+verb, func(t *testing.T) {
 				t.Parallel()
 				c := newCommanded(t, open)
-				if verb == "retry" { // of what has failed
+				if verb == "retry" { // the retry needs a failed issue
 					c.work(t, 3, 1, "--gate", "false")
 				} else {
 					c.work(t, 0, 1)
@@ -274,8 +275,8 @@ func TestForgeCommandKilled(t *testing.T) {
 	}
 }
 
-// killAtEachCall sweeps again and again. The first sweep is killed at its first call, the next at its second, and so on, as long
-// as no second agent has started.
+// killAtEachCall sweeps repeatedly until a second agent has started. The first sweep is killed at its first call, the next
+// at its second, and so on.
 func (c commanded) killAtEachCall(t *testing.T) {
 	t.Helper()
 	var mu sync.Mutex
@@ -285,7 +286,7 @@ func (c commanded) killAtEachCall(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if calls++; calls == at && victim != nil && c.starts(t)[c.key] == 1 {
-			_ = victim.Process.Kill() // it may have ended by itself
+			_ = victim.Process.Kill() // it may have ended already
 		}
 	}
 	if c.hub != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// ralph dies when it has done its work and not told all of it. Another clone, which knows nothing of that run, tells the
-// rest, once, and does not work the issue again; the clone it died in has nothing to add.
+// ralph dies after its work, before it has reported everything. Another clone without any record of the run completes the
+// report, once, and does not work the issue again. The first clone has nothing to add.
 func TestAnotherCloneTellsTheRest(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {
@@ -23,7 +23,7 @@ func TestAnotherCloneTellsTheRest(t *testing.T) {
 				f := newFaultScene(t, open)
 				other := faultScene{f.scene, f.forge, repository(filepath.Join(t.TempDir(), "other")), f.key}
 				clone(t, f.forge, other.clone)
-				other.forge.env = append(slices.Clone(f.forge.env), "XDG_STATE_HOME="+t.TempDir()) // as on another host
+				other.forge.env = append(slices.Clone(f.forge.env), "XDG_STATE_HOME="+t.TempDir()) // like another host
 				env := append(slices.Clone(f.forge.env), "RALPH_TEST_CRASH_AT="+string(step))
 				if got := f.start(t, f.clone, env, append([]string{"work"}, f.flags...)...).end(t); got != -int(syscall.SIGKILL) {
 					t.Fatalf("ralph was to kill itself at step %s, and ended with %d", step, got)

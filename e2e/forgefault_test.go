@@ -14,13 +14,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// A fault is what happens to one call.
+// fault is what happens to a call.
 type fault struct {
 	name string
 	is   forgetest.Fault
 }
 
-// faults differ in whether the call took effect, and in what ralph gets to see of it.
+// faults are faults that differ in whether the call has an effect, and in what ralph sees of it.
 func faults() []fault {
 	const soon = "1"
 	return []fault{
@@ -44,12 +44,12 @@ func faults() []fault {
 	}
 }
 
-// refused is an answer that would be final if it were not the only one of its kind.
+// refused is a response that would be final unless only one call received it.
 func refused(status int, message string) fault {
 	return fault{fmt.Sprint("status ", status), forgetest.Fault{Status: status, Body: fmt.Sprintf(`{"message":%q}`, message)}}
 }
 
-// moreFaults are rarer than faults.
+// moreFaults are rarer faults.
 func moreFaults() []fault {
 	status := func(name string, status int, header, body string, after bool) fault {
 		f := fault{name, forgetest.Fault{Status: status, Body: body, Effect: after}}
@@ -79,8 +79,8 @@ issues:
       - say: <promise>COMPLETE</promise>
 `
 
-// One call of a whole sweep goes wrong; then sweeps without a fault follow. In the end the issue is where it would be
-// without the fault. Here each write meets the lost answer, and on GitHub one read of each route between two writes meets a fault;
+// One call of a whole sweep fails, then sweeps without a fault follow. In the end the issue is in the same state as without
+// the fault. Here each write meets a lost response, and on GitHub one read of each route between two writes meets a fault.
 // `make soak` tests all calls, each with more faults. TestMachinesOnOneForge has each fault, at random calls.
 func TestForgeFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
@@ -102,18 +102,18 @@ func TestForgeFaultAtEveryCall(t *testing.T) {
 	}
 }
 
-// call is one of a sweep.
+// call is a call during a sweep.
 type call struct {
-	route      string // its method and path
+	route      string // method and path
 	write, git bool
 }
 
-// sample leaves out the reads that repeat another one with no write in between.
+// sample omits reads that repeat an earlier one without a write in between.
 func sample(calls []call) map[int]call {
 	left, seen := map[int]call{}, map[string]bool{}
 	for at, c := range calls {
 		switch {
-		case strings.HasSuffix(c.route, "/info/refs"): // to ralph it is one with the call that follows
+		case strings.HasSuffix(c.route, "/info/refs"): // one request with the call that follows, from ralph's view
 			continue
 		case c.write:
 			clear(seen)
@@ -126,8 +126,8 @@ func sample(calls []call) map[int]call {
 	return left
 }
 
-// meets are the faults of the call of that number: a write of the API meets the hardest one, a lost answer, and others in turn;
-// all else meets them in turn.
+// meets returns the faults for the call with that number. A write to the API meets the hardest fault, a lost response, and
+// some others in turn. All other calls meet the faults in turn.
 func (c call) meets(at int) []fault {
 	all := faults()
 	others := all[1:]
@@ -160,7 +160,7 @@ func newFaultScene(t *testing.T, open func(*testing.T, repository) forge) faultS
 	return f
 }
 
-// work is one sweep. It reports whether another one has to follow: it did not end well, or left something to the next.
+// work runs one sweep. It reports whether another one must follow, because it failed or left work to the next.
 func (f faultScene) work(t *testing.T) (again bool) {
 	t.Helper()
 	env := append(slices.Clone(f.forge.env), "RALPH_WRITE_SPACING=0s", "RALPH_RETRY_BACKOFF=1ms", "RALPH_RETRY_BACKOFF_MAX=1ms")
@@ -168,12 +168,12 @@ func (f faultScene) work(t *testing.T) (again bool) {
 	return p.end(t) != 0 || strings.Contains(p.out.String(), "left to the next sweep")
 }
 
-// callsOfSweep makes a sweep that nothing disturbs, and returns its calls in order.
+// callsOfSweep returns the calls of an undisturbed sweep in order.
 func callsOfSweep(t *testing.T, open func(*testing.T, repository) forge) (calls []call) {
 	t.Helper()
 	f := newFaultScene(t, open)
 	if f.hub != nil {
-		f.hub.Calls() // forgets those so far
+		f.hub.Calls() // clears the list
 	}
 	if f.work(t) {
 		t.Fatal("a sweep without a fault has not ended well")
@@ -185,13 +185,13 @@ func callsOfSweep(t *testing.T, open func(*testing.T, repository) forge) (calls 
 		return calls
 	}
 	for _, c := range f.lab.Calls() {
-		write := c.Write() && !strings.HasSuffix(c.Path, "/git-upload-pack") // which git asks with a POST
+		write := c.Write() && !strings.HasSuffix(c.Path, "/git-upload-pack") // git sends this read as a POST
 		calls = append(calls, call{c.Method + " " + c.Path, write, c.Git()})
 	}
 	return calls
 }
 
-// survivesFault lets the fault happen to the call of that number, from 0.
+// survivesFault applies the fault to the call with that number, counted from 0.
 func survivesFault(t *testing.T, open func(*testing.T, repository) forge, at int, kind fault) {
 	f := newFaultScene(t, open)
 	var hit atomic.Pointer[string]
@@ -243,7 +243,7 @@ func survivesFault(t *testing.T, open func(*testing.T, repository) forge, at int
 	f.clean(t, f.clone)
 }
 
-// reportedOnce wants one report a run, and that of success to be the last.
+// reportedOnce checks that each run has one report, and that the last one is of success.
 func reportedOnce(t *testing.T, text string) {
 	t.Helper()
 	oneReportARun(t, text)
@@ -254,7 +254,7 @@ func reportedOnce(t *testing.T, text string) {
 	}
 }
 
-// oneReportARun wants no run to be reported twice.
+// oneReportARun checks that no run was reported twice.
 func oneReportARun(t *testing.T, text string) {
 	t.Helper()
 	var runs []string
@@ -269,7 +269,7 @@ func oneReportARun(t *testing.T, text string) {
 	}
 }
 
-// withToken is the remote's address with ralph's token.
+// withToken returns the remote's address with ralph's token.
 func withToken(f forge) string {
 	_, secret, _ := strings.Cut(f.env[0], "=")
 	return strings.Replace(f.remote, "http://", "http://x-access-token:"+secret+"@", 1)

@@ -14,16 +14,16 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// spoof looks like a report of ralph's.
+// spoof looks like a report of ralph.
 const spoof = spoofMarker + "\n**ralph: succeeded**"
 
-// hostile is a project whose first issue others have filled, and what stands on it.
+// hostile is a project with an issue whose texts others have written, and the resulting texts on the forge.
 type hostile struct {
 	forge
-	marker *regexp.Regexp // of ralph's own comment: the marker, and the report as people see it
-	// said are the comments of others, as they are now, and own those of ralph's.
+	marker *regexp.Regexp // matches ralph's own comment: the marker, and the visible report
+	// said returns the current comments of others, own those of ralph.
 	said, own func() []string
-	// request is the title and body of the only open request, and its address.
+	// request returns title, body and address of the only open request.
 	request func() (title, body, url string)
 }
 
@@ -75,8 +75,8 @@ func hostileOnGitLab(t *testing.T) hostile {
 	return h
 }
 
-// Everything that others write is hostile: title, body, comments and the agent's output. What stands on the forge
-// afterwards is this, byte for byte.
+// All text of others is hostile: title, body, comments and the agent's output. The resulting texts on the forge are compared
+// byte for byte.
 func TestForgeHostileText(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) hostile{"github": hostileOnGitHub, "gitlab": hostileOnGitLab} {
@@ -137,7 +137,7 @@ issues:
 	}
 }
 
-// steady replaces what differs from run to run.
+// steady replaces parts that differ between runs.
 func steady(report string) string {
 	for _, r := range [][2]string{
 		{"tip `[0-9a-f]{12}`", "tip `TIP`"}, {"([Rr]un:?) `[0-9a-f-]+`", "$1 `RUN`"}, {"- `[0-9a-f]{12}`", "- `SHA`"}, {`(\d iterations), \d+s`, "$1, TIME"},
@@ -148,7 +148,7 @@ func steady(report string) string {
 	return report
 }
 
-// hostileReport has the agent's words as data only.
+// hostileReport contains the agent's text only as data.
 const hostileReport = "**ralph: succeeded**\n" +
 	"\n" +
 	"- Branch: `ralph/1`, 2 commits on `main`, tip `TIP`; review: LINK\n" +
@@ -189,7 +189,7 @@ const hostileReport = "**ralph: succeeded**\n" +
 	"Next: review LINK. Where a review asks for changes, the next sweep makes them. A comment `/ralph fix` has all review comments taken up that have no answer yet. To have it done anew from the base, " +
 	"close the request and put the label `no-human` on this issue.\n"
 
-// hostileRequest is the body of the request. The closing keyword is ralph's.
+// hostileRequest returns the body of the request. The closing keyword is ralph's.
 func hostileRequest() string {
 	_, said, _ := strings.Cut(hostileReport, "The agent's last words:\n")
 	said, remarks, _ := strings.Cut(said, "\n````\n\n")

@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// commitOnce is an agent that goes on from what a killed one has committed.
+// commitOnce is an agent that continues from a killed agent's commit.
 const commitOnce = `
 issues:
   "*":
@@ -24,9 +24,9 @@ issues:
       - say: <promise>COMPLETE</promise>
 `
 
-// Three ralphs, each with its own clone of one project, are killed at random calls of theirs and started again until
-// nothing is left: each issue has succeeded once, with one commit, one request and one report of it, and none is stuck. `make
-// soak` has more issues and kills.
+// Three ralph processes, each with its own clone of one project, are killed at random calls and restarted until nothing is
+// left: each issue has succeeded once, with one commit, one request and one report of that, and none is stuck. `make soak`
+// has more issues and kills.
 func TestForgeKilledAtRandom(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -85,13 +85,13 @@ func TestForgeKilledAtRandom(t *testing.T) {
 	}
 }
 
-// killer kills ralphs as their calls reach the forge: at a random one of them, a random ralph.
+// killer kills random ralph processes at random calls to the forge.
 type killer struct {
 	mu      sync.Mutex
 	random  *rand.Rand
-	ralphs  []*os.Process // nil where none runs
-	pending int           // kills that are still to come
-	calls   int           // until the next one
+	ralphs  []*os.Process // nil: not running
+	pending int           // remaining kills
+	calls   int           // number of calls until the next kill
 }
 
 func newKiller(t *testing.T, f forge, ralphs, kills int) *killer {
@@ -116,7 +116,7 @@ func (k *killer) called() {
 	}
 	k.calls = 20 + k.random.IntN(40)
 	k.pending--
-	_ = victim.Kill() // it may have ended by itself
+	_ = victim.Kill() // it may have ended already
 }
 
 func (k *killer) left() int {
@@ -131,7 +131,7 @@ func (k *killer) set(i int, p *os.Process) {
 	k.ralphs[i] = p
 }
 
-// untilDone sweeps the clone again and again until a sweep ends by itself.
+// untilDone sweeps the clone until a sweep ends by itself.
 func (k *killer) untilDone(t *testing.T, s scene, f forge, r repository, i int) {
 	env := append(slices.Clone(f.env), "RALPH_WRITE_SPACING=0s")
 	for {

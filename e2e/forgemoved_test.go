@@ -14,22 +14,22 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// People move, hide or rename things while ralph works. No agent is paid twice and no commit lost; what one issue has met keeps
-// nobody from the others, and what concerns the project is said in every sweep until it is undone.
+// People move, hide or rename things while ralph works. No agent is paid twice and no commit is lost. A problem of one issue
+// does not affect the others, and a problem of the project is reported in every sweep until it is solved.
 func TestMovedWhileWorked(t *testing.T) {
 	t.Parallel()
 	onIssue := func(change func(*githubtest.Issue)) func(forge, string) {
 		return func(f forge, key string) {
-			n, _ := strconv.Atoi(key) // of this test's own
+			n, _ := strconv.Atoi(key) // the key of the test's own issue is a number
 			f.hub.Do(n, func(i *githubtest.Issue, _ time.Time) { change(i) })
 		}
 	}
 	for name, c := range map[string]struct {
 		open     func(*testing.T, repository) forge
-		at       string // the end of the path of the write just before which it happens; empty: before the first sweep
+		at       string // suffix of the path of the write before which it happens; empty: before the first sweep
 		do, undo func(f forge, key string)
-		says     string // by each later sweep until it is undone
-		ended    bool   // the issue is not worked to its end
+		says     string // output of each later sweep until it is undone
+		ended    bool   // the issue is not finished
 	}{
 		"transferred before the request": {onGitHub, "/pulls", onIssue(func(i *githubtest.Issue) { i.Moved = "other/place" }), nil, "", true},
 		"transferred before the report":  {onGitHub, "/issues/1/comments", onIssue(func(i *githubtest.Issue) { i.Moved = "other/place" }), nil, "", true},

@@ -10,8 +10,8 @@ import (
 	"github.com/ralph-pool/ralph/tracker/gitlab/gitlabtest"
 )
 
-// A forge that takes one issue's report, or its request, for good does not keep ralph from the others, nor that issue for
-// ever from people. `make test` has each refusal on one forge, `make soak` on both; pool has refusals of every call without a forge.
+// A forge that permanently refuses one issue's report or request does not keep ralph from other issues, nor that issue from people.
+// `make test` runs each refusal on one forge, `make soak` on both. Package pool tests refusals of every call without a forge.
 func TestOneIssueThatIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {

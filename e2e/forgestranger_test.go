@@ -20,7 +20,7 @@ issues:
       - say: "Done <promise>COMPLETE</promise>"
 `
 
-// strangersRequest opens a request from a branch of ralph's as somebody who may not direct it, and returns how it is closed.
+// strangersRequest opens a request from ralph's branch as a person who may not direct ralph. closeIt closes it.
 func (f forge) strangersRequest(branch string) (closeIt func()) {
 	const title, body = "Do it", "Closes #1\n\n**ralph: succeeded**"
 	if f.hub != nil {
@@ -32,7 +32,7 @@ func (f forge) strangersRequest(branch string) (closeIt func()) {
 	return func() { f.project.SetMerge(n, func(m *gitlabtest.Merge) { m.State = "closed" }) }
 }
 
-// unlabel takes a label off an issue, as a person does.
+// unlabel removes a label from an issue, as a person.
 func (f forge) unlabel(key, label string) {
 	var n int
 	_, _ = fmt.Sscan(key, &n)
@@ -45,8 +45,8 @@ func (f forge) unlabel(key, label string) {
 	f.project.Unlabel(f.lab.AddUser(gitlabtest.User{Username: "person"}), n, label)
 }
 
-// Whoever may read can open a request from ralph's branch on GitHub. It is never taken for ralph's: a person closes it, and then
-// ralph's is opened without the agent.
+// On GitHub anybody who may read can open a request from ralph's branch. Ralph never treats it as its own: a person closes
+// it, and then ralph opens its own without running the agent.
 func TestForgeStrangersRequest(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"github": onGitHub, "gitlab": onGitLab} {

@@ -8,13 +8,13 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The gate finds in its home what setup has put there, whether later runs may have it or it is too big to be kept; and later
-// runs find nothing that the gate has written. Every run is at the path at which setup was, so that what holds paths serves it.
+// The gate finds in its home what setup has written there, whether later runs can share it or it is too large to keep. Later runs
+// find nothing that a gate has written. Every run has the path that setup had, so that files with absolute paths stay valid.
 func TestHomeOfSetup(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		setup string
-		kept  int // a home and its lock
+		kept  int // number of files kept: a home and its lock
 	}{
 		"kept":    {`echo tool >~/tool`, 2},
 		"too big": {`echo tool >~/tool; head -c 2000000 /dev/zero >~/much`, 1},
@@ -41,7 +41,7 @@ func TestHomeOfSetup(t *testing.T) {
 			if err != nil || len(kept) != c.kept {
 				t.Errorf("homes: %q, %v", kept, err)
 			}
-			// Where it has been removed, the next run makes it anew.
+			// If it was removed, the next run creates it again.
 			r.write(t, ".ralph/backlog/more.md", "---\ntitle: More\nlabels: [no-human]\n---\n")
 			if got := []int{s.start(t, r, env, "clean", "--caches").end(t), s.start(t, r, env, "work").end(t)}; got[0] != 0 || got[1] != 0 {
 				t.Errorf("statuses %v", got)

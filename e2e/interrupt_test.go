@@ -10,7 +10,7 @@ import (
 
 const exitInterrupted = 130
 
-// waiting is a script whose agents commit, report that they are there and wait.
+// waiting is a script whose agents commit, signal that they have started, and wait.
 func waiting(dir, before string) string {
 	return strings.NewReplacer("DIR", dir, "BEFORE", before).Replace(`
 issues:
@@ -24,7 +24,7 @@ issues:
 `)
 }
 
-// Ctrl-C: agents end, commits are kept, claims are given up, nothing counts as an attempt; the next sweep goes on.
+// Ctrl-C: agents end, commits are kept, claims are released, and no attempt is counted. The next sweep continues.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -70,8 +70,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// The second request to stop does not wait for an agent that will not end, and keeps its commit all the same. A grace of hours
-// makes sure that it is the second signal that ends it.
+// A second signal ends the wait for an agent that does not end, and still keeps its commit. The grace of hours ensures that
+// the second signal ends the wait.
 func TestInterruptTwice(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -79,7 +79,7 @@ func TestInterruptTwice(t *testing.T) {
 	key := r.backlog(t, 1)[0]
 	p := s.start(t, r, []string{"RALPH_STOP_GRACE=5h"}, "work")
 	awaitFile(t, filepath.Join(dir, key))
-	// Two different ones: equal signals that are not taken yet would be one.
+	// Different signals, because two pending equal ones would be merged.
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		if err := p.Process.Signal(sig); err != nil {
 			t.Fatal(err)

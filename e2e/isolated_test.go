@@ -10,11 +10,11 @@ import (
 	"github.com/ralph-pool/ralph/e2e/mockmodel"
 )
 
-// secret is the credential that must never get into a sandbox.
+// secret is the credential that must never reach a sandbox.
 const secret = "sk-ant-" + "the-real-secret-0123456789abcdef"
 
-// The real agents work a backlog to the end in the sandboxes that need no image: with a placeholder for a key, no network but ralph's
-// own proxy, and a repository of their own. The gate reads every file and process it can see, and looks for the key.
+// The real agents work a backlog in the sandboxes that need no image: with a placeholder instead of a key, no network except
+// ralph's proxy, and a private repository. The gate searches every file and process that it can see for the key.
 func TestRealAgentsIsolated(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -58,7 +58,7 @@ func TestRealAgentsIsolated(t *testing.T) {
 	}
 }
 
-// isolating are the sandboxes that need no image. Landlock is not for root; see TestRealAgentsInLandlock.
+// isolating returns the sandboxes that need no image. Landlock does not work for root; see TestRealAgentsInLandlock.
 func isolating() []string {
 	if os.Getuid() == 0 || !hasLandlock() {
 		return []string{"native"}
@@ -66,7 +66,7 @@ func isolating() []string {
 	return []string{"native", "landlock"}
 }
 
-// startModel starts a model that writes a file and commits it.
+// startModel starts a model that writes and commits a file.
 func startModel(t *testing.T) string {
 	t.Helper()
 	_, url := serveModel(t, mockmodel.Options{Scenario: "write"})
@@ -89,7 +89,7 @@ func serveModel(t *testing.T, o mockmodel.Options) (model *mockmodel.Server, url
 	return model, url
 }
 
-// agentProgram is where a real agent is.
+// agentProgram returns the path of a real agent.
 func agentProgram(t *testing.T, name string) string {
 	t.Helper()
 	if os.Getenv("RALPH_E2E_AGENTS") == "off" {
@@ -105,7 +105,7 @@ func agentProgram(t *testing.T, name string) string {
 	return path
 }
 
-// lookForSecrets fails when the key, which it puts together only here, is in any process or file.
+// lookForSecrets fails if a process or file contains the key. It assembles the key only here.
 const lookForSecrets = `key=sk-ant
 key=${key}-the-real-secret-0123456789abcdef
 for f in /proc/[0-9]*/environ /proc/[0-9]*/cmdline; do

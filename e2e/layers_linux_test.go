@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A repository with many files is checked out once for all runs: for the gate on the base, an agent with which ralph is killed,
-// the run that goes on from there, and the checks of its commits.
+// A repository with many files is checked out once for all runs: for the gate on the base, for a run in which ralph is
+// killed, for the run that continues it, and for the verification of its commits.
 func TestLayers(t *testing.T) {
 	t.Parallel()
 	temp := privateTemp(t)

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// commitsInside is an agent without a program of its own: a native sandbox shows nothing of the tests'.
+// commitsInside is an agent that needs no program of the tests, which a native sandbox cannot see.
 const commitsInside = `RALPH_AGENT_COMMAND=sh -c 'echo done >done.txt && git add done.txt && git commit -qm Done && echo "<promise>COMPLETE</promise>"'`
 
-// privateTemp is a place for temporary files that only the test's ralphs use; its path is short enough for a socket's.
+// privateTemp returns a temporary folder that only the test's ralph processes use, with a path short enough for a socket's.
 func privateTemp(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -39,8 +39,7 @@ func leftIn(t *testing.T, dir string) []string {
 	return left
 }
 
-// ralph is killed in a run that has a sandbox: what the run kept in the system's place for temporary files goes with
-// the next start.
+// ralph is killed in a run with a sandbox. The next start removes what the run had in the system's temporary folder.
 func TestKilledWithASandbox(t *testing.T) {
 	t.Parallel()
 	temp := privateTemp(t)
@@ -63,7 +62,7 @@ func TestKilledWithASandbox(t *testing.T) {
 	s.clean(t, r)
 }
 
-// The same for what works without a backlog. The next of its kind cleans up, and so does `ralph clean`.
+// The same for jobs without a backlog. The next job cleans up, and so does `ralph clean`.
 func TestKilledJobWithASandbox(t *testing.T) {
 	t.Parallel()
 	waits := "echo up >up.txt && exec sleep 1000"

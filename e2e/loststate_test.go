@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The state folder is removed, or replaced by an empty one, while ralph and its agents are at work; then ralph goes on, or is
-// killed. The next sweeps do the work, and git works for the user.
+// The state folder is removed, or replaced by an empty one, while ralph and its agents work. Then ralph continues, or is
+// killed. The next sweeps do the work, and git still works for the user.
 func TestLostState(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]bool{"goes on": false, "killed": true} {

@@ -33,8 +33,8 @@ import (
 	"github.com/ralph-pool/ralph/worktree"
 )
 
-// size is how much happens to the machines.
-type size struct{ issues, kills, rounds int } // rounds: how often each fault comes
+// size is the amount of work and disturbance for the machines.
+type size struct{ issues, kills, rounds int } // rounds: how often each fault occurs
 
 func machineSize() size {
 	if everything() {
@@ -43,10 +43,9 @@ func machineSize() size {
 	return size{12, 4, 1}
 }
 
-// Three machines, each with its own clone, journal and state, empty one backlog while calls of the forge fail in twenty ways
-// and sweeps are cancelled or killed. In the end each issue has one request, one report and the right labels, the claim's
-// record says what agents really did and spent, and a sweep with nothing to do costs what the documentation says. `make soak`
-// has more of everything.
+// Three machines, each with its own clone, journal and state, empty one backlog while calls to the forge fail in twenty ways and
+// sweeps are cancelled or killed. In the end each issue has one request, one report and the right labels, the claim's record has
+// the actual work and cost of the agents, and an idle sweep costs what the documentation says. `make soak` has more of everything.
 func TestMachinesOnOneForge(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T, repository) forge{"GitHub": onGitHub, "GitLab": onGitLab} {
@@ -110,7 +109,7 @@ func TestMachinesOnOneForge(t *testing.T) {
 	}
 }
 
-// failures counts the runs of an issue that have failed, on all machines.
+// failures counts the failed runs of an issue on all machines.
 func failures(t *testing.T, machines []*machine, key string) (n int) {
 	t.Helper()
 	for _, m := range machines {
@@ -127,11 +126,11 @@ func failures(t *testing.T, machines []*machine, key string) (n int) {
 	return n
 }
 
-// bury makes the claims that are left look like those of a process that is gone: a sweep that is cancelled while it claims may
-// leave one, and its process lives on here.
+// bury makes the remaining claims look like those of a dead process. A sweep that is cancelled while it claims may leave a
+// claim, and here its process stays alive.
 func bury(t *testing.T, r repository) {
 	t.Helper()
-	const deadPID = 1 << 30 // above what Linux and macOS give
+	const deadPID = 1 << 30 // above the maximum of Linux and macOS
 	live := regexp.MustCompile(`"pid":[1-9][0-9]*`)
 	for _, ref := range r.lines(t, "for-each-ref", "--format=%(refname)", "refs/ralph/claims") {
 		dead := live.ReplaceAllString(r.git(t, "cat-file", "commit", ref)+"\n", fmt.Sprintf(`"pid":%d`, deadPID))
@@ -143,7 +142,7 @@ func bury(t *testing.T, r repository) {
 	}
 }
 
-// checkWorked looks at an issue as people see it.
+// checkWorked checks an issue as people see it.
 func checkWorked(t *testing.T, f forge, key, title string) {
 	t.Helper()
 	outcome, label := "succeeded", "in-review"
@@ -160,11 +159,11 @@ func checkWorked(t *testing.T, f forge, key, title string) {
 	}
 }
 
-// checkIdle wants sweeps with nothing to do to cost what the documentation says, each the same.
+// checkIdle checks that idle sweeps cost what the documentation says, each the same.
 func checkIdle(t *testing.T, column string, f forge, machines []*machine, requests int) {
 	t.Helper()
 	stated := trackertest.Costs(t, "../docs/forges.md", column)
-	most := stated["the same, with labelled issues"] + requests*stated["an open request of ralph's, in each sweep"] + 2 // of a base branch
+	most := stated["the same, with labelled issues"] + requests*stated["an open request of ralph's, in each sweep"] + 2 // requests for the base branch
 	for _, m := range machines {
 		first := 0
 		for n := range 3 {
@@ -183,7 +182,7 @@ func checkIdle(t *testing.T, column string, f forge, machines []*machine, reques
 	}
 }
 
-// forget empties the forge's list of calls, and apiCalls counts those since then.
+// forget clears the forge's list of calls, and apiCalls counts the calls since then.
 func (f forge) forget() {
 	if f.hub != nil {
 		f.hub.Calls()
@@ -204,13 +203,13 @@ func (f forge) apiCalls() (n int) {
 	return n
 }
 
-// bills are what agents say that they have spent, by issue.
+// bills has the costs that agents report, by issue.
 type bills struct {
 	mu   sync.Mutex
 	cost map[string]float64 // guarded by mu
 }
 
-// billed is an agent that says "spent KEY" for each dollar.
+// billed is an agent that prints "spent KEY" for each dollar.
 type billed struct {
 	agents.Command
 	bills *bills
@@ -244,7 +243,7 @@ func (d *billedDecoder) Finish(e agents.Ending) agents.Report {
 	return r
 }
 
-// billedScript is the agent's program; DIR is a folder for what it remembers.
+// billedScript is the agent's program. DIR is a folder for its state.
 const billedScript = `cat >/dev/null
 echo "spent $RALPH_ISSUE_KEY"
 case "$RALPH_ISSUE_TITLE" in
@@ -254,13 +253,13 @@ esac
 [ -f work-$RALPH_ISSUE_KEY ] || { echo x >work-$RALPH_ISSUE_KEY; git add --all; git commit --quiet --message "Do $RALPH_ISSUE_KEY"; }
 echo "<promise>COMPLETE</promise>"`
 
-// machine is a pool with a clone, a state folder and a journal of its own.
+// machine is a pool with its own clone, state folder and journal.
 type machine struct {
 	config pool.Config
 	clone  repository
 
 	mu   sync.Mutex
-	stop func(kill bool) // guarded by mu; ends the sweep that is on; nil: none
+	stop func(kill bool) // guarded by mu; ends the current sweep; nil: none
 }
 
 func newMachine(t *testing.T, s scene, f forge, b *bills) *machine {
@@ -311,7 +310,7 @@ func newMachine(t *testing.T, s scene, f forge, b *bills) *machine {
 	return m
 }
 
-// sweep is one sweep of a new pool, as of a program that has just been started.
+// sweep runs one sweep of a new pool, like a newly started program.
 func (m *machine) sweep(ctx context.Context) (pool.Summary, error) {
 	p, err := pool.New(m.config)
 	if err != nil {
@@ -335,7 +334,7 @@ func (m *machine) sweep(ctx context.Context) (pool.Summary, error) {
 	return p.Sweep(ctx)
 }
 
-// untilQuiet sweeps until a sweep has found nothing to do and nothing was wrong. d may be nil.
+// untilQuiet sweeps until a sweep finds nothing to do and no problem. d may be nil.
 func (m *machine) untilQuiet(t *testing.T, d *disturber) {
 	for range 100 {
 		s, err := m.sweep(t.Context())
@@ -353,14 +352,14 @@ func (m *machine) untilQuiet(t *testing.T, d *disturber) {
 	t.Error("after 100 sweeps there is still something to do")
 }
 
-// disturber makes calls fail and ends sweeps, at random calls.
+// disturber makes random calls fail and ends sweeps.
 type disturber struct {
 	mu       sync.Mutex
 	random   *rand.Rand
 	machines []*machine
-	faults   []fault // still to come
-	kills    int     // still to come
-	calls    int     // until the next fault
+	faults   []fault // remaining faults
+	kills    int     // remaining kills
+	calls    int     // number of calls until the next fault
 	ending   sync.WaitGroup
 }
 
@@ -394,7 +393,7 @@ func disturb(t *testing.T, f forge, machines []*machine) *disturber {
 	return d
 }
 
-// next is what happens to the present call.
+// next returns what happens to the current call.
 func (d *disturber) next() *fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -402,7 +401,7 @@ func (d *disturber) next() *fault {
 		return nil
 	}
 	d.calls = 4 + d.random.IntN(8)
-	if d.random.IntN(len(d.faults)) < d.kills { // as many of the faults as there are kills
+	if d.random.IntN(len(d.faults)) < d.kills { // spreads the kills evenly over the faults
 		d.kills--
 		m, kill := d.machines[d.random.IntN(len(d.machines))], d.random.IntN(2) == 0
 		d.ending.Go(func() {
@@ -418,7 +417,7 @@ func (d *disturber) next() *fault {
 	return &f
 }
 
-// stop ends the disturbances, all of which must have come.
+// stop ends the disturbances and checks that all have occurred.
 func (d *disturber) stop(t *testing.T, f forge) {
 	t.Helper()
 	if f.hub != nil {

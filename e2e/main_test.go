@@ -19,10 +19,10 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/reexec"
 )
 
-// The test binary is ralph and the scripted agent, under these names in the PATH of every test.
+// The test binary acts as ralph and as the scripted agent, under these names in the PATH of every test.
 func TestMain(m *testing.M) {
-	reexec.Main() // this binary is ralph, and so the init process of its sandboxes too
-	// A race detector that waits a second at the end of each process would make the tests crawl.
+	reexec.Main() // this binary is ralph, and so also the init process of its sandboxes
+	// By default the race detector waits a second at the end of each process, which would slow the tests down.
 	if os.Getenv("GORACE") == "" {
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// crashing makes ralph kill itself where RALPH_TEST_CRASH_AT says: when this step stands in the journal.
+// crashing makes ralph kill itself when the stage in RALPH_TEST_CRASH_AT is in the journal.
 func crashing(h *compose.Host) {
 	h.FleetLife, _ = time.ParseDuration(os.Getenv("RALPH_TEST_FLEET_LIFE"))
 	at := journal.Stage(os.Getenv("RALPH_TEST_CRASH_AT"))
@@ -50,12 +50,12 @@ func crashing(h *compose.Host) {
 	h.Observe = func(e journal.Event) {
 		if e.Kind == journal.EventStage && e.Stage == at {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // until it has arrived
+			select {} // until the signal arrives
 		}
 	}
 }
 
-// leakFree fails when a goroutine outlives the tests.
+// leakFree fails the tests if a goroutine outlives them.
 type leakFree struct{ m *testing.M }
 
 func (l leakFree) Run() int {
@@ -73,8 +73,8 @@ func (l leakFree) Run() int {
 	return code
 }
 
-// buildAgent puts the scripted agent's own program in the place of this binary, which takes ten times as long to start. A copy of
-// this binary that runs elsewhere has no source to build from, and does without.
+// buildAgent replaces this binary by the scripted agent's own program, which starts ten times as fast. A copy of this binary
+// that runs elsewhere has no source to build and keeps the slow one.
 func buildAgent() error {
 	const source = "./scripted/cmd"
 	program, err := exec.LookPath("scripted-agent")

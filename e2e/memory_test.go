@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A process that the memory limit has cost is in the report, although the agent went on without it.
+// A process that the memory limit has killed is in the report, even if the agent continued without it.
 func TestMemoryLimitIsReported(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

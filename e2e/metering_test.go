@@ -9,16 +9,16 @@ import (
 	"github.com/ralph-pool/ralph/e2e/mockmodel"
 )
 
-// runaway is a model that never comes to an end.
+// runaway is a model that never ends.
 var runaway = mockmodel.Scenarios{"runaway": {About: "commits for ever", Steps: []mockmodel.Step{
 	{Text: "One more.", Calls: []mockmodel.Call{{Command: "echo more >>more.txt; git add more.txt; git commit -qm more"}}},
 }}}
 
-// Each answer of the scripted model says that it took this many tokens, besides those from its cache.
+// tokensOfAnswer is the number of tokens that each answer of the scripted model states, besides those from its cache.
 const tokensOfAnswer = 1242
 
-// The real agents never end by themselves. Ralph ends them in the middle of their first iteration, when what the model's
-// answers say reaches the budget, and keeps their commits. A ralph that is killed meanwhile begins no new budget.
+// The real agents never end by themselves. Ralph ends them during their first iteration, when the usage stated in the model's
+// answers reaches the budget, and keeps their commits. A ralph that replaces a killed one does not start a new budget.
 func TestBudgetEndsARunawayAgent(t *testing.T) {
 	t.Parallel()
 	for agent, tt := range map[string]struct{ upstream, key, program, model string }{
@@ -54,7 +54,7 @@ func TestBudgetEndsARunawayAgent(t *testing.T) {
 						t.Fatal(err)
 					}
 					p.end(t)
-					most += 2 // the last answers may have come to nobody; with a new budget there would be three more
+					most += 2 // the last answers may have reached nobody; a new budget would allow three more
 					p = s.start(t, r, env, args...)
 				}
 				if got := p.end(t); got != 3 {
@@ -74,8 +74,8 @@ func TestBudgetEndsARunawayAgent(t *testing.T) {
 	}
 }
 
-// A cap of the day holds for all workers, and for the ralph that comes after one that was killed. Its runs are nobody's fault:
-// no issue goes to a person, and a sweep continues once the cap is raised.
+// A daily cap holds for all workers, and for a ralph that replaces a killed one. It is not the fault of an issue: no issue
+// goes to a person, and a sweep continues once the cap is raised.
 func TestDayCapOutlivesRalph(t *testing.T) {
 	t.Parallel()
 	model, url := serveModel(t, mockmodel.Options{Scenario: "runaway", Scenarios: runaway})
@@ -104,7 +104,7 @@ func TestDayCapOutlivesRalph(t *testing.T) {
 	if got := s.start(t, r, env, args...).end(t); got != 3 && got != 4 {
 		t.Errorf("status %d, want 3 or 4", got)
 	}
-	// The answers that were on their way to a ralph that died, one for each worker, came to nobody.
+	// Answers on their way to the ralph that died, one for each worker, reached nobody.
 	if n := answers(); n < most || n > most+2 {
 		t.Errorf("the model has answered %d times, %d are within the cap", n, most)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/cli/compose"
 )
 
-// newAgent is an agent that ralph does not know: all there is to adding one.
+// newAgent is an agent that ralph does not know. This is all that is needed to add one.
 type newAgent struct{ agents.Command }
 
 func (newAgent) Name() string { return "newcomer" }
@@ -37,14 +37,14 @@ func (n newAgent) Invocation(r agents.Request) (agents.Invocation, error) {
 	return agents.Invocation{Argv: []string{"newcomer-cli"}, Stdin: r.Prompt, Env: r.Options.Env}, agents.Check(n, r.Options)
 }
 
-// withNewAgent adds the agent to ralph where RALPH_TEST_NEW_AGENT is set.
+// withNewAgent adds the agent to ralph if RALPH_TEST_NEW_AGENT is set.
 func withNewAgent(h *compose.Host) {
 	if os.Getenv("RALPH_TEST_NEW_AGENT") != "" {
 		h.Agents = append(agents.Builtin(), newAgent{})
 	}
 }
 
-// newcomerCLI asks its service for something, and works.
+// newcomerCLI sends a request to its service, and works.
 const newcomerCLI = `#!/bin/sh
 if [ "$1" = --version ]; then echo newcomer 1.0; exit; fi
 cat > /dev/null
@@ -54,8 +54,8 @@ echo hello > hello.txt && git add hello.txt && git commit -qm 'Add hello'
 echo '<promise>COMPLETE</promise>'
 `
 
-// An agent that is registered, and known nowhere else, is there in init, doctor, help, completion, the image, the rules of the
-// configuration, and the default sandbox, where it works without its key.
+// An agent that is only registered appears in init, doctor, help, completion, the image, the rules of the configuration, and
+// the default sandbox, in which it works without its key.
 func TestNewAgentIsEverywhere(t *testing.T) {
 	t.Parallel()
 	s, r := newScene(t, doIt), newRepository(t)

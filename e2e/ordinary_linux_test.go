@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ordinary is the user that root's tests of landlock run as.
+// ordinary is the user id with which root's tests of landlock run.
 const ordinary = 65534
 
-// TestRealAgentsInLandlock: the real agents work a backlog to the end in landlock, also where root runs the tests.
+// TestRealAgentsInLandlock: the real agents work a backlog in landlock, even if root runs the tests.
 func TestRealAgentsInLandlock(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		return // TestRealAgentsIsolated has it
+		return // covered by TestRealAgentsIsolated
 	}
-	agentProgram(t, "claude") // skips, or says what to install
+	agentProgram(t, "claude") // skips the test, or says what to install
 	asOrdinary(t, "TestRealAgentsIsolated", "_in_landlock$", 2)
 }
 
-// asOrdinary runs a test of this program, of which n parts have to pass, as an ordinary user: landlock is not for root.
-// Where the kernel has what landlock needs it never skips.
+// asOrdinary runs a test of this program as an ordinary user, because landlock does not work for root. n parts of the test
+// must pass. It never skips if the kernel has what landlock needs.
 func asOrdinary(t *testing.T, test, part string, n int) {
 	t.Helper()
 	if !hasLandlock() {
@@ -60,15 +60,15 @@ func asOrdinary(t *testing.T, test, part string, n int) {
 	}
 }
 
-// hasLandlock reports whether this kernel has all of Landlock that the sandbox needs.
+// hasLandlock reports whether this kernel has the version of Landlock that the sandbox needs.
 func hasLandlock() bool {
 	const needed = 6
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	return errno == 0 && abi >= needed
 }
 
-// copyOut copies a file or a folder to where other users may read it, without the bytes where that is possible. Another
-// process writes it: while this one has a program open for writing, so has whatever it forks, and then nobody can start it.
+// copyOut copies a file or folder to where other users can read it, with hard links if possible. Another process does it:
+// while this process has a program open for writing, its forked children do, too, and then the program cannot be started.
 func copyOut(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// process is one that runs now; zombies are not listed.
+// process is a running process; zombies are not listed.
 type process struct {
 	pid, parent int
 	args        string
 }
 
-// processesWith lists the processes that carry setting ("NAME=value") in their environment, this one excepted.
+// processesWith lists the processes that have setting ("NAME=value") in their environment, except this one.
 func processesWith(t testing.TB, setting string) []process {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/environ"); err == nil {
@@ -27,7 +27,7 @@ func processesWith(t testing.TB, setting string) []process {
 	return fromPS(t, setting)
 }
 
-// fromProc reads Linux's /proc; a process that ends meanwhile is passed over.
+// fromProc reads Linux's /proc. It ignores processes that end meanwhile.
 func fromProc(t testing.TB, setting string) []process {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -44,7 +44,7 @@ func fromProc(t testing.TB, setting string) []process {
 		if err != nil {
 			continue
 		}
-		// "pid (name) state ppid …"; the name may hold anything.
+		// The format is "pid (name) state ppid …", and the name may contain anything.
 		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 		if len(fields) < 2 || fields[0] == "Z" || fields[0] == "X" {
 			continue
@@ -83,7 +83,7 @@ func fromPS(t testing.TB, setting string) []process {
 	return found
 }
 
-// noneLeft fails the test when a process carries the setting.
+// noneLeft fails the test if a process has the setting.
 func noneLeft(t testing.TB, setting string) {
 	t.Helper()
 	if left := processesWith(t, setting); len(left) > 0 {

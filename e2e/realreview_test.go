@@ -11,8 +11,8 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// greeting is a model that first writes the wrong greeting, and the right one when it is told; and one that reviews it by the diff
-// in its prompt, behind the mark that the prompt names.
+// greeting returns a model that first writes the wrong greeting, and the right one after feedback, and a model that reviews
+// the diff in its prompt, which follows the mark named in the prompt.
 func greeting() mockmodel.Scenarios {
 	write := func(word, text string) []mockmodel.Step {
 		return []mockmodel.Step{
@@ -37,8 +37,8 @@ func greeting() mockmodel.Scenarios {
 	}
 }
 
-// The real codex reviews what the real claude has made, and the other way round. What it finds is fixed, it hears nothing of what
-// the first agent said, and what it used is counted at the proxy as the review's.
+// The real codex reviews the work of the real claude, and vice versa. Findings are fixed, the reviewer sees nothing of the
+// first agent's messages, and the proxy counts its usage as the review's.
 func TestRealReviewers(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestRepair is the table of what can be left: doctor names it and the command that fixes it, which does. Then the issue is
-// worked.
+// TestRepair has a table of leftovers. Doctor names each one and the command that fixes it, and the command does. Then the
+// issue is worked.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	one := func(t *testing.T, pattern string) string {
@@ -37,10 +37,10 @@ func TestRepair(t *testing.T) {
 	}
 	const gone = "1111111111111111111111111111111111111111\n"
 	for name, c := range map[string]struct {
-		leave func(t *testing.T, git, state string) (where string) // what a killed ralph has left is there
+		leave func(t *testing.T, git, state string) (where string) // creates what a killed ralph leaves
 		says  string
-		alive bool // its agent is still at work
-		aside bool // the repair keeps files that a person has to look at
+		alive bool // its agent is still running
+		aside bool // the repair keeps files for a person to look at
 	}{
 		"processes": {alive: true, says: "processes of a dead ralph", leave: func(*testing.T, string, string) string { return "run " }},
 		"lock": {says: "stale ref lock", leave: func(t *testing.T, git, _ string) string {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestReplacedGitFile: landlock cannot keep an agent from replacing its worktree's .git while it works. All that git
-// would run by the configuration of what is there now runs nowhere but in the sandbox, and the work comes back.
+// TestReplacedGitFile: landlock cannot stop an agent from replacing its worktree's .git while it works. Programs in the
+// configuration of the replacement run only in the sandbox, and the work is imported.
 func TestReplacedGitFile(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() == 0 {
@@ -41,7 +41,7 @@ func TestReplacedGitFile(t *testing.T) {
 				t.Errorf("these ran on the host:\n%s", text)
 			}
 			s.clean(t, r)
-			// The control: what was in the worktree does run on a host that believes it.
+			// Control: the planted configuration does run programs on a host that trusts it.
 			evil := r.clone(t)
 			plant := exec.CommandContext(t.Context(), "sh", "evil.sh", filepath.Join(string(evil), ".git"), t.TempDir())
 			plant.Dir, plant.Env = string(evil), append(os.Environ(), gitEnv()...)
@@ -57,8 +57,8 @@ func TestReplacedGitFile(t *testing.T) {
 	}
 }
 
-// replacing is an agent that commits, and replaces .git before ralph looks at what it did. It ends well only when git in
-// the sandbox runs what is planted.
+// replacing is an agent that commits, and replaces .git before ralph examines its work. It succeeds only if git in the
+// sandbox runs what is planted.
 const replacing = `set -e
 tree=$PWD
 if [ ! -e "$HOME/private" ]; then
@@ -86,8 +86,8 @@ test -s "$TMPDIR/ran"
 echo "$said"
 `
 
-// evilRepository makes, at $1, a repository of the files here in which git runs something at every turn. What has run
-// says so in $2, and in a file of the host's that no sandbox can write.
+// evilRepository creates a repository of these files at $1, in which git runs programs at every opportunity. A program that
+// runs writes to $2, and to a file of the host that no sandbox can write.
 const evilRepository = `set -e
 rm -rf "$1"
 git init --quiet --bare "$1"

@@ -10,10 +10,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/gittest"
 )
 
-// repository is a git repository of a test, at its checkout.
+// repository is the path of a test's checkout.
 type repository string
 
-// gitEnv makes git the same for everybody: no configuration of the host, a fixed person.
+// gitEnv makes git behave the same on every machine: no configuration of the host, and a fixed identity.
 func gitEnv() []string {
 	return append(gittest.Quiet(),
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
@@ -22,7 +22,7 @@ func gitEnv() []string {
 	)
 }
 
-// newRepository makes a repository with one commit on main.
+// newRepository creates a repository with one commit on main.
 func newRepository(t testing.TB) repository {
 	t.Helper()
 	r := repository(filepath.Join(t.TempDir(), "repo"))
@@ -35,7 +35,7 @@ func newRepository(t testing.TB) repository {
 	return r
 }
 
-// newRemote makes a bare repository from r, registers it in r as origin and pushes main.
+// newRemote creates a bare repository, adds it to r as origin and pushes main.
 func newRemote(t testing.TB, r repository) repository {
 	t.Helper()
 	bare := repository(filepath.Join(t.TempDir(), "remote.git"))
@@ -45,7 +45,7 @@ func newRemote(t testing.TB, r repository) repository {
 	return bare
 }
 
-// clone makes a clone of r.
+// clone clones r.
 func (r repository) clone(t testing.TB) repository {
 	t.Helper()
 	c := repository(filepath.Join(t.TempDir(), "clone"))
@@ -53,7 +53,7 @@ func (r repository) clone(t testing.TB) repository {
 	return c
 }
 
-// git runs git in r and returns what it printed, without the last line end.
+// git runs git in r and returns its output without the last line end.
 func (r repository) git(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := r.try(args...)
@@ -63,7 +63,7 @@ func (r repository) git(t testing.TB, args ...string) string {
 	return out
 }
 
-// try is git that may fail.
+// try is like git but may fail.
 func (r repository) try(args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = string(r)
@@ -72,7 +72,7 @@ func (r repository) try(args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// lines is git's output by lines; none for no output.
+// lines returns the lines of git's output, or nil if it is empty.
 func (r repository) lines(t testing.TB, args ...string) []string {
 	t.Helper()
 	out := r.git(t, args...)
@@ -82,7 +82,7 @@ func (r repository) lines(t testing.TB, args ...string) []string {
 	return strings.Split(out, "\n")
 }
 
-// write makes a file of the checkout, and its folder.
+// write creates a file of the checkout, and its folder.
 func (r repository) write(t testing.TB, path, text string) {
 	t.Helper()
 	full := filepath.Join(string(r), path)
@@ -101,7 +101,7 @@ func (r repository) commit(t testing.TB, message string) {
 	r.git(t, "commit", "--quiet", "--message", message)
 }
 
-// issue is the text of an issue of the backlog.
+// issue returns the text of an issue in the backlog.
 func (r repository) issue(t *testing.T, key string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(string(r), ".ralph", "backlog", key+".md"))

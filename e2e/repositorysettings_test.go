@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/e2e/mockmodel"
 )
 
-// A repository's settings for claude can name another model service. The agent asks ralph's all the same.
+// Settings for claude in a repository can name another model service. The agent still uses ralph's proxy.
 func TestRepositoryCannotRedirectClaude(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

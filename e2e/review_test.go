@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Agent and reviewer of these tests are scripts in the repository. The agent does as it is told only in its second iteration.
+// Agent and reviewer of these tests are scripts in the repository. The agent follows the task only in its second iteration.
 const (
 	careless = `cat >told
 if grep -q "say hello" told; then echo hello >greeting; else echo hi >greeting; fi
@@ -33,7 +33,7 @@ echo "<$tag>{\"accept\": true, \"solved\": true, \"tested\": true, \"findings\":
 `
 )
 
-// reviewedRepository is a repository with an issue, the agent and the reviewer; wait is a line of the reviewer's script.
+// reviewedRepository is a repository with an issue, the agent and the reviewer. wait is a line for the reviewer's script.
 func reviewedRepository(t *testing.T, wait string) repository {
 	t.Helper()
 	r := newRepository(t)
@@ -51,7 +51,7 @@ func reviewedEnv(sandbox string) []string {
 	}
 }
 
-// shown is the last run of an issue as people can ask for it.
+// shown returns the last run of an issue as `ralph show` prints it.
 func (s scene) shown(t *testing.T, r repository, key string) journal.Record {
 	t.Helper()
 	var runs []journal.Record
@@ -65,7 +65,7 @@ func (s scene) shown(t *testing.T, r repository, key string) journal.Record {
 	return runs[len(runs)-1]
 }
 
-// What a reviewer finds is fixed, and then merged, in a sandbox that isolates and in none.
+// A reviewer's findings are fixed and then merged, in an isolating sandbox and without one.
 func TestReviewedSweep(t *testing.T) {
 	t.Parallel()
 	for sandbox, may := range map[string]string{"none": "written", "native": "read only"} {
@@ -101,7 +101,7 @@ func TestKilledDuringTheReview(t *testing.T) {
 			if sandbox == "native" && isolating() == nil {
 				t.Skip("it is Linux's")
 			}
-			// An isolated reviewer cannot tell the test that it works: the file for its output does.
+			// An isolated reviewer cannot signal to the test, so the test waits for the reviewer's output file.
 			s, r := newScene(t, doIt), reviewedRepository(t, "[ -n \"$GO\" ] || exec sleep 86400")
 			p := s.start(t, r, append(reviewedEnv(sandbox), "RALPH_AGENT_ENV=GO="), "work", "--log-level", "error")
 			await(t, "the review to begin", func() bool {

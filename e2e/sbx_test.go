@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// A backlog is worked to the end in a microVM of sbx, which is removed after it. Sbx is played by the tests of its package:
-// their program is a stand-in for it.
+// A backlog is worked in a microVM of sbx, which is removed afterwards. The program of that package's tests simulates sbx.
 func TestWorkInSbx(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -38,7 +37,7 @@ func TestWorkInSbx(t *testing.T) {
 	r.commit(t, "a backlog")
 	env := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "SBX_TEST_SHIM=" + shim, "RALPH_SANDBOX=sbx"}
 
-	// Nothing of the host's environment gets as far as the gate.
+	// Nothing of the host's environment reaches the gate.
 	p := s.start(t, r, env, "work", "--max-iterations", "2", "--gate", `test -z "$E2E_TEST_SCENE$RALPH_AGENT"`)
 	if got := p.end(t); got != 0 {
 		t.Fatalf("status %d\n%s", got, &p.out)
@@ -57,9 +56,9 @@ func TestWorkInSbx(t *testing.T) {
 	}
 	s.clean(t, r)
 
-	// The commands that look at sandboxes know it, too.
+	// The commands for sandboxes support it, too.
 	p = s.start(t, r, env, "sandbox", "check")
-	if got := p.end(t); got != 1 { // files of the host are open in the stand-in
+	if got := p.end(t); got != 1 { // the simulation has files of the host open
 		t.Errorf("status %d", got)
 	}
 	for _, want := range []string{"own policy", "Attacks from inside sbx:", "stopped  files/the worktree's .git file"} {

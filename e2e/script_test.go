@@ -14,9 +14,9 @@ import (
 	"github.com/ralph-pool/ralph/e2e/scripted"
 )
 
-// Each script is a host of its own: $WORK/repo is the repository, $WORK/agent.yaml says what the scripted agent does.
+// Each script runs like a separate host: $WORK/repo is the repository, $WORK/agent.yaml the script of the scripted agent.
 //
-// Beside the commands of testscript there are:
+// Additional commands of testscript:
 //
 //	repo [DIR]           make DIR (default repo) a git repository with everything in it committed
 //	starts KEY N         the agent was started N times for the issue
@@ -94,7 +94,7 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N CMD ARG…")
 	}
-	err := ts.Exec(args[1], args[2:]...) // its output goes to the log and to what stdout and stderr match
+	err := ts.Exec(args[1], args[2:]...) // its output goes to the log, and to the matches of stdout and stderr
 	status := 0
 	if err != nil {
 		var exit *exec.ExitError

@@ -10,14 +10,14 @@ import (
 	"github.com/ralph-pool/ralph/sandboxes/container/containertest"
 )
 
-// Setup runs once for all issues: what it has put into the worktree and the home is there in every later sandbox, as it was
-// made, until a file changes that it depends on. Where it may depend on anything, it runs each time.
+// Setup runs once for all issues: its files in the worktree and the home are in every later sandbox, unchanged, until one of
+// its inputs changes. If its inputs are unknown, it runs each time.
 func TestSetupRunsOnce(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"native", "docker", "podman"} {
 		for name, c := range map[string]struct {
 			more  []string
-			files int // besides
+			files int // additional files
 			runs  int
 		}{
 			"once":       {[]string{"RALPH_SETUP_INPUTS=lock"}, 0, 1},
@@ -56,12 +56,12 @@ func TestSetupRunsOnce(t *testing.T) {
 					commitsInside,
 					`RALPH_SETUP=echo run >>/counts/runs; mkdir -p deps/bin && printf '#!/bin/sh\necho tool\n' >deps/bin/tool && chmod +x deps/bin/tool && ` +
 						`ln -s bin/tool deps/link && mkdir deps/closed && echo x >deps/closed/file && chmod 500 deps/closed && echo built >sub/out && echo home >~/fetched`,
-					// What a gate changes there is not seen by the next one.
+					// Changes by one gate are not visible to the next.
 					`RALPH_GATE=test "$(deps/link)" = tool && grep built sub/out && grep home ~/fetched && test -z "$(git status --porcelain)" && ` +
 						`test ! -e deps/gate && echo x >deps/gate && rm -r deps/bin && echo broken >sub/out`,
 				}, c.more...)...)
 				args := []string{"work", "--mount", "host=" + counts + ",inside=/counts"}
-				if os.Getuid() == 0 && sandbox != "native" { // the worktree is root's, and so has to be who works in it
+				if os.Getuid() == 0 && sandbox != "native" { // root owns the worktree, so root must work in it
 					args = append(args, "--container-user", "0:0")
 				}
 				work := s.start(t, r, env, args...)

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/e2e/mockmodel"
 )
 
-// statusJSON is what a program reads of `ralph status --json`.
+// statusJSON has the fields of `ralph status --json` that the test reads.
 type statusJSON struct {
 	Runs []struct {
 		State string
@@ -38,8 +38,8 @@ func (s *scene) status(t *testing.T, r repository, env []string) (v statusJSON) 
 	return v
 }
 
-// The real claude never comes to an end. When it has spent its own budget, in the middle of its iteration, the real codex goes on
-// from its commits, and claude is not parked: it was there all the time.
+// The real claude never ends. When it has spent its own budget, during its iteration, the real codex continues from its
+// commits. Claude is not parked, because it was available.
 func TestNextAgentGoesOnWhenABudgetIsSpent(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

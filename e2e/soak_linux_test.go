@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	soakSeed   = 1  // of the short version
+	soakSeed   = 1  // default of the short version
 	soakShort  = 13 // faults of the short version
 	soakIssues = 4
-	soakCalls  = 40 // calls of git that two sweeps over soakIssues make at least
-	soakRounds = 8  // sweeps of each clone until nothing is left to do
+	soakCalls  = 40 // minimum number of git calls of two sweeps over soakIssues
+	soakRounds = 8  // maximum number of sweeps of each clone until nothing is left to do
 )
 
-// Faults at random moments of whole sweeps, each in a place of its own: two clones of one remote are swept at the same time
-// when the fault strikes, and again and again afterwards until nothing is left to do. Then plain git has to find everything
-// in order. SOAK_FAULTS says how many faults (default: a short version), SOAK_SEED where and when they strike,
+// Faults at random moments of whole sweeps, each in a separate place. Two clones of one remote are swept concurrently when
+// the fault occurs, and then repeatedly until nothing is left to do. Then plain git must find everything in order.
+// SOAK_FAULTS is the number of faults (default: a short version), SOAK_SEED determines where and when they occur,
 // SOAK_ONLY=N repeats one of them.
 func TestSoak(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soakNumber reads a setting.
+// soakNumber reads a number from the environment.
 func soakNumber(t *testing.T, name string, unset int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -64,21 +64,21 @@ func soakNumber(t *testing.T, name string, unset int) int {
 	return n
 }
 
-// soak is a place for one fault.
+// soak is the place for one fault.
 type soak struct {
 	scene
 
 	random *rand.Rand
-	dir    string // the disk that clones, remote, state and temporary files are on
+	dir    string // disk of clones, remote, state and temporary files
 	clones []repository
 	remote repository
 	keys   []string
 
-	ralphs []*ralph      // the disturbed sweeps, one a clone
+	ralphs []*ralph      // the disturbed sweeps, one per clone
 	ended  chan struct{} // closed when they have ended
 }
 
-// soakAgent commits once, goes on from what a killed one has committed, and logs its start, its commit and its end.
+// soakAgent commits once, continues from a killed agent's commit, and logs its start, commit and end.
 const soakAgent = `
 issues:
   "*":
@@ -92,7 +92,7 @@ issues:
       - say: <promise>COMPLETE</promise>
 `
 
-// gitLog stands before git in the PATH, and logs each call by its process, which becomes git.
+// gitLog precedes git in the PATH. It logs its process id for each call, and then becomes git.
 const gitLog = "#!/bin/sh\necho $$ >>'%s'\nexec '%s' \"$@\"\n"
 
 func newSoak(t *testing.T, random *rand.Rand, small bool) *soak {
@@ -123,7 +123,7 @@ func newSoak(t *testing.T, random *rand.Rand, small bool) *soak {
 	return k
 }
 
-// fill makes the remote and the clones. Their backlogs are not in git, so that the checkouts stay clean.
+// fill creates the remote and the clones. Their backlogs are not in git, so that the checkouts stay clean.
 func (k *soak) fill(t *testing.T) {
 	t.Helper()
 	first, second := repository(filepath.Join(k.dir, "first")), repository(filepath.Join(k.dir, "second"))
@@ -153,7 +153,7 @@ func (k *soak) sweepIn(t *testing.T, r repository) *ralph {
 	return k.ralphIn(t, r, nil, "work", "--parallel", "2")
 }
 
-// ralphIn starts a ralph in a clone.
+// ralphIn starts a ralph process in a clone.
 func (k *soak) ralphIn(t *testing.T, r repository, env []string, args ...string) *ralph {
 	t.Helper()
 	return k.start(t, r, append([]string{
@@ -163,8 +163,7 @@ func (k *soak) ralphIn(t *testing.T, r repository, env []string, args ...string)
 	}, env...), args...)
 }
 
-// disturb sweeps both clones at the same time, lets the fault strike, and returns when the sweeps have ended and the fault
-// is over.
+// disturb sweeps both clones concurrently, applies the fault, and returns when the sweeps have ended and the fault is over.
 func (k *soak) disturb(t *testing.T, f soakFault) {
 	t.Helper()
 	if f.before != nil {
@@ -190,7 +189,7 @@ func (k *soak) disturb(t *testing.T, f soakFault) {
 	}
 }
 
-// awaitCall waits for the n-th call of git and returns its process. False: the sweeps ended before.
+// awaitCall waits for the n-th call of git and returns its process. It returns false if the sweeps end first.
 func (k *soak) awaitCall(n int) (pid int, ok bool) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -207,7 +206,7 @@ func (k *soak) awaitCall(n int) (pid int, ok bool) {
 	}
 }
 
-// calls is how often git was called.
+// calls returns the number of git calls so far.
 func (k *soak) calls() int { return len(strings.Fields(k.read("calls"))) }
 
 // over reports whether the disturbed sweeps have ended.
@@ -220,7 +219,7 @@ func (k *soak) over() bool {
 	}
 }
 
-// read returns the text of one of the logs; none is empty.
+// read returns the text of a log; a missing one is empty.
 func (k *soak) read(name string) string {
 	b, _ := os.ReadFile(k.path(name))
 	return string(b)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// age lets an hour go by for the lock files in the clones: no process has them any more.
+// age makes the lock files in the clones an hour older, because no process holds them any more.
 func (k *soak) age(t *testing.T) {
 	t.Helper()
 	old := time.Now().Add(-time.Hour)
@@ -42,7 +42,7 @@ func files(t *testing.T, dir, pattern string) (found []string) {
 	return found
 }
 
-// check looks from outside at what is there when nothing is left to do.
+// check checks the results when nothing is left to do, without ralph.
 func (k *soak) check(t *testing.T) {
 	t.Helper()
 	for _, key := range k.keys {
@@ -68,7 +68,7 @@ func (k *soak) check(t *testing.T) {
 	}
 }
 
-// checkIssue wants one outcome, one report of it, and one commit of the agent's.
+// checkIssue checks that the issue has one outcome, one report of it, and one commit of the agent.
 func (k *soak) checkIssue(t *testing.T, key string) {
 	t.Helper()
 	var claim struct {
@@ -89,7 +89,7 @@ func (k *soak) checkIssue(t *testing.T, key string) {
 	} else if got := k.remote.lines(t, "log", "--format=%s", "main..ralph/"+key); !slices.Equal(got, []string{"Do " + key}) {
 		t.Errorf("%s: commits %q, want one", key, got)
 	}
-	// Each clone has its own copy of the issue. The report of one run may stand in both.
+	// Each clone has its own copy of the issue. The report of a run may be in both.
 	successes, all := map[string]bool{}, ""
 	for _, r := range k.clones {
 		b, err := os.ReadFile(filepath.Join(string(r), ".ralph", "backlog", key+".md"))
@@ -114,7 +114,7 @@ func (k *soak) checkIssue(t *testing.T, key string) {
 	}
 }
 
-// checkCommits wants every commit of an agent to be on a ref.
+// checkCommits checks that every commit of an agent is on a ref.
 func (k *soak) checkCommits(t *testing.T) {
 	t.Helper()
 	all := append(slices.Clone(k.clones), k.remote)
@@ -129,7 +129,7 @@ func (k *soak) checkCommits(t *testing.T) {
 	}
 }
 
-// checkLeftovers wants no process, no worktree, no lock file and no temporary file.
+// checkLeftovers checks that no process, worktree, lock file or temporary file is left.
 func (k *soak) checkLeftovers(t *testing.T) {
 	t.Helper()
 	noneLeft(t, k.mark)

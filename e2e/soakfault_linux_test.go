@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// soakFault is one kind of fault.
+// soakFault is a kind of fault.
 type soakFault struct {
 	name   string
 	disk   bool                         // needs a small disk
 	before func(*testing.T, *soak)      // before the sweeps start
-	strike func(*testing.T, *soak, int) // while they are on: a call of git has just begun, in this process
+	strike func(*testing.T, *soak, int) // during the sweeps: a call of git has just started, in this process
 	after  func(*testing.T, *soak)      // after they have ended
 }
 
-// soakFaults are those of the short version first.
+// soakFaults returns all faults, those of the short version first.
 func soakFaults() []soakFault {
 	return []soakFault{
 		{name: "kill ralph", strike: func(t *testing.T, k *soak, _ int) { k.kill(t, k.victim().Process.Pid) }},
@@ -42,7 +42,7 @@ func soakFaults() []soakFault {
 			"checkout --quiet -B topic", "checkout --quiet --detach", "checkout --quiet main")},
 		{name: "user rebases", before: topicBranch, strike: userRuns(
 			"checkout --quiet -B rebased topic", "rebase --quiet main", "checkout --quiet main")},
-		// Not with --prune=now: git itself says that this destroys what others are just writing.
+		// Without --prune=now: git documents that it destroys objects that others are writing.
 		{name: "user collects garbage", strike: userRuns("gc --quiet", "pack-refs --all")},
 		{name: "remote that declines", before: decline, after: func(t *testing.T, k *soak) { k.remove(t, "remote.git/hooks/pre-receive") }},
 		{name: "remote that vanishes", strike: vanish},
@@ -55,10 +55,10 @@ func soakFaults() []soakFault {
 	}
 }
 
-// victim is one of the disturbed ralphs.
+// victim is one of the disturbed ralph processes.
 func (k *soak) victim() *ralph { return k.ralphs[k.random.IntN(len(k.ralphs))] }
 
-// kill kills a process, or with a minus the process group, if it is still there.
+// kill kills a process, or the process group for a negative id, if it still exists.
 func (k *soak) kill(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -66,7 +66,7 @@ func (k *soak) kill(t *testing.T, pid int) {
 	}
 }
 
-// local lists the processes of ralphs, agents and git, without what git runs on the side of the remote.
+// local lists the processes of ralph, agents and git, except git's processes on the remote's side.
 func (k *soak) local(t *testing.T) []process {
 	t.Helper()
 	return slices.DeleteFunc(processesWith(t, k.mark), func(p process) bool {
@@ -75,7 +75,7 @@ func (k *soak) local(t *testing.T) []process {
 	})
 }
 
-// killEverything kills the ralphs, so that they start nothing more, and then all that they have started.
+// killEverything kills the ralph processes first, so that they start nothing more, and then everything that they have started.
 func killEverything(t *testing.T, k *soak, _ int) {
 	for _, p := range k.ralphs {
 		k.kill(t, p.Process.Pid)
@@ -89,11 +89,11 @@ func killEverything(t *testing.T, k *soak, _ int) {
 	})
 }
 
-// fillDisk leaves no room on the disk.
+// fillDisk fills the disk completely.
 func fillDisk(t *testing.T, k *soak, _ int) {
 	f, err := os.Create(filepath.Join(k.dir, "filler"))
 	if err != nil {
-		t.Log(err) // the disk was full before
+		t.Log(err) // the disk was full already
 		return
 	}
 	defer f.Close()
@@ -107,7 +107,7 @@ func fillDisk(t *testing.T, k *soak, _ int) {
 	}
 }
 
-// fewDescriptors leaves a ralph and what it starts from then on with few descriptors.
+// fewDescriptors limits the file descriptors of a ralph process and of everything that it starts afterwards.
 func fewDescriptors(t *testing.T, k *soak, _ int) {
 	n := uint64(8 + k.random.IntN(32))
 	err := unix.Prlimit(k.victim().Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n}, nil)
@@ -116,10 +116,10 @@ func fewDescriptors(t *testing.T, k *soak, _ int) {
 	}
 }
 
-// staleRefs are what a ralph moves in its clone for each issue that it works.
+// staleRefs are the refs that ralph moves in its clone for each issue.
 var staleRefs = []string{"refs/heads/ralph/", "refs/ralph/work/"}
 
-// staleLocks makes lock files on ralph's refs in both clones, as killed gits leave them.
+// staleLocks creates lock files on ralph's refs in both clones, like those that killed git processes leave.
 func staleLocks(t *testing.T, k *soak) {
 	for _, key := range k.keys {
 		for _, r := range k.clones {
@@ -135,7 +135,7 @@ func staleLocks(t *testing.T, k *soak) {
 	k.age(t)
 }
 
-// unmovedLocks removes the locks of the issues that the clone has not worked: nobody has moved these refs.
+// unmovedLocks removes the locks of issues that the clone has not worked, because nobody has moved their refs.
 func unmovedLocks(t *testing.T, k *soak) {
 	for _, r := range k.clones {
 		for _, key := range k.keys {
@@ -151,7 +151,7 @@ func unmovedLocks(t *testing.T, k *soak) {
 	}
 }
 
-// topicBranch makes a branch of the user's in both clones, behind main.
+// topicBranch creates a user's branch behind main in both clones.
 func topicBranch(t *testing.T, k *soak) {
 	for _, r := range k.clones {
 		for _, name := range []string{"one", "two", "three"} {
@@ -167,8 +167,8 @@ func topicBranch(t *testing.T, k *soak) {
 	k.clones[1].git(t, "pull", "--quiet", "--ff-only")
 }
 
-// userRuns has the user run git in both clones again and again while ralph works. All of it succeeds; what meets a worktree that
-// another git is just making does when it is repeated.
+// userRuns runs git commands of a user in both clones repeatedly while ralph works. Each must succeed, after a repetition if
+// another git is just creating a worktree.
 func userRuns(commands ...string) func(*testing.T, *soak, int) {
 	return func(t *testing.T, k *soak, _ int) {
 		for !k.over() {
@@ -187,7 +187,7 @@ func userRuns(commands ...string) func(*testing.T, *soak, int) {
 	}
 }
 
-// decline makes the remote refuse some of the next pushes.
+// decline makes the remote reject some of the next pushes.
 func decline(t *testing.T, k *soak) {
 	var some []string
 	for n := range 40 {
@@ -202,7 +202,7 @@ func decline(t *testing.T, k *soak) {
 	}
 }
 
-// vanish takes the remote away until git was called some more times, or the sweeps have ended.
+// vanish removes the remote for some calls of git, or until the sweeps have ended.
 func vanish(t *testing.T, k *soak, _ int) {
 	away, until := string(k.remote)+".away", k.calls()+1+k.random.IntN(40)
 	if err := os.Rename(string(k.remote), away); err != nil {
@@ -218,7 +218,7 @@ func vanish(t *testing.T, k *soak, _ int) {
 func (k *soak) remove(t *testing.T, name string) {
 	t.Helper()
 	path := filepath.Join(k.dir, name)
-	await(t, path+" to be removed", func() bool { // a ralph may write into it meanwhile
+	await(t, path+" to be removed", func() bool { // a ralph process may write into it meanwhile
 		err := os.RemoveAll(path)
 		if err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
 			t.Fatal(err)

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	soakLate  = 10 // calls of git that a sweep makes after its agents, about
+	soakLate  = 10 // approximate number of git calls of a sweep after its agents
 	soakUsage = 100
 )
 
-// soakCommits is an agent that waits for the test, adds its issue to a file which only one agent may have, and commits.
+// soakCommits is an agent that waits for the test, appends its issue to a file that only one agent may have, and commits.
 const soakCommits = `
 issues:
   "*":
@@ -27,7 +27,7 @@ issues:
       - say: <promise>COMPLETE</promise>
 `
 
-// soakSpends is an agent that is never done. It logs in which clone it works.
+// soakSpends is an agent that is never done. It logs the clone in which it works.
 const soakSpends = `
 issues:
   "*":
@@ -36,8 +36,8 @@ issues:
       - say: not yet
 `
 
-// Ralph is killed at a random moment while rules of scheduling, merging and spending hold, for the clones together where they
-// are rules for all clones. They hold until nothing is left to do.
+// Ralph is killed at a random moment while rules of scheduling, merging and spending apply, to the clones together if a rule
+// covers all clones. The rules hold until nothing is left to do.
 func TestSoakRules(t *testing.T) {
 	t.Parallel()
 	seed, only := soakNumber(t, "SOAK_SEED", soakSeed), soakNumber(t, "SOAK_ONLY", 0)
@@ -56,7 +56,7 @@ func TestSoakRules(t *testing.T) {
 	}
 }
 
-// agents sets what agents do: the file that an issue changes, and what the agents have in common of which only one may work.
+// agents configures the agents: the file that an issue changes, and the lock that only one agent may hold.
 func (k *soak) agents(t *testing.T, script, file, lock string) {
 	t.Helper()
 	text := strings.NewReplacer("DIR", k.scene.dir, "FILE", file, "LOCK", lock).Replace(script)
@@ -65,7 +65,7 @@ func (k *soak) agents(t *testing.T, script, file, lock string) {
 	}
 }
 
-// let lets the agents go on that wait for it.
+// let releases the agents that wait.
 func (k *soak) let(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile(k.path("go"), nil, 0o600); err != nil {
@@ -73,7 +73,7 @@ func (k *soak) let(t *testing.T) {
 	}
 }
 
-// strike kills ralph at one of its next calls of git, unless it ends before.
+// strike kills ralph at one of its next calls of git, unless it ends first.
 func (k *soak) strike(t *testing.T, p *ralph, calls int) {
 	t.Helper()
 	at := k.calls() + 1 + k.random.IntN(calls)
@@ -87,7 +87,7 @@ func (k *soak) strike(t *testing.T, p *ralph, calls int) {
 	<-k.ended
 }
 
-// beside works in the first clone until so many agents are on, sweeps the second one beside them, which may begin nothing then, and
+// beside works in the first clone until on agents are active, sweeps the second one, which must start nothing then, and
 // kills the first.
 func (k *soak) beside(t *testing.T, on int, env []string, args ...string) {
 	t.Helper()
@@ -100,7 +100,7 @@ func (k *soak) beside(t *testing.T, on int, env []string, args ...string) {
 	k.strike(t, first, soakLate)
 }
 
-// begun lists the issues that an agent was started for.
+// begun lists the issues for which an agent was started.
 func (k *soak) begun() (keys []string) {
 	for line := range strings.Lines(k.read("log")) {
 		keys = append(keys, strings.Fields(line)[1])
@@ -109,8 +109,8 @@ func (k *soak) begun() (keys []string) {
 	return slices.Compact(keys)
 }
 
-// inTurn sweeps one clone after the other, and has the user merge a branch after each round, until all issues are merged. No more
-// than so many are begun and not merged at any time.
+// inTurn sweeps the clones in turn, and merges a branch as a user after each round, until all issues are merged. At no time
+// are more than most issues started and not merged.
 func (k *soak) inTurn(t *testing.T, most int, env []string, args ...string) {
 	t.Helper()
 	for range 2 * soakRounds {
@@ -131,7 +131,7 @@ func (k *soak) inTurn(t *testing.T, most int, env []string, args ...string) {
 	}
 }
 
-// merge merges a branch that ralph has pushed, as a user does in the first clone, and brings main to the second.
+// merge merges a branch that ralph has pushed, as a user in the first clone, and updates main in the second.
 func (k *soak) merge(t *testing.T) {
 	t.Helper()
 	r := k.clones[0]
@@ -147,7 +147,7 @@ func (k *soak) merge(t *testing.T) {
 	}
 }
 
-// on lists the issues whose commits a branch of the first clone has.
+// on lists the issues whose commits are on a branch of the first clone.
 func (k *soak) on(t *testing.T, branch string) (keys []string) {
 	t.Helper()
 	for _, subject := range k.clones[0].lines(t, "log", "--format=%s", branch) {
@@ -159,7 +159,7 @@ func (k *soak) on(t *testing.T, branch string) (keys []string) {
 	return keys
 }
 
-// issue is the text of an issue in the first clone.
+// issue returns the text of an issue in the first clone.
 func (k *soak) issue(t *testing.T, key string) string {
 	t.Helper()
 	b, err := os.ReadFile(string(k.clones[0]) + "/.ralph/backlog/" + key + ".md")
@@ -169,7 +169,7 @@ func (k *soak) issue(t *testing.T, key string) string {
 	return string(b)
 }
 
-// Issues that change the same file are worked one after the other, whichever clone works them, and all of them land.
+// Issues that change the same file are worked one after the other, in any clone, and all are merged.
 func soakTouches(t *testing.T, k *soak) {
 	k.agents(t, soakCommits, "shared.txt", "shared")
 	for _, key := range k.keys {
@@ -185,7 +185,7 @@ func soakTouches(t *testing.T, k *soak) {
 	}
 }
 
-// No more branches are open in all clones than are allowed, and no more issues are begun.
+// All clones together have no more open branches, and start no more issues, than allowed.
 func soakMaxOpen(t *testing.T, k *soak) {
 	const most = 2
 	k.agents(t, soakCommits, "$RALPH_ISSUE_KEY.txt", "{{key}}")
@@ -195,7 +195,7 @@ func soakMaxOpen(t *testing.T, k *soak) {
 	k.inTurn(t, most, env, args...)
 }
 
-// The clones together keep to the budget of an issue, and each of them to its own cap of the day.
+// The clones together stay within the budget of an issue, and each clone within its own daily cap.
 func soakCaps(t *testing.T, k *soak) {
 	const parallel, issue, day = 2, 250, 500
 	k.agents(t, soakSpends, "", "")
@@ -239,8 +239,8 @@ func soakCaps(t *testing.T, k *soak) {
 	}
 }
 
-// Of branches that are merged together, those that pass land, and the one that does not is left to a person. A clone merges what it
-// has worked itself.
+// Of branches that are merged together, those that pass are merged, and the one that fails is left to a person. A clone
+// merges only its own work.
 func soakRedBatch(t *testing.T, k *soak) {
 	k.agents(t, soakCommits, "$RALPH_ISSUE_KEY.txt", "{{key}}")
 	k.let(t)

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// Submodules come into a worktree by the two ways that docs/agents.md names, and the agent commits beside them.
+// Submodules get into a worktree in the two ways that docs/agents.md describes, and the agent commits beside them.
 func TestSubmodules(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the native sandbox is Linux's")
 	}
-	const update = "git -c protocol.file.allow=always submodule update --init --recursive" // git wants to be asked for a local address
+	const update = "git -c protocol.file.allow=always submodule update --init --recursive" // git requires permission for a local address
 	for name, args := range map[string]func(address string) []string{
 		"setup": func(address string) []string {
 			return []string{"--setup", update, "--mount", "host=" + address + ",inside=" + address + ",readonly"}

@@ -16,10 +16,10 @@ import (
 	"github.com/ralph-pool/ralph/e2e/scripted"
 )
 
-// scene is a host of its own for ralph processes: state, home, script and log of the scripted agent.
+// scene is like a separate host for ralph processes: state, home, script and log of the scripted agent.
 type scene struct {
 	dir  string
-	mark string // in the environment of ralph and of all that it starts
+	mark string // in the environment of ralph and of everything that it starts
 }
 
 func newScene(t testing.TB, script string) scene {
@@ -32,7 +32,7 @@ func newScene(t testing.TB, script string) scene {
 	if _, err := scripted.Parse(strings.NewReader(script)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // whatever the test has left behind, whether it passed or not
+	t.Cleanup(func() { // leftovers of the test, whether it passed or not
 		for _, p := range processesWith(t, s.mark) {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
@@ -40,10 +40,10 @@ func newScene(t testing.TB, script string) scene {
 	return s
 }
 
-// path is a file of the scene.
+// path returns the path of a file in the scene.
 func (s scene) path(name string) string { return filepath.Join(s.dir, name) }
 
-// env is the environment of ralph in the scene.
+// env returns the environment of ralph in the scene.
 func (s scene) env(extra ...string) []string {
 	env := []string{
 		s.mark, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"), "TMPDIR=" + os.TempDir(), "TERM=dumb",
@@ -54,19 +54,19 @@ func (s scene) env(extra ...string) []string {
 	return append(append(env, gitEnv()...), extra...)
 }
 
-// ralph is one ralph process.
+// ralph is a ralph process.
 type ralph struct {
 	*exec.Cmd
 	out bytes.Buffer
 }
 
-// start starts ralph on the repository.
+// start starts ralph in the repository.
 func (s scene) start(t testing.TB, r repository, env []string, args ...string) *ralph {
 	t.Helper()
 	return launch(t, r, s.env(env...), args...)
 }
 
-// launch starts ralph with exactly this environment. RALPH_TEST_PROGRAM names another ralph than this test binary.
+// launch starts ralph with exactly this environment. RALPH_TEST_PROGRAM names another program to test.
 func launch(t testing.TB, r repository, env []string, args ...string) *ralph {
 	t.Helper()
 	program, err := exec.LookPath(cmp.Or(os.Getenv("RALPH_TEST_PROGRAM"), "ralph"))
@@ -76,12 +76,12 @@ func launch(t testing.TB, r repository, env []string, args ...string) *ralph {
 	return launchAs(t, []string{program}, r, env, args...)
 }
 
-// launchAs starts ralph by a program and its first arguments.
+// launchAs starts ralph with a program and its first arguments.
 func launchAs(t testing.TB, program []string, r repository, env []string, args ...string) *ralph {
 	t.Helper()
 	p := &ralph{Cmd: exec.Command(program[0], append(slices.Clone(program[1:]), args...)...)}
 	p.Dir, p.Env, p.Stdout, p.Stderr = string(r), env, &p.out, &p.out
-	// A group of its own, as from cron: a signal to ralph is none to its agents.
+	// A separate process group, as from cron: a signal to ralph must not reach its agents.
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func (p *ralph) end(t testing.TB) int {
 	return p.ProcessState.ExitCode()
 }
 
-// sweep runs ralph work to its end and wants the exit status.
+// sweep runs ralph work to its end and checks the exit status.
 func (s scene) sweep(t testing.TB, r repository, want int, args ...string) {
 	t.Helper()
 	if got := s.start(t, r, nil, append([]string{"work"}, args...)...).end(t); got != want {
@@ -112,7 +112,7 @@ func (s scene) sweep(t testing.TB, r repository, want int, args ...string) {
 	}
 }
 
-// starts counts how often the scripted agent was started, by issue.
+// starts counts the starts of the scripted agent by issue.
 func (s scene) starts(t testing.TB) map[string]int {
 	t.Helper()
 	log, err := scripted.ReadLog(s.path("starts"))
@@ -126,8 +126,8 @@ func (s scene) starts(t testing.TB) map[string]int {
 	return count
 }
 
-// clean fails the test unless ralph has left nothing behind but branches and its own records: no process, no claim
-// that still holds, no worktree.
+// clean fails the test if ralph has left anything except branches and its records: a process, a claim that still holds, or a
+// worktree.
 func (s scene) clean(t testing.TB, rs ...repository) {
 	t.Helper()
 	noneLeft(t, s.mark)
@@ -158,13 +158,13 @@ func (r repository) backlog(t testing.TB, n int) []string {
 	return keys
 }
 
-// commits is how many commits the branch has that main has not.
+// commits returns the number of commits on the branch that are not on main.
 func (r repository) commits(t testing.TB, branch string) int {
 	t.Helper()
 	return len(r.lines(t, "rev-list", "main.."+branch))
 }
 
-// doIt is a script that does every issue in one iteration.
+// doIt is a script that completes every issue in one iteration.
 const doIt = `
 issues:
   "*":

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// ralph is killed in one clone. Another clone on the same host takes its issue over only after it has ended the agent that
-// the dead run left: two agents never work one issue.
+// ralph is killed in one clone. Another clone on the same host takes over its issue only after it has ended the agent of the
+// dead run: two agents never work one issue.
 func TestTakeOverByAnotherClone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

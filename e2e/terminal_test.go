@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// terminal is a shell on a terminal that tmux emulates.
+// terminal is a shell on a terminal emulated by tmux.
 type terminal struct {
 	t      testing.TB
 	socket string
@@ -45,17 +45,17 @@ func (c terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-// keys presses keys as tmux names them.
+// keys presses keys by their names in tmux.
 func (c terminal) keys(keys ...string) { c.tmux(append([]string{"send-keys"}, keys...)...) }
 
 // run types a command line.
 func (c terminal) run(line string) { c.keys(line, "Enter") }
 
-// screen is what is on the terminal, and all is that with what has scrolled away.
+// screen returns the visible content of the terminal, all also what has scrolled away.
 func (c terminal) screen() string { return c.tmux("capture-pane", "-p") }
 func (c terminal) all() string    { return c.tmux("capture-pane", "-p", "-J", "-S", "-") }
 
-// await waits until the terminal shows all these texts, and none of those that begin with "!".
+// await waits until the terminal shows all texts, and none of those after "!".
 func (c terminal) await(texts ...string) {
 	c.t.Helper()
 	defer func() {
@@ -75,7 +75,7 @@ func (c terminal) await(texts ...string) {
 	})
 }
 
-// awaitHead waits until the view is drawn for so many columns: its first line fills all but the last.
+// awaitHead waits until the view is drawn for the number of columns: its first line fills all but the last.
 func (c terminal) awaitHead(columns int) {
 	c.t.Helper()
 	await(c.t, fmt.Sprintf("the view of %d columns", columns), func() bool {
@@ -92,7 +92,7 @@ func (c terminal) close(s scene) {
 	await(c.t, "the shell to end", func() bool { return len(processesWith(c.t, s.mark)) == 0 })
 }
 
-// usable fails the test unless the shell has its terminal as it was.
+// usable fails the test unless the terminal is in the state that the shell needs.
 func (c terminal) usable() {
 	c.t.Helper()
 	c.run("clear; stty -a")
@@ -102,7 +102,7 @@ func (c terminal) usable() {
 	}
 }
 
-// pid is ralph's, by the folder that it works in.
+// pid returns ralph's process id, found by its command.
 func (s scene) pid(t testing.TB, command string) int {
 	t.Helper()
 	for _, p := range processesWith(t, s.mark) {
@@ -114,7 +114,7 @@ func (s scene) pid(t testing.TB, command string) int {
 	return 0
 }
 
-// looked is a script whose agents commit, say something that no terminal may act on, and wait.
+// looked is a script whose agents commit, print text that no terminal must act on, and wait.
 func looked(dir string) string {
 	return strings.ReplaceAll(`
 issues:
@@ -128,7 +128,7 @@ issues:
 `, "DIR", dir)
 }
 
-// chosen is the run that the view's mark is at, and the other one of two.
+// chosen returns the run that the view has selected, and the other one of two.
 func (c terminal) chosen(keys []string) (first, other string) {
 	if strings.Contains(c.screen(), "› "+keys[0]) {
 		return keys[0], keys[1]
@@ -136,7 +136,7 @@ func (c terminal) chosen(keys []string) (first, other string) {
 	return keys[1], keys[0]
 }
 
-// A sweep on a terminal: what runs is seen and can be looked at and stopped, and what was printed stays.
+// A sweep on a terminal: active runs can be seen, inspected and stopped, and printed text stays.
 func TestTerminalView(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -182,7 +182,7 @@ func TestTerminalView(t *testing.T) {
 	s.clean(t, r)
 }
 
-// Ctrl-Z and fg, leaving the view, Ctrl-C, and a ralph that is killed.
+// Ctrl-Z and fg, leaving the view, Ctrl-C, and a killed ralph all restore the terminal.
 func TestTerminalGivenBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -231,7 +231,7 @@ func TestTerminalGivenBack(t *testing.T) {
 	s.clean(t, r)
 }
 
-// ralph top shows what other ralphs work: those of the repository, and a service.
+// ralph top shows the runs of other ralph processes: those of the repository, and of a service.
 func TestTop(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

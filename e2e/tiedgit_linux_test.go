@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// ralph is killed while git is at work for it: git ends, too.
+// ralph is killed while git runs for it: git ends, too.
 func TestGitEndsWithRalph(t *testing.T) {
 	t.Parallel()
 	real, err := exec.LookPath("git")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the coding CLIs of package.json into .tools/npm (or into the folder given), at exactly the versions of the
-# lock file. Does nothing when they are there already. Prints one line.
+# Installs the coding CLIs of package.json into .tools/npm (or the given folder), at the exact versions of the lock file.
+# Does nothing if they are installed already. Prints one line.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,8 +35,8 @@ if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
 fi
 
 cp "$here/package.json" "$here/package-lock.json" "$dest/"
-# No package's script runs but the one that puts claude's native program in its place. The versions are exact, so that
-# npm does not choose an older one to suit an older node; both programs bring their own runtime or work on node 18.
+# No package scripts run except the one that installs claude's native program. The versions are exact, so that npm does not
+# choose older ones for an older node; both programs have their own runtime or work on node 18.
 npm ci --prefix "$dest" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
 (cd "$dest" && node node_modules/@anthropic-ai/claude-code/install.cjs >&2)
 "$dest/node_modules/.bin/claude" --version >/dev/null

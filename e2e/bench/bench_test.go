@@ -39,7 +39,7 @@ not measured here  -          -        -         -        -          -
 	}
 }
 
-// TestFloor makes sure that the bare operation, by which ralph is measured, does what it is said to do.
+// TestFloor checks that the bare operation, with which ralph is compared, does its work.
 func TestFloor(t *testing.T) {
 	t.Parallel()
 	b := &bench{dir: t.TempDir(), notes: io.Discard}
@@ -68,7 +68,7 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// The floor's run takes the disk of a checkout.
+// A run of the floor uses the disk space of a checkout.
 func TestWeighed(t *testing.T) {
 	t.Parallel()
 	b := &bench{dir: t.TempDir(), notes: io.Discard}

@@ -22,14 +22,14 @@ import (
 // longLog is the page of a log of 100 MB.
 const longLog = "/p/project/runs/run-000100/log"
 
-// dashboard measures the pages of a service whose project has had so many runs: how long each takes, and the memory of the
-// process while so many browsers listen.
+// dashboard measures the pages of a service whose project has many earlier runs: the time of each page, and the memory of
+// the process while clients browsers hold streams open.
 func (b *bench) dashboard(ctx context.Context, runs, clients int) error {
 	s, err := b.newScene(ctx, 200, usual)
 	if err != nil {
 		return err
 	}
-	if err := b.served(ctx, s, "none", func(string, int) error { return nil }); err != nil { // makes the journal
+	if err := b.served(ctx, s, "none", func(string, int) error { return nil }); err != nil { // creates the journal
 		return err
 	}
 	b.note("writing %d runs", runs)
@@ -84,7 +84,7 @@ func (b *bench) dashboard(ctx context.Context, runs, clients int) error {
 	return nil
 }
 
-// served calls use while a service works the scene's issues with a label, and ends it.
+// served runs a service that works the scene's issues with the label, calls use, and ends the service.
 func (b *bench) served(ctx context.Context, s scene, label string, use func(url string, pid int) error) (err error) {
 	cmd := s.command(ctx, b.ralph, "serve", "--listen=127.0.0.1:0", "--log-format=text", "--agent=command", "--sandbox=none",
 		"--agent-command=sh -c 'exec sleep 1000'", "--label="+label)
@@ -127,7 +127,7 @@ func fetch(ctx context.Context, url string) error {
 	return err
 }
 
-// listen opens streams, as many browsers would.
+// listen opens streams like as many browsers.
 func listen(ctx context.Context, url string, clients int) (stop func(), err error) {
 	var open []io.Closer
 	stop = func() {
@@ -152,7 +152,7 @@ func listen(ctx context.Context, url string, clients int) (stop func(), err erro
 	return stop, nil
 }
 
-// history writes runs into the journal, as many as two for each issue.
+// history writes runs into the journal, two for each issue.
 func (s scene) history(ctx context.Context, runs int) (err error) {
 	found, err := filepath.Glob(filepath.Join(s.dir, "state", "ralph", "*", "state.db"))
 	if err != nil || len(found) != 1 {
@@ -216,5 +216,5 @@ func (s scene) history(ctx context.Context, runs int) (err error) {
 	if err := os.WriteFile(filepath.Join(s.dir, "runs", "100", "events.jsonl"), []byte(strings.Repeat(line, 100<<20/len(line))), 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(filepath.Dir(found[0]), "paused"), nil, 0o600) // nothing is started
+	return os.WriteFile(filepath.Join(filepath.Dir(found[0]), "paused"), nil, 0o600) // a paused project starts nothing
 }

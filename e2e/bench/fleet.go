@@ -23,24 +23,25 @@ import (
 const (
 	fleetMachines = 3
 	fleetProjects = 6
-	fleetParallel = 2 // issues that a machine works at the same time
-	// nothing is the agent that does nothing, and is counted: once an issue, for there is nothing to go on with.
+	fleetParallel = 2 // concurrent issues per machine
+	// nothing is an agent that changes nothing and appends a line to a log. It runs once per issue, because a no-change
+	// issue is not retried.
 	nothing = `echo x >>"$BENCH_LOG"; echo "<no-change>measured</no-change>"`
 )
 
-// fleetScene is the remotes of some projects, and their clones on some machines.
+// fleetScene has the remotes of several projects, and their clones on several machines.
 type fleetScene struct {
 	scene    // the first project's repository
 	projects []string
-	log      string // one line for each agent that has ended
+	log      string // one line for each agent that has run
 }
 
-// clone is a project's clone on a machine.
+// clone returns the path of a project's clone on a machine.
 func (f fleetScene) clone(machine int, project string) string {
 	return filepath.Join(f.dir, fmt.Sprint("machine", machine), project)
 }
 
-// newFleetScene makes machines with clones of projects, each with so many issues.
+// newFleetScene creates machines with clones of the projects, each with the given number of issues.
 func (b *bench) newFleetScene(ctx context.Context, machines, projects, issues int) (f fleetScene, err error) {
 	if f.scene, err = b.newScene(ctx, issues, usual); err != nil {
 		return f, err
@@ -64,20 +65,20 @@ func (b *bench) newFleetScene(ctx context.Context, machines, projects, issues in
 	return f, nil
 }
 
-// on is a program on a machine.
+// on returns a command that runs on a machine.
 func (f fleetScene) on(ctx context.Context, machine int, name string, args ...string) *exec.Cmd {
 	cmd := f.command(ctx, name, args...)
 	cmd.Env = append(cmd.Env, "BENCH_LOG="+f.log, fmt.Sprintf("XDG_STATE_HOME=%s/state%d", f.dir, machine))
 	return cmd
 }
 
-// ended is how many agents have ended.
+// ended returns the number of agents that have run.
 func (f fleetScene) ended() int {
 	text, _ := os.ReadFile(f.log)
 	return bytes.Count(text, []byte("\n"))
 }
 
-// timed is the time between the first agent's end and that of the n-th after it. Then the programs are ended if they serve.
+// timed measures the time between the end of the first agent and that of the n-th after it. Then it ends programs that serve.
 func (f fleetScene) timed(n int, serves bool, programs ...*exec.Cmd) (elapsed, cpu time.Duration, err error) {
 	var all sync.WaitGroup
 	errs := make([]error, len(programs))
@@ -130,7 +131,7 @@ func (f fleetScene) timed(n int, serves bool, programs ...*exec.Cmd) (elapsed, c
 	return elapsed, cpu, err
 }
 
-// serve is a machine of a fleet that works so many issues of the projects at the same time.
+// serve returns a machine of a fleet that works up to parallel issues of the projects at a time.
 func (b *bench) serve(ctx context.Context, f fleetScene, database string, machine, parallel int, projects ...string) (*exec.Cmd, error) {
 	var list strings.Builder
 	fmt.Fprintf(&list, "parallel: %d\nprojects:\n", parallel)
@@ -146,8 +147,8 @@ func (b *bench) serve(ctx context.Context, f fleetScene, database string, machin
 	return cmd, nil
 }
 
-// floor does n issues, numbered from a number on, on all machines with ralph's own use of git and nothing else: a claim on the remote, a worktree, the agent,
-// and the end of both. It is what git alone allows.
+// floor works n issues, numbered from a given number, on all machines with nothing but ralph's package worktree: a claim on
+// the remote, a worktree, the agent, and the removal of both. It is the speed limit that git sets.
 func (f fleetScene) floor(ctx context.Context, from, n int) (c cost, err error) {
 	before, began := used(), time.Now()
 	work := make(chan int)
@@ -186,7 +187,7 @@ func (f fleetScene) floor(ctx context.Context, from, n int) (c cost, err error) 
 	return cost{elapsed: time.Since(began), cpu: used() - before}, err
 }
 
-// bare does one issue.
+// bare works one issue.
 func (f fleetScene) bare(ctx context.Context, machine int, r *worktree.Repo, key string) error {
 	base, err := r.Base(ctx, "main")
 	if err != nil {
@@ -208,7 +209,7 @@ func (f fleetScene) bare(ctx context.Context, machine int, r *worktree.Repo, key
 	return errors.Join(tree.Remove(ctx), claim.Finish(ctx, worktree.ClaimRecord{Run: key, Outcome: "no-change"}))
 }
 
-// used is the CPU time of this process and of what it has waited for.
+// used returns the CPU time of this process and of the children that it has waited for.
 func used() (sum time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
@@ -219,14 +220,14 @@ func used() (sum time.Duration) {
 	return sum
 }
 
-// databases makes databases for fleets on a server of the benchmark's own.
+// databases creates databases for fleets on a server that the benchmark started.
 type databases struct {
 	b      *bench
 	server *fleettest.Server
 	made   int
 }
 
-// withDatabases calls do unless PostgreSQL is missing.
+// withDatabases calls do with a server, or skips it if PostgreSQL is missing.
 func (b *bench) withDatabases(do func(*databases) error) error {
 	server, end, err := fleettest.New()
 	if err != nil || server == nil {
@@ -237,7 +238,7 @@ func (b *bench) withDatabases(do func(*databases) error) error {
 	return do(&databases{b: b, server: server})
 }
 
-// database makes one, and returns its address.
+// database creates a database with ralph's schema and returns its address.
 func (d *databases) database(ctx context.Context) (string, error) {
 	d.made++
 	name := fmt.Sprint("bench", d.made)
@@ -253,7 +254,7 @@ func (d *databases) database(ctx context.Context) (string, error) {
 	return d.server.URL(name), err
 }
 
-// fleet measures how fast three machines get waiting issues to an agent that does nothing, against what git alone allows.
+// fleet measures how fast three machines start an agent that does nothing for waiting issues, compared with floor.
 func (b *bench) fleet(ctx context.Context, waiting, n int, d *databases) error {
 	var fleet, git samples
 	f, err := b.newFleetScene(ctx, fleetMachines, fleetProjects, waiting/fleetProjects)
@@ -294,15 +295,15 @@ func (b *bench) fleet(ctx context.Context, waiting, n int, d *databases) error {
 	return nil
 }
 
-// take measures how long the programs need for n agents.
+// take measures the time in which the programs run n agents.
 func (f fleetScene) take(n int, serves bool, into *samples, programs ...*exec.Cmd) error {
 	elapsed, cpu, err := f.timed(n, serves, programs...)
 	into.add(cost{elapsed: elapsed, cpu: cpu})
 	return errors.Join(err, os.RemoveAll(f.log))
 }
 
-// machine measures one machine with n issues of one project, through the database against a sweep of its own, and what the queue
-// adds to an issue.
+// machine measures one machine with n issues of one project: a fleet of one compared with a plain sweep, and the overhead of
+// the queue per issue.
 func (b *bench) machine(ctx context.Context, n int, d *databases) error {
 	var one, alone, queue samples
 	for round := range b.rounds {
@@ -321,7 +322,7 @@ func (b *bench) machine(ctx context.Context, n int, d *databases) error {
 	return nil
 }
 
-// oneMachine measures it once, and returns the CPU time of the server.
+// oneMachine measures once and returns the CPU time of the database server.
 func (b *bench) oneMachine(ctx context.Context, n int, d *databases, one, alone *samples) (server time.Duration, err error) {
 	f, err := b.newFleetScene(ctx, 1, 2, n+1)
 	if err != nil {

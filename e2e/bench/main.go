@@ -1,10 +1,9 @@
-// Command bench measures ralph against the bare operation, side by side in one run:
+// Command bench compares ralph with the bare operations:
 //
 //	go run ./e2e/bench -ralph bin/ralph
 //
-// Whatever it starts runs in throw-away repositories, with an agent that does nothing but commit, so that what is
-// measured is ralph. Rounds of ralph and of the bare operation take turns: a machine that gets slower meanwhile is
-// slower for both. docs/benchmarks.md says how to read the table.
+// It works in throw-away repositories, with an agent that only commits, so that ralph's own cost is measured. Rounds of ralph and
+// of the bare operation alternate, so that a machine that becomes slower affects both. docs/benchmarks.md explains the table.
 package main
 
 import (
@@ -35,15 +34,15 @@ func main() {
 
 // bench is one run of the program.
 type bench struct {
-	dir    string // everything is made below it
+	dir    string // everything is created below it
 	ralph  string
 	rounds int
 	out    table
 	notes  io.Writer // progress
-	made   int       // scenes so far
+	made   int       // number of scenes created
 }
 
-// section is one part of the table.
+// section is a part of the table.
 type section struct {
 	name    string
 	measure func(context.Context) error
@@ -111,7 +110,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	return b.out.print(stdout)
 }
 
-// choose leaves the sections that were asked for.
+// choose reduces sections to the selected ones.
 func choose(sections *[]section, only string) error {
 	if only == "" {
 		return nil

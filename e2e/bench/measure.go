@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// cost is what one command took: the CPU time of all that it started and waited for, the memory of the process itself.
+// cost is the cost of one command: the CPU time includes all children that it waited for, the memory is that of the process itself.
 type cost struct {
 	elapsed, cpu time.Duration
-	memory       int64 // bytes, at its highest; 0: this system does not say
+	memory       int64 // peak in bytes; 0: unknown on this system
 }
 
-// memoryPoll is how often the high-water mark is looked at; it only ever rises, so that little of it is missed.
+// memoryPoll is the interval at which the high-water mark is read. The mark never falls, so little is missed.
 const memoryPoll = 5 * time.Millisecond
 
 // measure runs the command to its end.
@@ -50,7 +50,7 @@ func measure(cmd *exec.Cmd) (cost, error) {
 	}
 }
 
-// highWater is the most memory the process has had resident, as Linux counts it.
+// highWater returns the peak resident memory of a process in bytes, or 0 where /proc does not show it.
 func highWater(pid int) int64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

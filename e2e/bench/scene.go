@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// scene is a repository with a backlog, and a home, of its own.
+// scene is a repository with a backlog, and a home for it.
 type scene struct{ dir, repo string }
 
-// usual is how many files the repository has: enough that a checkout is work, few enough that it is not all of it.
+// usual is the usual number of files: enough that a checkout takes time, few enough that it does not dominate.
 const usual = 50
 
-// newScene makes a scene with issues ready to be worked.
+// newScene creates a scene with issues that are ready.
 func (b *bench) newScene(ctx context.Context, issues, files int) (scene, error) {
 	b.made++
 	s := scene{dir: filepath.Join(b.dir, fmt.Sprint(b.made))}
@@ -56,7 +56,7 @@ func (s scene) write(name, content string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600))
 }
 
-// command is a program in the scene; nothing of the user's configuration reaches it.
+// command returns a program that runs in the scene, isolated from the user's configuration.
 func (s scene) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = s.repo
@@ -69,18 +69,18 @@ func (s scene) command(ctx context.Context, name string, args ...string) *exec.C
 	return cmd
 }
 
-// work is a sweep of ralph over the backlog with this agent, a shell line.
+// work returns a sweep over the backlog with the agent, a shell line.
 func (s scene) work(ctx context.Context, ralph, sandbox, agent string, args ...string) *exec.Cmd {
 	return s.command(ctx, ralph, append([]string{
 		"work", "--agent=command", "--sandbox=" + sandbox, "--agent-command=sh -c " + quote(agent),
 	}, args...)...)
 }
 
-// floor is the least that any tool can do for the same issues with git's own commands: the same agent, in a worktree of
-// its own, as many at a time.
+// floor returns the least work that any tool must do for the same issues with git's commands: it runs the same agent in a
+// separate worktree, and as many at a time.
 func (s scene) floor(ctx context.Context, issues, parallel int, agent string) *exec.Cmd {
 	line := fmt.Sprintf(`seq %d | xargs -P%d -I{} sh -c %s`, issues, parallel, quote(strings.Join([]string{
-		// Two at once can fail each other; ralph has to do something about that too.
+		// Concurrent calls can make each other fail. Ralph has to handle that, too.
 		`until git worktree add --quiet --force -B floor/{} ../floor/{} main 2>/dev/null; do :; done`,
 		`(cd ../floor/{} && sh -c ` + quote(agent) + ` >../{}.log)`,
 		`git rev-list main..floor/{} >/dev/null`,
@@ -89,10 +89,10 @@ func (s scene) floor(ctx context.Context, issues, parallel int, agent string) *e
 	return s.command(ctx, "sh", "-c", "mkdir -p ../floor && "+line)
 }
 
-// quote makes one word of a text, for a shell and for ralph's own splitting of words.
+// quote quotes a text as one word, for a shell and for ralph's own word splitting.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// branches counts the branches below prefix.
+// branches counts the branches with the prefix.
 func (s scene) branches(ctx context.Context, prefix string) (int, error) {
 	out, err := s.command(ctx, "git", "for-each-ref", "--format=x", "refs/heads/"+prefix).Output()
 	return strings.Count(string(out), "x"), err

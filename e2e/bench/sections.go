@@ -16,15 +16,15 @@ import (
 const (
 	parallel = 4
 	done     = `echo "<promise>COMPLETE</promise>"`
-	// commits is the agent that only commits a file.
+	// commits is an agent that only commits a file.
 	commits = `echo x >work && git add work && git commit --quiet --message=work && ` + done
-	// weighs is one that commits how many KiB its files take: those that only it has, where it is over a checkout that runs share.
+	// weighs is an agent that commits the size of its files in KiB. Over a shared checkout (a layer) it counts only its own files.
 	weighs = `{ if [ -d /.changes ]; then du -sk /.changes "$(git rev-parse --absolute-git-dir)"; else du -sk .; fi; } | ` +
 		`awk "{n += \$1} END {print n}" >work && ` +
 		`git add work && git commit --quiet --message=work && ` + done
 )
 
-// issues measures a small backlog: time and CPU for each issue.
+// issues measures time and CPU per issue for a small backlog.
 func (b *bench) issues(ctx context.Context, n int) error {
 	var ours, bare samples
 	for round := range b.rounds {
@@ -39,7 +39,7 @@ func (b *bench) issues(ctx context.Context, n int) error {
 	return nil
 }
 
-// files measures one issue after the other in a repository with so many files, isolated and not, from the second on.
+// files measures issues one at a time in a repository with n files, with and without isolation. It does not count the first issue.
 func (b *bench) files(ctx context.Context, n int, aims map[string]string) error {
 	ours, bare := map[string]*samples{"native": {}, "none": {}}, samples{}
 	rounds := b.few() + 1
@@ -92,7 +92,7 @@ func (b *bench) files(ctx context.Context, n int, aims map[string]string) error 
 	return errors.Join(s.expect(ctx, "ralph/", issue), os.RemoveAll(s.dir))
 }
 
-// weighed is what the agent weighs has committed on a branch.
+// weighed returns the size that the agent weighs has committed on a branch.
 func (s scene) weighed(ctx context.Context, branch string) (sizes, error) {
 	out, err := s.command(ctx, "git", "show", branch+":work").Output()
 	if err != nil {
@@ -102,7 +102,7 @@ func (s scene) weighed(ctx context.Context, branch string) (sizes, error) {
 	return sizes{kib * (1 << 10)}, err
 }
 
-// growth measures a large backlog against a small one, both of ralph's: time for each issue must not grow.
+// growth compares ralph's time per issue for a large and a small backlog. It must not grow.
 func (b *bench) growth(ctx context.Context, few, many int) error {
 	var small, large, bare, unused samples
 	for round := range b.few() {
@@ -120,10 +120,10 @@ func (b *bench) growth(ctx context.Context, few, many int) error {
 	return nil
 }
 
-// few is the number of rounds of what takes long.
+// few is the number of rounds for slow measurements.
 func (b *bench) few() int { return max(1, b.rounds/3) }
 
-// pair measures ralph and the floor once, each in a scene of its own.
+// pair measures ralph and the floor once, each in a new scene.
 func (b *bench) pair(ctx context.Context, n int, ours, bare *samples) error {
 	s, err := b.newScene(ctx, n, usual)
 	if err != nil {
@@ -147,7 +147,7 @@ func (b *bench) pair(ctx context.Context, n int, ours, bare *samples) error {
 	return s.expect(ctx, "floor/", n)
 }
 
-// expect makes sure that what was measured is what was to be done.
+// expect checks that the measured command did its work.
 func (s scene) expect(ctx context.Context, prefix string, want int) error {
 	have, err := s.branches(ctx, prefix)
 	if err == nil && have != want {
@@ -156,7 +156,7 @@ func (s scene) expect(ctx context.Context, prefix string, want int) error {
 	return err
 }
 
-// agents measures memory, and time from the first to the last, while so many agents run that all wait for the last one.
+// agents measures memory and total time with n concurrent agents. Each waits until all have started.
 func (b *bench) agents(ctx context.Context, n int) error {
 	for _, sandbox := range []string{"none", "native"} {
 		var ours samples
@@ -192,7 +192,7 @@ func (b *bench) agents(ctx context.Context, n int) error {
 	return nil
 }
 
-// stream measures an agent that talks a lot: memory, and time beside the same bytes written to a file.
+// stream measures an agent with much output: memory, and time compared with writing the same bytes to a file.
 func (b *bench) stream(ctx context.Context, size int64) error {
 	var ours, bare samples
 	talk := fmt.Sprintf(`yes "All work and no play makes an agent say the same thing over and over, line after line after line." | head -c %d`, size)
@@ -224,7 +224,7 @@ func (b *bench) stream(ctx context.Context, size int64) error {
 	return nil
 }
 
-// start measures a command that does nothing, beside git's.
+// start measures a command that does nothing, compared with git's.
 func (b *bench) start(ctx context.Context) error {
 	s, err := b.newScene(ctx, 0, usual)
 	if err != nil {

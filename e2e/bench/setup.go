@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// installs is a project whose setup fetches packages.
+// installs is a project whose setup installs packages.
 type installs struct {
 	name  string
 	files map[string]string
-	lock  string // makes the lock file; needs the network
-	setup string // as ralph init proposes it
+	lock  string // command that creates the lock file; needs the network
+	setup string // as proposed by ralph init
 	gate  string
 }
 
@@ -43,7 +43,8 @@ func installations() []installs {
 	}
 }
 
-// setup measures the first issue of a project with packages, and the next ones, beside setup and gate in a clone with an empty home.
+// setup measures the first and the following issues of a project with packages, compared with setup and gate in a clone with
+// an empty home.
 func (b *bench) setup(ctx context.Context) error {
 	for _, p := range installations() {
 		var first, next, bare samples
@@ -84,7 +85,7 @@ func (b *bench) setup(ctx context.Context) error {
 	return nil
 }
 
-// project makes a scene that ralph init has set up for the sandbox native.
+// project creates a scene that ralph init has set up for the sandbox native.
 func (b *bench) project(ctx context.Context, p installs) (scene, error) {
 	s, err := b.newScene(ctx, 0, 0)
 	if err != nil {
@@ -113,7 +114,7 @@ func (b *bench) project(ctx context.Context, p installs) (scene, error) {
 	return s, nil
 }
 
-// known is a program in the scene that fetches packages from where the user's tools do.
+// known returns a program that runs in the scene and fetches packages from the same hosts as the user's tools.
 func (s scene) known(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := s.command(ctx, name, args...)
 	for variable, tool := range map[string][]string{

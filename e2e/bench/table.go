@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// values are one quantity, measured several times: durations in nanoseconds or sizes in bytes.
+// values are repeated measurements of one quantity: durations in nanoseconds or sizes in bytes.
 type values []float64
 
-// samples are the costs of several runs of one command.
+// samples are the costs of repeated runs of one command.
 type samples struct {
 	elapsed, cpu durations
 	memory       sizes
@@ -39,7 +39,7 @@ func (d durations) per(n int) durations {
 	return out
 }
 
-// quantity is something that can stand in the table.
+// quantity is a column of the table.
 type quantity interface {
 	values() values
 	show(v float64) string
@@ -61,10 +61,10 @@ func (v values) median() float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// table collects what was measured.
+// table collects the measurements.
 type table struct{ rows [][]string }
 
-// add adds a row: ours, the bare operation beside it (nil where there is none), and what is aimed at.
+// add adds a row: ralph's values, those of the bare operation (nil if there is none), and the target for their ratio.
 func (t *table) add(name string, ours, bare quantity, aim string) {
 	cells := []string{name}
 	for _, q := range []quantity{ours, bare} {

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/e2e/scripted"
 )
 
-// asAgent makes the test binary the scripted agent.
+// asAgent is the variable that makes the test binary act as the scripted agent.
 const asAgent = "DEMO_TEST_AS_AGENT"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func fresh(t *testing.T) place {
 	return p
 }
 
-// All six checks fail in the repository as it is laid out, and each says what it wants.
+// All six checks fail in the initial repository, and each says what it expects.
 func TestEveryCheckFailsAtFirst(t *testing.T) {
 	t.Parallel()
 	p := fresh(t)
@@ -54,7 +54,7 @@ func TestEveryCheckFailsAtFirst(t *testing.T) {
 	}
 }
 
-// agent runs one iteration of the scripted agent, as ralph would.
+// agent runs one iteration of the scripted agent like ralph.
 func (p place) agent(t *testing.T, key, iteration, prompt string) error {
 	t.Helper()
 	self, err := os.Executable()
@@ -71,7 +71,7 @@ func (p place) agent(t *testing.T, key, iteration, prompt string) error {
 	return err
 }
 
-// play does by hand what ralph does: each issue on a branch, merged, reported.
+// play does ralph's work by hand: it works each issue on a branch, merges it and reports.
 func (p place) play(t *testing.T) {
 	t.Helper()
 	git := func(args ...string) {
@@ -93,7 +93,7 @@ func (p place) play(t *testing.T) {
 			if err := p.agent(t, key, "2", "Again."); err == nil {
 				t.Fatalf("%s: the second iteration goes on without feedback", key)
 			}
-			if err := os.Remove(p.starts()); err != nil { // that was for the test only
+			if err := os.Remove(p.starts()); err != nil { // these starts belong to the test
 				t.Fatal(err)
 			}
 			for _, k := range []string{"add-sum", "add-max", "add-mean"} {
@@ -123,7 +123,7 @@ func (p place) play(t *testing.T) {
 	}
 }
 
-// The script does what the checks want, and verify takes that, and nothing less.
+// The script satisfies the checks. Verify accepts the result, and nothing less.
 func TestScriptAndVerify(t *testing.T) {
 	t.Parallel()
 	p := fresh(t)
@@ -155,7 +155,7 @@ func TestScriptAndVerify(t *testing.T) {
 	}
 }
 
-// The whole demo, as make starts it.
+// TestDemo runs the whole demo, like make.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	var out, problems bytes.Buffer
@@ -167,7 +167,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// What is printed can be pasted: the agent's command survives the shell and ralph's own splitting.
+// The printed command can be pasted: the agent's command survives the shell and ralph's own word splitting.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{{"a", "b c"}, {"it's", `say "it's"`, "$HOME", ""}, place{"/tmp/the demo"}.command()} {

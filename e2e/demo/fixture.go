@@ -14,7 +14,7 @@ import (
 //go:embed all:repo agent.yaml
 var files embed.FS
 
-// place is where everything of one demo lies.
+// place is the folder of a demo.
 type place struct{ dir string }
 
 func (p place) repo() string   { return filepath.Join(p.dir, "repo") }
@@ -22,22 +22,22 @@ func (p place) script() string { return filepath.Join(p.dir, "agent.yaml") }
 func (p place) starts() string { return filepath.Join(p.dir, "agent.log") }
 func (p place) state() string  { return filepath.Join(p.dir, "state") }
 
-// program is the path of a program that the demo has built.
+// program returns the path of a program that the demo has built.
 func (p place) program(name string) string { return filepath.Join(p.dir, "bin", name) }
 
-// issueFile is the file of an issue in the backlog.
+// issueFile returns the path of an issue in the backlog.
 func (p place) issueFile(key string) string {
 	return filepath.Join(p.repo(), ".ralph", "backlog", key+".md")
 }
 
-// labelled are the issues of the backlog that ralph may work; forPeople is the one it has to leave alone.
+// labelled returns the issues that ralph may work. forPeople is the one that it must not touch.
 func labelled() []string {
 	return []string{"add-sum", "add-max", "add-mean", "add-sorted", "add-median"}
 }
 
 const forPeople = "add-json"
 
-// layOut makes the repository, with everything committed, and the agent's script.
+// layOut creates the repository, with everything committed, and the agent's script.
 func (p place) layOut(ctx context.Context) error {
 	if err := os.MkdirAll(p.repo(), 0o755); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (p place) layOut(ctx context.Context) error {
 	if err := os.CopyFS(p.repo(), repo); err != nil {
 		return err
 	}
-	// Embedded files come without their modes.
+	// Embedded files have no modes.
 	if err := os.Chmod(filepath.Join(p.repo(), "tally"), 0o755); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (p place) layOut(ctx context.Context) error {
 	return nil
 }
 
-// environment is the user's, less their git and ralph settings: the demo is the same for everybody.
+// environment returns the user's environment without git and ralph settings, so that the demo is reproducible.
 func (p place) environment() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -88,7 +88,7 @@ func (p place) environment() []string {
 	)
 }
 
-// run runs a program of the demo's own and returns what it printed.
+// run runs a program in the demo's environment and returns its output.
 func (p place) run(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, p.environment()

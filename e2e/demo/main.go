@@ -2,8 +2,8 @@
 //
 //	go run ./e2e/demo
 //
-// It builds ralph and the scripted agent, makes a throw-away repository with six failing checks and a backlog of six
-// issues, lets ralph empty it, checks the result itself, and says what to look at.
+// It builds ralph and the scripted agent, creates a throw-away repository with six failing checks and a backlog of six
+// issues, lets ralph empty the backlog, verifies the result itself, and suggests what to look at.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	// Ctrl-C reaches ralph by itself; the demo waits until it has ended.
+	// Ctrl-C reaches ralph directly. The demo waits until ralph has ended.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// settle makes the demo's folder.
+// settle creates the demo's folder.
 func settle(dir string) (place, error) {
 	if dir == "" {
 		made, err := os.MkdirTemp("", "ralph-demo-")
@@ -85,7 +85,7 @@ func settle(dir string) (place, error) {
 	return place{abs}, err
 }
 
-// build puts both programs into the demo's folder.
+// build builds both programs into the demo's folder.
 func (p place) build(ctx context.Context, ralph string) error {
 	programs := map[string]string{"scripted-agent": "e2e/scripted/cmd", "ralph": "cmd/ralph"}
 	if ralph != "" {
@@ -114,7 +114,7 @@ func (p place) build(ctx context.Context, ralph string) error {
 	return nil
 }
 
-// command is the sweep that the demo shows.
+// command returns the command line of the sweep that the demo shows.
 func (p place) command() []string {
 	agent := fmt.Sprintf("'%s' --script '%s' --log '%s'", p.program("scripted-agent"), p.script(), p.starts())
 	return []string{
@@ -123,10 +123,10 @@ func (p place) command() []string {
 	}
 }
 
-// work runs the sweep. Where this goes to a terminal, so does ralph's output.
+// work runs the sweep. If stdout and stderr are terminals, ralph writes directly to them.
 func (p place) work(ctx context.Context, stdout, stderr io.Writer) error {
 	argv := p.command()
-	cmd := exec.Command(argv[0], argv[1:]...) // ended by its own Ctrl-C, not by ours
+	cmd := exec.Command(argv[0], argv[1:]...) // without ctx: Ctrl-C reaches it directly
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.dir, p.environment(), os.Stdin, stdout, stderr
 	err := cmd.Run()
 	if ctx.Err() != nil {
@@ -169,7 +169,7 @@ When you have seen enough: rm -r %s
 `, took.Round(10*time.Millisecond), forPeople, word(p.repo()), word(filepath.Dir(p.program("ralph"))), word(p.state()), word(p.dir))
 }
 
-// shell writes a command line as one would type it.
+// shell formats a command line for a shell.
 func shell(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {
@@ -178,7 +178,7 @@ func shell(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// word quotes a word for a shell where that is needed.
+// word quotes a word for a shell if necessary.
 func word(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
 		return s

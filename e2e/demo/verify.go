@@ -12,8 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/e2e/scripted"
 )
 
-// verify holds what ralph has done against what it should have done, without asking ralph. It returns every
-// difference.
+// verify compares ralph's results with the expected ones, without asking ralph. It returns every difference.
 func (p place) verify(ctx context.Context) error {
 	var errs []error
 	for _, key := range labelled() {
@@ -37,7 +36,7 @@ func (p place) verify(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// verifyDone: the branch exists, its check passes on it, and the issue tells.
+// verifyDone checks that the branch exists, that its check passes, and that the issue reports success.
 func (p place) verifyDone(ctx context.Context, key string) error {
 	branch, err := p.export(ctx, "ralph/"+key)
 	if err != nil {
@@ -56,7 +55,7 @@ func (p place) verifyDone(ctx context.Context, key string) error {
 	return nil
 }
 
-// verifyUntouched: nobody has worked the issue that is a person's.
+// verifyUntouched checks that the issue for people was not worked.
 func (p place) verifyUntouched(ctx context.Context) error {
 	if _, err := p.run(ctx, p.repo(), "git", "rev-parse", "--verify", "--quiet", "refs/heads/ralph/"+forPeople); err == nil {
 		return errors.New("has a branch, and was not to be worked")
@@ -75,7 +74,7 @@ func (p place) verifyUntouched(ctx context.Context) error {
 	return nil
 }
 
-// verifyStarts: each issue was worked in one iteration, but for the one whose first attempt its gate refused.
+// verifyStarts checks that each issue took one iteration, except the one whose gate failed in the first.
 func (p place) verifyStarts() error {
 	starts, err := scripted.ReadLog(p.starts())
 	if err != nil {
@@ -100,7 +99,7 @@ func (p place) verifyStarts() error {
 	return nil
 }
 
-// export checks a branch out in a clone of its own, so that the repository stays as ralph left it.
+// export checks out a branch in a new clone, so that ralph's repository stays unchanged.
 func (p place) export(ctx context.Context, branch string) (dir string, err error) {
 	dir = filepath.Join(p.dir, "verify", filepath.FromSlash(branch))
 	_, err = p.run(ctx, p.dir, "git", "clone", "--quiet", "--branch", branch, p.repo(), dir)

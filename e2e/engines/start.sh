@@ -1,6 +1,6 @@
 #!/bin/bash
-# Starts docker and podman for the tests and writes how to reach them to DIR/env, to be sourced. Needs root. Does
-# nothing when they run already. Nothing inside can reach a network: the images are made here, from this machine's files.
+# Starts docker and podman for the tests and writes the variables for reaching them to DIR/env, which callers source. Needs root.
+# Does nothing if they are running already. Containers cannot reach any network: the images are built here from this machine's files.
 #
 #   start.sh DIR ENGINE…     ENGINE is docker, runsc, podman or podman-rootless
 set -euo pipefail
@@ -13,7 +13,7 @@ engines=("$@")
 # shellcheck source=SCRIPTDIR/names.sh
 source "$(dirname "${BASH_SOURCE[0]}")/names.sh"
 image=ralph-test:1
-# The version of gVisor that the Go module proxy serves; Debian's does not run under docker.
+# The version of gVisor on the Go module proxy. Debian's version does not work under docker.
 runsc_version=v0.0.0-20260905035102-160fafc42237
 
 ((EUID == 0)) || { echo "engines: run as root: daemons and users are made here" >&2; exit 1; }
@@ -48,7 +48,7 @@ install_packages() {
 	fi
 }
 
-# A root file system with a shell, the small tools, git, and the C library that agents are linked with.
+# make_rootfs creates a root file system with a shell, basic tools, git, and the C library that the agents need.
 make_rootfs() {
 	[[ -s $dir/rootfs.tar ]] && return
 	local root=$dir/rootfs tool
@@ -85,7 +85,7 @@ make_rootfs() {
 	rm -rf "$root"
 }
 
-# changes are what an image of the root file system is set to: PATH, and the user that nobody chose.
+# changes configures the images of the root file system: PATH and the default command, but no user.
 changes=(-c 'ENV PATH=/usr/bin:/bin' -c 'CMD ["/bin/sh"]')
 
 import_image() { # import_image ENGINE…: the base, then two made from it with a USER
@@ -109,11 +109,11 @@ install_runsc() {
 start_docker() {
 	export DOCKER_HOST=unix://$dir/docker.sock
 	docker version >/dev/null 2>&1 && return
-	# --host-fifo and --host-uds: gVisor shows neither host pipes nor host sockets by default.
+	# --host-fifo and --host-uds: by default gVisor exposes neither the host's pipes nor its sockets.
 	cat >"$dir/daemon.json" <<-JSON
 		{"runtimes": {"runsc": {"path": "$dir/bin/runsc", "runtimeArgs": ["--host-uds=open", "--host-fifo=open"]}}}
 	JSON
-	# A network namespace of its own: containers reach each other and nothing else.
+	# A separate network namespace: containers reach each other and nothing else.
 	(cd /; setsid unshare --net sh -c 'ip link set lo up 2>/dev/null || ifconfig lo up; exec "$@"' sh dockerd \
 		--data-root "$dir/docker-data" --exec-root "$dir/docker-exec" --pidfile "$dir/dockerd.pid" \
 		--config-file "$dir/daemon.json" -H "$DOCKER_HOST" >"$dir/dockerd.log" 2>&1 </dev/null &)
@@ -127,7 +127,7 @@ start_docker() {
 	exit 1
 }
 
-# runc and fewer open files: what works in containers and on machines with a mixed cgroup tree, too.
+# runc and fewer open files also work in containers and on machines with a mixed cgroup tree.
 podman_settings() {
 	cat <<-'CONF'
 		[containers]
@@ -139,8 +139,8 @@ podman_settings() {
 	CONF
 }
 
-# Root's podman has a store of its own in the folder, and locks that it shares with no other. Its sockets have long paths, for
-# which a folder may be too deep.
+# Root's podman has its own store in the folder, and lock files instead of shared locks. The paths of its sockets are long,
+# so they are outside of the folder, which may be too deep.
 configure_podman() {
 	mkdir -p "$dir/podman"
 	{
@@ -158,7 +158,7 @@ start_rootless() {
 	id "$user" >/dev/null 2>&1 || useradd --create-home "$user"
 	local home run uid first
 	uid=$(id -u "$user")
-	first=$((300000 + uid * 65536)) # where useradd gives none
+	first=$((300000 + uid * 65536)) # if useradd assigns none
 	grep -q "^$user:" /etc/subuid || echo "$user:$first:65536" >>/etc/subuid
 	grep -q "^$user:" /etc/subgid || echo "$user:$first:65536" >>/etc/subgid
 	home=$(getent passwd "$user" | cut -d: -f6)

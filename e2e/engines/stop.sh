@@ -1,5 +1,5 @@
 #!/bin/bash
-# Ends what start.sh started in DIR, and removes it: stop.sh DIR. What other folders' engines run stays.
+# Stops what start.sh started in DIR, and removes it: stop.sh DIR. The engines of other folders keep running.
 set -euo pipefail
 
 dir=$(cd "${1:?usage: stop.sh DIR}" && pwd)
@@ -15,7 +15,7 @@ if [[ -s $dir/dockerd.pid ]]; then
 		sleep 0.1
 	done
 fi
-# Podman's containers and volumes are the folder's own, all of them.
+# All of podman's containers and volumes belong to the folder.
 empty_podman() {
 	"$@" rm --all --force --time 0 >/dev/null 2>&1 || true
 	"$@" volume rm --all --force >/dev/null 2>&1 || true
@@ -24,7 +24,7 @@ if [[ -d $dir/podman ]]; then
 	CONTAINERS_CONF=$dir/containers.conf CONTAINERS_STORAGE_CONF=$dir/storage.conf empty_podman podman
 	rm -rf "$podman_run"
 fi
-# The rootless user is, too, with the process that holds its user namespace, which podman leaves.
+# So does the rootless user, with the process that holds its user namespace, which podman leaves running.
 if uid=$(id -u "$user" 2>/dev/null); then
 	empty_podman as_user podman
 	for ((i = 0; i < 100; i++)); do
@@ -38,6 +38,6 @@ if uid=$(id -u "$user" 2>/dev/null); then
 	userdel --remove "$user" 2>/dev/null || echo "engines: the user $user stays" >&2
 fi
 grep -E " $dir/" /proc/mounts | cut -d' ' -f2 | sort -r | xargs -r umount 2>/dev/null || true
-# runsc takes a minute to build: bin/ stays for the next start.
+# runsc takes a minute to build, so bin/ stays for the next start.
 find "$dir" -mindepth 1 -maxdepth 1 ! -name bin -exec rm -rf {} +
 echo "engines: stopped" >&2

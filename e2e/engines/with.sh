@@ -1,12 +1,13 @@
 #!/bin/bash
-# Runs a command beside the container engines that the tests drive: with.sh DIR COMMAND [ARG…]
-# RALPH_ENGINES names them: docker, runsc (gVisor under docker), podman, podman-rootless. Those that it names must start, and
-# their tests may not be skipped. Without it docker and podman are used where they can start (root, on a Linux with
+# Runs a command with the container engines that the tests drive: with.sh DIR COMMAND [ARG…]
+#
+# RALPH_ENGINES lists them: docker, runsc (gVisor under docker), podman, podman-rootless. Listed engines must start, and
+# their tests must not be skipped. If it is not set, docker and podman are used where they can start (as root on a Linux with
 # apt-get). "off" uses none, "all" all.
 set -euo pipefail
 
-# run runs the command in a process group of its own. A signal to this script alone, such as make's, is passed on to the group.
-# After one nothing of the group is left when run returns: what it uses may then be stopped.
+# run runs the command in its own process group. A signal to this script alone, for example from make, is forwarded to the
+# group. After a signal no process of the group is left when run returns, so that the engines can be stopped.
 run() {
 	local pid status s signal='' i
 	set -m
@@ -31,7 +32,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${1:?usage: with.sh DIR COMMAND…}
 shift
 engines=${RALPH_ENGINES-}
-unset RALPH_ENGINES # the command may be ralph, which reads RALPH_… as its settings
+unset RALPH_ENGINES # the command may be ralph, which reads RALPH_… variables as settings
 if [[ -z $engines ]]; then
 	engines=off
 	if [[ $(uname) == Linux ]] && ((EUID == 0)) && command -v apt-get >/dev/null; then engines="docker podman"; fi

@@ -1,5 +1,5 @@
-// Command kubernetes is as much of a Kubernetes as manifests can be applied to: its store, its API server and kubectl in one
-// program. `make soak` builds it and applies those of deploy/.
+// Command kubernetes combines the parts of Kubernetes that are needed to apply manifests: etcd, the API server and kubectl.
+// `make soak` builds it and applies the manifests in deploy/.
 package main
 
 import (

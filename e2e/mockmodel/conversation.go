@@ -9,35 +9,35 @@ import (
 // object is a JSON object of a wire format.
 type object = map[string]any
 
-// conversation is what a request says, whichever API it came by.
+// conversation is the content of a request, independent of the API.
 type conversation struct {
 	model  string
 	stream bool
 	prompt string // text of the user's latest message
-	turn   int    // how many messages the user has sent
-	step   int    // messages of the model since the latest of them that got tool results
+	turn   int    // number of the user's messages
+	step   int    // messages of the model since the user's latest message whose calls have results
 	tools  []tool
 }
 
-// tool is one that the CLI offers to the model.
+// tool is a tool that the CLI offers to the model.
 type tool struct {
 	name   string
 	schema object
-	// code says that the input is a program text, not an object: codex's exec tool takes JavaScript.
+	// code means that the input is program text instead of an object: codex's exec tool takes JavaScript.
 	code bool
 }
 
-// wire is one API's format.
+// wire is the format of an API.
 type wire interface {
-	// parse reads the request's conversation; what is not as expected is ignored.
+	// parse reads the request's conversation and ignores anything unexpected.
 	parse(body object) conversation
-	// fault is the body of an error.
+	// fault returns the body of an error response.
 	fault(f *Fault) object
 	// reply writes one message of the model.
 	reply(r *reply)
 }
 
-// converse finds the API by the path and parses the body; without one the wire is nil.
+// converse selects the API by the path and parses the body. For other paths the wire is nil.
 func converse(path string, raw []byte) (wire, conversation) {
 	var api wire
 	switch {
@@ -56,14 +56,14 @@ func converse(path string, raw []byte) (wire, conversation) {
 	return api, c
 }
 
-// message is one entry of a conversation: the user's text, or results of tools.
+// message is an entry of a conversation: the user's text, or results of tools.
 type message struct {
 	text    string
-	results []string // ids of the calls they answer
+	results []string // ids of the answered calls
 }
 
-// follow counts from the end: the model's messages whose calls have been answered since the user's latest message. A
-// message may have several calls, and their results may come one by one.
+// follow counts the user's messages, and the model's messages whose calls have been answered since the latest of them. A
+// message may have several calls, whose results may arrive separately.
 func (c *conversation) follow(ms []message) {
 	answered := map[string]bool{}
 	for _, m := range slices.Backward(ms) {

@@ -95,7 +95,7 @@ func (api messages) reply(m *reply) {
 	send("message_stop", object{})
 }
 
-// blocks is the content of a message that is not streamed.
+// blocks returns the content of a message that is not streamed.
 func (messages) blocks(m *reply) []any {
 	blocks := []any{}
 	if s := m.text(); s != "" {

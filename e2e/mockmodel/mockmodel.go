@@ -1,12 +1,12 @@
-// Package mockmodel is a scripted stand-in for the model services that coding CLIs call: the real programs run against
-// it on loopback, without a key, a network or a model.
+// Package mockmodel is a scripted replacement for the model services that coding CLIs call: the real programs run against it
+// on loopback, without a key, a network or a model.
 //
-// It speaks the Anthropic Messages and the OpenAI Responses wire formats, with server-sent events and without. What it
-// answers is a [Scenario], chosen by [Options] or by the path prefix /s/<name>. The step of a scenario follows from the
-// request alone (the messages whose calls got results since the last message of the user), so that one server serves many sessions at once;
-// only a [Fault] that passes after a number of requests is counted, per scenario and server.
+// It implements the Anthropic Messages and the OpenAI Responses APIs, with and without server-sent events. Its answers
+// follow a [Scenario], selected by [Options] or by the path prefix /s/<name>. The step of a scenario depends only on the
+// request (the number of messages whose calls have results since the user's last message), so that one server handles many
+// sessions at once. Only a [Fault] with a limited number of failures needs a count, kept per scenario and server.
 //
-// The end-to-end tests are its callers. A Server is safe for concurrent use.
+// The end-to-end tests call it. A Server is safe for concurrent use.
 package mockmodel
 
 import (
@@ -23,44 +23,44 @@ import (
 	"time"
 )
 
-// maxBody bounds one request; the CLIs send their whole conversation each time.
+// maxBody is the maximum size of a request in bytes. CLIs send the whole conversation each time.
 const maxBody = 64 << 20
 
-// Options configures a Server. Its zero value serves the built-in scenarios, "commit" where none is asked for.
+// Options configures a Server. The zero value serves the built-in scenarios, with "commit" as the default.
 type Options struct {
-	// Scenario answers requests whose path names none; default "commit".
+	// Scenario is used for requests whose path names none. Default: "commit".
 	Scenario string
-	// Scenarios are added to the built-in ones, and replace those of the same name.
+	// Scenarios are added to the built-in ones and override those with the same name.
 	Scenarios Scenarios
 }
 
-// Server answers as a model service would. Use it as an http.Handler, or let it Listen. Close it in either case.
+// Server behaves like a model service. Use it as an http.Handler, or call Listen. Close it in either case.
 type Server struct {
 	scenario  string
 	scenarios Scenarios
-	ctx       context.Context // ends stalled answers; cancelled by Close
+	ctx       context.Context // cancelled by Close; ends stalled responses
 	cancel    context.CancelCauseFunc
 
 	mu       sync.Mutex
 	requests []Request      // guarded by mu
-	faults   map[string]int // guarded by mu; requests each scenario has failed
+	faults   map[string]int // guarded by mu; number of failed requests by scenario
 	http     *http.Server   // guarded by mu; nil before Listen
 	served   chan struct{}  // guarded by mu; closed when http has ended
 }
 
-// Request is one call that the server has received.
+// Request is a request that the server has received.
 type Request struct {
 	Method   string
 	Path     string // without the scenario's prefix; for CONNECT, the host
 	Scenario string
-	Prompt   string // text of the user's latest message; empty for calls that are no conversation
-	Step     int    // which step of the scenario it asked for
+	Prompt   string // text of the user's latest message; empty for other requests
+	Step     int    // step of the scenario
 	Body     json.RawMessage
 }
 
 var errClosed = errors.New("mock model is closed")
 
-// New makes a server. It listens nowhere yet.
+// New returns a server that does not listen yet.
 func New(o Options) *Server {
 	all := Builtin()
 	for name, s := range o.Scenarios {
@@ -73,8 +73,7 @@ func New(o Options) *Server {
 	return &Server{scenario: o.Scenario, scenarios: all, ctx: ctx, cancel: cancel, faults: map[string]int{}}
 }
 
-// Listen serves on addr, such as "127.0.0.1:0", until Close, and returns the base URL. An address that is not on
-// loopback is refused.
+// Listen serves on addr, such as "127.0.0.1:0", until Close, and returns the base URL. The address must be a loopback address.
 func (s *Server) Listen(addr string) (url string, err error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -97,12 +96,12 @@ func (s *Server) Listen(addr string) (url string, err error) {
 	s.http, s.served = h, served
 	go func() {
 		defer close(served)
-		_ = h.Serve(l) // always ends with an error; only Close ends it
+		_ = h.Serve(l) // returns an error in any case, after Close
 	}()
 	return "http://" + l.Addr().String(), nil
 }
 
-// Close ends all answers, stalled ones too, and frees the port. It is idempotent.
+// Close aborts all responses, including stalled ones, and frees the port. It is idempotent.
 func (s *Server) Close() error {
 	s.cancel(errClosed)
 	s.mu.Lock()
@@ -116,14 +115,14 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Requests returns what the server has received so far, oldest first.
+// Requests returns the requests received so far, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -162,7 +161,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer plays the step of the scenario that the conversation has come to.
+// answer plays the conversation's current step of the scenario.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, q Request, api wire, conv conversation) {
 	scenario, ok := s.scenarios[q.Scenario]
 	if !ok {
@@ -185,7 +184,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q Request, api w
 	api.reply(newReply(s.ctx, w, r, conv, step))
 }
 
-// faulty counts a request against a passing fault and reports whether it still fails.
+// faulty counts a request for a temporary fault and reports whether it must fail.
 func (s *Server) faulty(name string, f *Fault) bool {
 	if f.First == 0 {
 		return true

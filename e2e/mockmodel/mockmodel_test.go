@@ -55,7 +55,7 @@ func post(t *testing.T, url string, body object) (status int, header http.Header
 	return resp.StatusCode, resp.Header, string(all), err
 }
 
-// format builds requests of one API and reads its answers.
+// format builds requests to one API and reads its responses.
 type format struct {
 	path   string
 	body   func(stream bool, prompt string, results int) object
@@ -181,7 +181,7 @@ func decode(t *testing.T, s string, v any) {
 	}
 }
 
-// events reads server-sent events, and holds each one's name against its type.
+// events reads server-sent events and checks that each one's name equals its type.
 func events(t *testing.T, body string) []object {
 	t.Helper()
 	var all []object
@@ -204,7 +204,7 @@ func events(t *testing.T, body string) []object {
 	return all
 }
 
-// Every scenario answers on both APIs, streamed and whole, with the same text and commands at every step.
+// Every scenario has the same text and commands at every step on both APIs, with and without streaming.
 func TestScenariosOnBothAPIs(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, mockmodel.Options{})
@@ -309,7 +309,7 @@ func TestTruncatedStreamIsNotComplete(t *testing.T) {
 	}
 }
 
-// A stalled answer ends when the client goes, and when the server closes.
+// A stalled response ends when the client disconnects, and when the server closes.
 func TestHangEnds(t *testing.T) {
 	t.Parallel()
 	f := formats()["responses"]

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// reply is one message of the model on its way to the client.
+// reply is a message of the model to the client.
 type reply struct {
 	w       http.ResponseWriter
-	request context.Context // ends when the client goes
+	request context.Context // ends when the client disconnects
 	server  context.Context // ends when the server closes
 	conv    conversation
 	step    Step
 	id      string
-	pieces  []string // the text, as it is streamed
+	pieces  []string // the text in pieces for streaming
 	calls   []toolCall
 }
 
@@ -32,11 +32,11 @@ func newReply(server context.Context, w http.ResponseWriter, r *http.Request, co
 	return m
 }
 
-// text is the whole text.
+// text returns the whole text.
 func (m *reply) text() string { return strings.Join(m.pieces, "") }
 
-// cut carries out a stall or a cut after the first piece of text. It reports whether the answer ends there; a
-// truncated one ends its connection too.
+// cut performs a stall or an abort after the first piece of text. It reports whether the response ends there. An abort also
+// closes the connection.
 func (m *reply) cut(piece int) bool {
 	if piece != 0 {
 		return false
@@ -54,7 +54,7 @@ func (m *reply) cut(piece int) bool {
 	return false
 }
 
-// split cuts text into pieces of whole runes, as a model streams it.
+// split cuts text into pieces of whole runes, like a model's stream.
 func split(s string) []string {
 	if s == "" {
 		return nil
@@ -70,7 +70,7 @@ func split(s string) []string {
 	return pieces
 }
 
-// events starts a stream of server-sent events and returns what sends one.
+// events starts a stream of server-sent events and returns a function that sends one.
 func (m *reply) events() func(name string, data object) {
 	m.w.Header().Set("Content-Type", "text/event-stream")
 	m.w.Header().Set("Cache-Control", "no-cache")
@@ -79,7 +79,7 @@ func (m *reply) events() func(name string, data object) {
 	return func(name string, data object) {
 		data["type"] = name
 		fmt.Fprintf(m.w, "event: %s\ndata: %s\n\n", name, encode(data))
-		_ = flush.Flush() // a client that has gone is noticed by the next write
+		_ = flush.Flush() // the next write reports a disconnected client
 	}
 }
 
@@ -89,7 +89,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(encode(v))
 }
 
-// encode leaves <, > and & as they are, as the services do.
+// encode does not escape <, > and &, like the services.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -31,7 +31,7 @@ func (api responses) parse(body object) conversation {
 	return c
 }
 
-// tools adds the described tools to have; a namespace holds more of them.
+// tools appends the described tools to have. A namespace contains further tools.
 func (api responses) tools(have []tool, described []any) []tool {
 	for _, t := range described {
 		t := dict(t)
@@ -70,14 +70,14 @@ func (api responses) reply(m *reply) {
 	out.stream()
 }
 
-// output is the list of items that one response is made of, as it grows.
+// output is a response under construction: its list of items.
 type output struct {
 	*reply
 	items []any
 	send  func(name string, data object)
 }
 
-// stream sends the whole response as events.
+// stream sends the response as events.
 func (o *output) stream() {
 	send, number := o.events(), 0
 	o.send = func(name string, data object) {
@@ -116,7 +116,7 @@ func (o *output) streamThinking() {
 	o.done(object{"id": id, "type": "reasoning", "summary": []any{summary}, "encrypted_content": "bW9jaw=="})
 }
 
-// streamText reports whether the step cuts the answer off within the text.
+// streamText reports whether the step aborts the response within the text.
 func (o *output) streamText() bool {
 	at := len(o.items)
 	id := "msg_" + o.id
@@ -148,7 +148,7 @@ func (o *output) streamCall(c toolCall) {
 	o.done(full)
 }
 
-// done closes the newest item.
+// done completes the newest item.
 func (o *output) done(item object) {
 	o.send("response.output_item.done", object{"output_index": len(o.items), "item": item})
 	o.items = append(o.items, item)

@@ -11,41 +11,41 @@ import (
 	"strings"
 )
 
-// Scenarios are scripts by name.
+// Scenarios are scenarios by name.
 type Scenarios map[string]Scenario
 
-// Scenario is one scripted model: the steps it takes, or the error it gives.
+// Scenario is a scripted model: its steps, or its error.
 type Scenario struct {
-	// About says what it is for.
+	// About describes the purpose.
 	About string `json:"about"`
-	// Steps are the model's messages, in order; the last one repeats.
+	// Steps are the model's messages in order. The last one repeats.
 	Steps []Step `json:"steps,omitempty"`
-	// When replaces Steps for prompts that match; the first match wins.
+	// When overrides Steps for matching prompts. The first match wins.
 	When []Variant `json:"when,omitempty"`
-	// Fault is an error given in place of steps.
+	// Fault is an error that replaces steps.
 	Fault *Fault `json:"fault,omitempty"`
 }
 
-// Variant is what a scenario does for some prompts only.
+// Variant has the steps for some prompts.
 type Variant struct {
 	Prompt string `json:"prompt"` // regular expression
 	Steps  []Step `json:"steps"`
 }
 
-// Step is one message of the model. In Text and Command, {{turn}} is the number of the user's message, and
-// {{prompt:REGEX}} what the prompt holds there: the first group, or the whole match without one. In a Command it is
-// quoted for the shell. A REGEX cannot hold "}}".
+// Step is a message of the model. In Text and Command, {{turn}} is the number of the user's message, and {{prompt:REGEX}}
+// the match in the prompt: its first group, or the whole match if it has no group. In a Command the match is quoted for the
+// shell. A REGEX must not contain "}}".
 type Step struct {
 	Thinking string `json:"thinking,omitempty"`
 	Text     string `json:"text,omitempty"`
-	Lines    int    `json:"lines,omitempty"` // so many lines of filler, between Text and End
+	Lines    int    `json:"lines,omitempty"` // number of lines of filler between Text and End
 	End      string `json:"end,omitempty"`
 	Calls    []Call `json:"calls,omitempty"`
-	Hang     bool   `json:"hang,omitempty"`     // stall for good after the first piece of text
+	Hang     bool   `json:"hang,omitempty"`     // stall forever after the first piece of text
 	Truncate bool   `json:"truncate,omitempty"` // drop the connection after the first piece of text
 }
 
-// Call is one use of the shell tool, under the name and the parameters that the request gives it.
+// Call is a call of the shell tool, with the name and parameters that the request defines.
 type Call struct {
 	Command string `json:"command"`
 }
@@ -56,24 +56,24 @@ type Fault struct {
 	Type       string `json:"type"`
 	Message    string `json:"message"`
 	RetryAfter string `json:"retry_after,omitempty"` // header, in seconds
-	First      int    `json:"first,omitempty"`       // only so many requests fail; 0: all
+	First      int    `json:"first,omitempty"`       // number of requests that fail; 0: all
 	FromStep   int    `json:"from_step,omitempty"`   // steps before this one succeed
 }
 
 //go:embed scenarios.json
 var builtin []byte
 
-// Builtin returns the scenarios that every server knows, in a map of the caller's own.
+// Builtin returns a new map of the built-in scenarios.
 func Builtin() Scenarios {
 	all, err := Parse(bytes.NewReader(builtin))
 	if err != nil {
-		panic("built-in scenarios: " + err.Error()) // held by a test
+		panic("built-in scenarios: " + err.Error()) // a test checks them
 	}
 	return all
 }
 
-// Parse reads scenarios from JSON: an object from names to scenarios. Unknown fields, bad expressions and scenarios
-// that could answer nothing are errors.
+// Parse reads scenarios from a JSON object of scenarios by name. It rejects unknown fields, invalid expressions and
+// scenarios without an answer.
 func Parse(r io.Reader) (Scenarios, error) {
 	dec := json.NewDecoder(r)
 	dec.DisallowUnknownFields()
@@ -129,8 +129,8 @@ func (st Step) commands() []string {
 	return lines
 }
 
-// step returns the step for the conversation, with its placeholders filled in. A conversation without tools is one of
-// the CLI's own (a title, a summary) and gets a short answer that takes no part in the scenario.
+// step returns the conversation's step with its placeholders filled in. A conversation without tools is internal to the CLI
+// (a title, a summary): it gets a short answer outside of the scenario.
 func (s Scenario) step(c conversation) (Step, error) {
 	if len(c.tools) == 0 {
 		return Step{Text: "ok"}, nil
@@ -171,7 +171,7 @@ func (s Scenario) step(c conversation) (Step, error) {
 	return st, nil
 }
 
-// fill replaces {{turn}} and {{prompt:REGEX}}; other braces are text. What the prompt holds goes through quote.
+// fill replaces {{turn}} and {{prompt:REGEX}}, and leaves other braces alone. Text from the prompt is passed through quote.
 func fill(text string, c conversation, quote func(string) string) (string, error) {
 	var out strings.Builder
 	for {
@@ -207,7 +207,7 @@ func fill(text string, c conversation, quote func(string) string) (string, error
 	}
 }
 
-// filler is text with everything that a decoder can trip over.
+// filler returns text that is difficult for decoders.
 func filler(lines int) string {
 	var b strings.Builder
 	for i := range lines {

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// toolCall is a call as the wire carries it.
+// toolCall is a call in the API's terms.
 type toolCall struct {
-	id    string // of the message, then "_" and the number of the call in it
+	id    string // id of the message, "_", and the number of the call
 	name  string
 	input object
-	code  string // in place of input, for a tool that takes a program text
+	code  string // replaces input for a tool that takes program text
 }
 
-// isCode says that the call carries a program text.
+// isCode reports whether the call contains program text.
 func (c toolCall) isCode() bool { return c.input == nil }
 
-// callShell makes a call of the shell tool, under the name that the CLI gives it. Without such a tool ok is false.
+// callShell returns a call of the shell tool under the CLI's name for it. ok is false if there is none.
 func callShell(tools []tool, id, command string) (_ toolCall, ok bool) {
 	for _, name := range []string{"Bash", "exec_command", "shell_command", "shell", "exec"} {
 		i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
@@ -34,7 +34,7 @@ func callShell(tools []tool, id, command string) (_ toolCall, ok bool) {
 	return toolCall{}, false
 }
 
-// shellInput fills the tool's own schema: the command where it belongs, something harmless in what else is required.
+// shellInput fills in the tool's schema: the command, and harmless values for other required parameters.
 func shellInput(schema object, command string) object {
 	in := object{}
 	props := dict(schema["properties"])

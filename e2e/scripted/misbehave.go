@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// misbehave does what a real agent should not, and sometimes does.
+// misbehave does what a real agent should not do but sometimes does.
 func (a *agent) misbehave(act Action) error {
 	switch {
 	case act.IgnoreTerm:
@@ -43,12 +43,12 @@ func (a *agent) misbehave(act Action) error {
 	return fmt.Errorf("an action says nothing")
 }
 
-// signals are the ones that an agent may end itself by.
+// signals are the signals by which an agent may end itself.
 func signals() map[string]syscall.Signal {
 	return map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
 }
 
-// orphan starts a process that is in nobody's process group and holds the agent's output open, and prints its PID.
+// orphan starts a process in a new session that keeps the agent's output open, and prints its PID.
 func (a *agent) orphan() error {
 	cmd := exec.Command("sleep", "86400")
 	if f, ok := a.stdout.(*os.File); ok {
@@ -62,7 +62,7 @@ func (a *agent) orphan() error {
 	return cmd.Process.Release()
 }
 
-// garbage writes n bytes: NUL, escapes, broken UTF-8, line ends in odd places.
+// garbage writes n bytes of NULs, escapes, broken UTF-8 and misplaced line ends.
 func garbage(w io.Writer, n int) error {
 	unit := []byte("\x00\x1b[31m\xff\xfe\xc3\r\n\x07\xe2\x80\xae{\"type\":\x80\u2028\n")
 	b := bytes.Repeat(unit, n/len(unit)+1)
@@ -70,7 +70,7 @@ func garbage(w io.Writer, n int) error {
 	return err
 }
 
-// huge writes one line of n bytes, in pieces.
+// huge writes a line of n bytes, in pieces.
 func huge(w io.Writer, n int) error {
 	piece := strings.Repeat("x", 1<<16)
 	for n > 0 {
@@ -84,7 +84,7 @@ func huge(w io.Writer, n int) error {
 	return err
 }
 
-// grease is output that looks like events of agents and is none.
+// grease is output that resembles agents' events but is not valid.
 const grease = `{"type":"grease.unknown","payload":{"deep":[[[[]]]]}}
 {"type":42}
 {"no type":true}

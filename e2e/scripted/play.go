@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// play does the actions in order and stops at the first that fails or ends the program.
+// play performs the actions in order and stops at the first one that fails or ends the program.
 func (a *agent) play(actions []Action) error {
 	for _, act := range actions {
 		if err := a.do(act); err != nil {
@@ -62,7 +62,7 @@ func (a *agent) do(act Action) error {
 	}
 }
 
-// write changes a file inside the current folder; nothing leads out of it.
+// write changes a file in the current folder. Paths cannot lead out of it.
 func (a *agent) write(f File, how int) error {
 	root, err := os.OpenRoot(".")
 	if err != nil {
@@ -86,14 +86,14 @@ func (a *agent) write(f File, how int) error {
 	return errors.Join(err, file.Close())
 }
 
-// shell runs a line; a failure is an exitError with its status.
+// shell runs a line. It returns an exitError if the line fails.
 func (a *agent) shell(line string) error {
 	fmt.Fprintf(a.stdout, "$ %s\n", line)
 	return a.command("sh", "-c", line)
 }
 
-// commit commits all changes, as an agent of its own where the user has no identity. The first commit of an issue changes a
-// file in any case.
+// commit commits all changes, under the agent's own identity if the user has none. The first commit of an issue always
+// changes a file.
 func (a *agent) commit(message string) error {
 	const something = `git add --all && if git diff --quiet --cached "${RALPH_BASE:-HEAD}"; then echo x >"work-$RALPH_ISSUE_KEY" && git add --all; fi`
 	if err := a.command("sh", "-c", something); err != nil {
@@ -116,12 +116,12 @@ func (a *agent) command(name string, args ...string) error {
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return exitError(max(exit.ExitCode(), 1)) // a death by signal is -1
+		return exitError(max(exit.ExitCode(), 1)) // a signal gives -1
 	}
 	return err
 }
 
-// waitFor returns when the file exists. There is no portable event for that, so it looks again and again.
+// waitFor returns when the file exists. It polls, because there is no portable event for that.
 func waitFor(path string) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -134,8 +134,8 @@ func waitFor(path string) error {
 	}
 }
 
-// lock locks the file until the program ends, however it ends. If another agent has the lock, the file gets a line and the
-// program ends.
+// lock locks the file until the program ends, however it ends. If another agent holds the lock, it appends a line to the
+// file and ends the program.
 func (a *agent) lock(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -146,6 +146,6 @@ func (a *agent) lock(path string) error {
 		_, err = fmt.Fprintf(f, "%d works on %s beside another agent\n", a.facts.PID, a.facts.Key)
 		return errors.Join(exitError(8), err, f.Close())
 	}
-	a.locked = append(a.locked, f) // a closed file, even one that was only collected, is unlocked
+	a.locked = append(a.locked, f) // closing the file, also by garbage collection, would unlock it
 	return err
 }

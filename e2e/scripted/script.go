@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Script says what the agent does, by issue key; the key "*" stands for every issue that is not named.
+// Script defines the agent's actions by issue key. The key "*" applies to all other issues.
 //
 //	issues:
 //	  fix-sum:
@@ -21,14 +21,14 @@ type Script struct {
 	Issues map[string][][]Action `yaml:"issues"`
 }
 
-// Action is one thing to do; exactly one field is set. In strings {{key}}, {{title}}, {{branch}}, {{iteration}} and
-// {{pid}} are replaced, except in the lines for the shell, which has the RALPH_* variables.
+// Action is one action; exactly one field must be set. In strings {{key}}, {{title}}, {{branch}}, {{iteration}} and {{pid}}
+// are replaced, except in shell lines, which can use the RALPH_* variables.
 type Action struct {
 	// Work.
 
-	Write  *File  `yaml:"write,omitempty"`  // make or replace a file of the worktree
-	Append *File  `yaml:"append,omitempty"` // add to the end of a file of the worktree
-	Run    string `yaml:"run,omitempty"`    // sh -c; a failure ends the agent with its status
+	Write  *File  `yaml:"write,omitempty"`  // create or replace a file of the worktree
+	Append *File  `yaml:"append,omitempty"` // append to a file of the worktree
+	Run    string `yaml:"run,omitempty"`    // sh -c; if it fails, the agent ends with its status
 	Try    string `yaml:"try,omitempty"`    // sh -c; a failure is only printed
 	Commit string `yaml:"commit,omitempty"` // commit everything, with this message
 	Say    string `yaml:"say,omitempty"`    // print a line
@@ -36,32 +36,32 @@ type Action struct {
 
 	// Talking to a test.
 
-	Expect string `yaml:"expect,omitempty"` // regular expression the prompt has to match, else exit 9
-	Prompt string `yaml:"prompt,omitempty"` // path of a file that gets the prompt
-	Touch  string `yaml:"touch,omitempty"`  // path of a file to make: an event for whoever waits
+	Expect string `yaml:"expect,omitempty"` // regular expression that the prompt must match; otherwise exit 9
+	Prompt string `yaml:"prompt,omitempty"` // path of a file to which the prompt is written
+	Touch  string `yaml:"touch,omitempty"`  // path of a file to create, as a signal to a waiting test
 	Wait   string `yaml:"wait,omitempty"`   // path of a file to wait for
-	Alone  string `yaml:"alone,omitempty"`  // path of a file to lock until the end; if another agent has it, exit 8
+	Alone  string `yaml:"alone,omitempty"`  // path of a file to lock until the end; if another agent holds the lock, exit 8
 
 	// Misbehaving.
 
-	IgnoreTerm bool   `yaml:"ignore_term,omitempty"` // from here on ignore SIGTERM and SIGINT
-	Orphan     bool   `yaml:"orphan,omitempty"`      // start a process in a session of its own that holds stdout open
+	IgnoreTerm bool   `yaml:"ignore_term,omitempty"` // ignore SIGTERM and SIGINT from here on
+	Orphan     bool   `yaml:"orphan,omitempty"`      // start a process in a new session that keeps stdout open
 	Hang       bool   `yaml:"hang,omitempty"`        // do nothing until killed
-	Kill       string `yaml:"kill,omitempty"`        // end itself by a signal: TERM, INT or KILL
+	Kill       string `yaml:"kill,omitempty"`        // end by this signal: TERM, INT or KILL
 	Exit       *int   `yaml:"exit,omitempty"`        // end with this status
-	Garbage    int    `yaml:"garbage,omitempty"`     // print so many bytes that are no text
-	Huge       int    `yaml:"huge,omitempty"`        // print one line of so many bytes
+	Garbage    int    `yaml:"garbage,omitempty"`     // number of bytes to print that are not text
+	Huge       int    `yaml:"huge,omitempty"`        // length in bytes of one line to print
 	Grease     bool   `yaml:"grease,omitempty"`      // print events that no decoder knows
 }
 
-// File is a file of the worktree; its path is relative and stays inside.
+// File is a file of the worktree. Its path is relative and must stay inside.
 type File struct {
 	Path string `yaml:"path"`
 	Text string `yaml:"text"`
 	Mode uint32 `yaml:"mode,omitempty"` // default 0644
 }
 
-// Parse reads a script. Unknown keys, an action that does not say exactly one thing, and a bad expression are errors.
+// Parse reads a script. It rejects unknown keys, actions with more or less than one field, and invalid expressions.
 func Parse(r io.Reader) (s Script, err error) {
 	defer func() { // the YAML package panics on some input
 		if p := recover(); p != nil {
@@ -109,7 +109,7 @@ func (a Action) check() error {
 	return nil
 }
 
-// actions returns the key's entry of that number, from 1; the last one stands for all that follow.
+// actions returns the key's entry with that number, from 1. The last one repeats.
 func (s Script) actions(key string, entry int) []Action {
 	entries, ok := s.Issues[key]
 	if !ok {

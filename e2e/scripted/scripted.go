@@ -1,10 +1,9 @@
-// Package scripted is the scripted agent: a program that takes a coding agent's place where no model is at hand. It
-// does what a [Script] says for the issue and the iteration that ralph has started it for, and does it for real: it
-// edits files, runs commands and commits with git in the current worktree. It also misbehaves on demand: it hangs,
-// ignores signals, leaves processes behind and prints rubbish.
+// Package scripted is the scripted agent: a program that replaces a coding agent in tests. It performs the actions in a
+// [Script] for the current issue and iteration, and performs them for real: it edits files, runs commands and commits with git
+// in the current worktree. It also misbehaves on demand: it hangs, ignores signals, leaves processes behind and prints garbage.
 //
-// It is run by ralph's agent "command": the prompt comes on stdin, the facts in RALPH_* variables. The demo and the
-// end-to-end tests are its callers. Main starts no goroutine that outlives it.
+// Ralph's agent "command" starts it, with the prompt on stdin and the facts in RALPH_* variables. The demo and the
+// end-to-end tests use it. Main starts no goroutine that outlives it.
 package scripted
 
 import (
@@ -17,14 +16,14 @@ import (
 	"strings"
 )
 
-// NoIssue is the key in a script that stands for a run without an issue, such as `ralph run`.
+// NoIssue is the script's key for runs without an issue, such as `ralph run`.
 const NoIssue = "no-issue"
 
-// maxPrompt bounds what is read of the prompt.
+// maxPrompt is the maximum number of bytes read of the prompt.
 const maxPrompt = 64 << 20
 
-// Main runs the agent and returns its exit status: what the script says, 1 when one of its actions fails, 2 for bad
-// use. args are without the program's name.
+// Main runs the agent and returns its exit status: that of the script, 1 if an action fails, 2 for wrong usage. args do not
+// include the program's name.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("scripted-agent", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -81,16 +80,16 @@ func use(file, log, by string, rest []string) error {
 	return nil
 }
 
-// agent is one start of the program.
+// agent is one process of the program.
 type agent struct {
 	stdout, stderr io.Writer
 	prompt         string
 	facts          Start
-	entry          int // which of the issue's entries to play, from 1
+	entry          int // number of the issue's entry to play, from 1
 	locked         []*os.File
 }
 
-// start reads the prompt and the facts, and writes the log line.
+// start reads the prompt and the facts, and appends to the log.
 func (a *agent) start(stdin io.Reader, log, by string) error {
 	prompt, err := io.ReadAll(io.LimitReader(stdin, maxPrompt))
 	if err != nil {
@@ -128,7 +127,7 @@ func (a *agent) start(stdin io.Reader, log, by string) error {
 	return nil
 }
 
-// expand puts the facts into text.
+// expand replaces the placeholders in a text.
 func (a *agent) expand(text string) string {
 	return strings.NewReplacer(
 		"{{key}}", a.facts.Key, "{{title}}", os.Getenv("RALPH_ISSUE_TITLE"), "{{branch}}", a.facts.Branch,
@@ -136,7 +135,7 @@ func (a *agent) expand(text string) string {
 	).Replace(text)
 }
 
-// exitError ends the program with its status.
+// exitError ends the program with this status.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

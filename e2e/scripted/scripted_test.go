@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/e2e/scripted"
 )
 
-// asAgent makes the test binary the scripted agent.
+// asAgent is the variable that makes the test binary act as the scripted agent.
 const asAgent = "SCRIPTED_TEST_AS_AGENT"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// repository makes an empty git repository with one commit.
+// repository creates a git repository with one empty commit.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,11 +55,11 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// run starts the agent in dir with a script, and returns how it ended and what it printed.
+// run runs the agent in dir with a script, and returns its exit state and output.
 func run(t *testing.T, dir, script, prompt string, env []string, flags ...string) (cmd *exec.Cmd, stdout, stderr string) {
 	t.Helper()
 	cmd, out, errs := command(t, dir, script, prompt, env, flags...)
-	_ = cmd.Run() // the state is what counts
+	_ = cmd.Run() // only its state matters
 	if cmd.ProcessState == nil {
 		t.Fatal("the agent did not start")
 	}
@@ -199,7 +199,7 @@ func TestRubbish(t *testing.T) {
 	}
 }
 
-// The agent that ignores TERM and leaves an orphan needs KILL, and the orphan lives on.
+// An agent that ignores SIGTERM and leaves an orphan must be killed, and the orphan stays alive.
 func TestHoldsOut(t *testing.T) {
 	t.Parallel()
 	dir := repository(t)
@@ -222,7 +222,7 @@ func TestHoldsOut(t *testing.T) {
 	if err := os.WriteFile(ready+".more", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	await(t, ready+".last") // it went on after the signal
+	await(t, ready+".last") // it continued after the signal
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestHoldsOut(t *testing.T) {
 	}
 }
 
-// The lock lasts as long as the agent that has it.
+// The lock lasts as long as the agent that holds it.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	dir := repository(t)

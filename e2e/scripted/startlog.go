@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// Start is one start of the scripted agent, as its log tells.
+// Start is an entry in the log: one start of the scripted agent.
 type Start struct {
 	Key       string `json:"key"`
 	Iteration int    `json:"iteration"`
@@ -17,7 +17,7 @@ type Start struct {
 	Branch    string `json:"branch,omitempty"`
 }
 
-// appendStart adds one line in one write, so that agents running side by side do not mix theirs.
+// appendStart appends a line in one write, so that concurrent agents do not mix their lines.
 func appendStart(file string, s Start) error {
 	line, err := json.Marshal(s)
 	if err != nil {
@@ -31,7 +31,7 @@ func appendStart(file string, s Start) error {
 	return errors.Join(err, f.Close())
 }
 
-// ReadLog returns the starts in a log, oldest first; a log that does not exist yet has none.
+// ReadLog returns the starts in a log, oldest first. A missing log is empty.
 func ReadLog(file string) ([]Start, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

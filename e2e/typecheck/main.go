@@ -1,5 +1,5 @@
-// Command typecheck checks that the module and its tests compile for other platforms: typecheck GOOS/GOARCH…. Nothing is
-// compiled: it reads declarations of dependencies and whole files of this module, which takes a small part of the time.
+// Command typecheck checks that the module and its tests compile for other platforms: typecheck GOOS/GOARCH…. It does not compile:
+// it reads only the declarations of dependencies and the complete files of this module, which takes a small part of the time.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// check loads the module in the working directory for one target, and returns what does not type-check.
+// check loads the module in the working directory for one target and returns the type errors.
 func check(target string) error {
 	system, processor, found := strings.Cut(target, "/")
 	if !found {
@@ -45,7 +45,7 @@ func check(target string) error {
 		Tests: true,
 		ParseFile: func(set *token.FileSet, name string, text []byte) (*ast.File, error) {
 			file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution|parser.ParseComments)
-			// What go itself writes, the main functions of test programs, has no such name.
+			// Files that go generates, such as the main functions of test programs, do not end in .go.
 			foreign := strings.HasSuffix(name, ".go") && !strings.HasPrefix(name, root+string(filepath.Separator))
 			if file != nil && foreign {
 				dropBodies(file)
@@ -63,7 +63,7 @@ func check(target string) error {
 	seen := map[string]bool{}
 	for _, p := range loaded {
 		for _, e := range p.Errors {
-			if !seen[e.Error()] { // a package and its test variant have the same
+			if !seen[e.Error()] { // a package and its test variant report the same errors
 				seen[e.Error()] = true
 				problems = append(problems, e.Error())
 			}
@@ -75,7 +75,7 @@ func check(target string) error {
 	return nil
 }
 
-// dropBodies leaves the declarations of a dependency's file: its functions are not checked here.
+// dropBodies keeps only the declarations of a dependency's file: its functions are not checked here.
 func dropBodies(file *ast.File) {
 	for _, declaration := range file.Decls {
 		if f, ok := declaration.(*ast.FuncDecl); ok {

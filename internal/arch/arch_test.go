@@ -16,19 +16,19 @@ import (
 
 const module = "github.com/ralph-pool/ralph"
 
-// composer is the floor from which on packages are the program ralph; what is below is a library.
+// composer is the floor of the program ralph. Packages below it form a library.
 const composer = 12
 
-// reexec works in processes of its own, before the program does any work.
+// reexec runs in its own processes, before the program does any work.
 const reexec = "sandboxes/reexec"
 
-// house is the folder of the composing packages.
+// house is the folder of the packages on the composer floor.
 const house = "internal/cli"
 
-// floors says on which floor each package stands. It imports only from floors below its own, and its parent folder's
-// package. The packages of internal/cli may import each other, those of worktree too; internal/ecosystem what is below it, a
-// forge's tracker what all forges share, GitHub's tracker its API, an isolating sandbox its egress proxy, and native and
-// landlock their supervisor.
+// floors maps each package to its floor. A package imports only packages on lower floors, and the package of its parent
+// folder. Exceptions: the packages of internal/cli may import each other, and so may those of worktree. internal/ecosystem
+// may import the packages below it, a forge's tracker the code shared by forges, GitHub's tracker its API, an isolating
+// sandbox its egress proxy, and native and landlock their supervisor.
 var floors = map[string]int{
 	"cmd/ralph": 13,
 
@@ -147,7 +147,7 @@ var floors = map[string]int{
 	"internal/meter":           2,
 	"internal/nearest":         0,
 	"internal/yamlparse":       0,
-	"internal/pattern":         -1, // below the other floors: all may use it, like retry
+	"internal/pattern":         -1, // below floor 0, so that every package may import it, like retry
 	"internal/plural":          0,
 	"internal/proc":            0,
 	"internal/ptytest":         0,
@@ -164,8 +164,8 @@ var floors = map[string]int{
 	"internal/webhook":         2,
 }
 
-// families are folders whose packages stand on the folder's floor unless the table says otherwise, so that a sandbox or a
-// tracker is added without a change here.
+// families are folders whose packages are on the folder's floor unless the table says otherwise. So a new sandbox or tracker
+// needs no change here.
 var families = []string{"sandboxes", "tracker", "worktree"}
 
 // floorOf returns the floor of a package.
@@ -181,11 +181,11 @@ func floorOf(name string) (floor int, known bool) {
 	return 0, false
 }
 
-// exempt are folders that hold only tests and their programs.
+// exempt are folders that contain only tests and their programs.
 var exempt = []string{"deploy", "e2e"}
 
-// homes says which packages may import a third-party library (by the beginning of its path), so that replacing it
-// touches nothing else.
+// homes maps prefixes of third-party import paths to the packages that may import them, so that a library can be replaced in
+// one place.
 var homes = map[string][]string{
 	"github.com/google/go-github":         {"tracker/github"},
 	"github.com/xanzy/go-gitlab":          {"tracker/gitlab"},
@@ -214,10 +214,10 @@ var homes = map[string][]string{
 	"google.golang.org/":                  {"internal/trace"},
 }
 
-// programOnly are imports of the program: a library that uses them cannot be embedded twice, or at all.
+// programOnly are imports reserved for the program: a library that uses them cannot be embedded, or not twice.
 var programOnly = []string{"flag", "log", "os/signal", "github.com/rs/zerolog/log"}
 
-// listed is one package as the go program lists it.
+// listed is a package in the output of go list.
 type listed struct {
 	ImportPath string
 	Dir        string
@@ -240,7 +240,7 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// judge returns what a package imports and may not.
+// judge returns the forbidden imports of a package.
 func judge(p listed) (problems []string) {
 	name, ours := strings.CutPrefix(p.ImportPath, module+"/")
 	if !ours || isExempt(name) {
@@ -274,7 +274,7 @@ func judge(p listed) (problems []string) {
 	return problems
 }
 
-// neighbours reports packages that may import each other although they are on one floor.
+// neighbours reports whether two packages may import each other although they are on the same floor.
 func neighbours(name, other string) bool {
 	return within(name, house) && within(other, house) ||
 		within(name, "worktree") && within(other, "worktree") ||
@@ -291,10 +291,10 @@ func isExempt(name string) bool {
 	return slices.ContainsFunc(exempt, func(e string) bool { return within(name, e) })
 }
 
-// within reports whether the package is the folder's own or below it.
+// within reports whether the package is the folder's package or below it.
 func within(name, folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
 
-// list lists the packages of the module for an operating system, with all that they depend on.
+// list returns the packages of the module and their dependencies, for an operating system.
 func list(t *testing.T, system string) []listed {
 	t.Helper()
 	var out, errs bytes.Buffer

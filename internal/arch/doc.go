@@ -1,4 +1,3 @@
-// Package arch holds no code, only tests that keep the shape of the project: which package may import which (the floors),
-// which uses are reserved for the program, how large files and folders may be, and which words are retired. Each test has a
-// table that says so.
+// Package arch contains only tests that enforce the project's structure: which package may import which (the floors), which calls
+// are reserved for the program, how large files and folders may be, and which words are retired. Each test has a table of its rules.
 package arch

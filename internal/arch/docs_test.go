@@ -14,10 +14,10 @@ import (
 	"github.com/ralph-pool/ralph/loop/prompt"
 )
 
-// codeBlock is Go code in Markdown.
+// codeBlock matches Go code in Markdown.
 var codeBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// The code in the documentation is code of an example, which runs as a test of its package.
+// Code in the documentation must be part of an example, which runs as a test.
 func TestDocumentedCode(t *testing.T) {
 	t.Parallel()
 	const doc, example = "../../docs/embedding.md", "../../pool/service_example_test.go"
@@ -33,10 +33,10 @@ func TestDocumentedCode(t *testing.T) {
 	}
 }
 
-// exported is a name of a package in Markdown, such as `pool.Worker.Parked`.
+// exported matches a package's exported name in Markdown, such as `pool.Worker.Parked`.
 var exported = regexp.MustCompile("`([a-z]+)\\.([A-Z][A-Za-z]*(?:\\.[A-Z][A-Za-z]*)?)`")
 
-// A name in the documentation is one that a package exports.
+// Names in the documentation must exist.
 func TestDocumentedNames(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -63,8 +63,8 @@ func TestDocumentedNames(t *testing.T) {
 	}
 }
 
-// declared adds what a file declares to names, as package.Name and package.Type.Member. The members of package
-// run's Config, an alias, are in package config.
+// declared adds the declarations of a file to names, as package.Name and package.Type.Member. run.Config is an alias of a
+// type in package config, so its members are added for both.
 func declared(t *testing.T, pkg, text string, names map[string]bool) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
@@ -76,7 +76,7 @@ func declared(t *testing.T, pkg, text string, names map[string]bool) {
 		for _, f := range list.List {
 			for _, name := range f.Names {
 				add(typ + "." + name.Name)
-				if pkg == "config" { // of package run
+				if pkg == "config" { // run.Config is an alias
 					names["run."+typ+"."+name.Name] = true
 				}
 			}
@@ -126,7 +126,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The documentation names each key of a prompt template.
+// The documentation must describe each key of a prompt template.
 func TestDocumentedPromptKeys(t *testing.T) {
 	t.Parallel()
 	_, text, _ := strings.Cut(read(t, "../../docs/agents.md"), "\n## The prompt\n")

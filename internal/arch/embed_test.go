@@ -12,14 +12,15 @@ import (
 	"testing"
 )
 
-// embedded are the packages whose types another program fills in.
+// embedded are the packages whose types other programs construct.
 var embedded = []string{
 	"agents", "loop", "loop/prompt", "pool", "pool/backlog", "pool/gateway", "pool/job", "pool/journal", "pool/journal/sqlite", "pool/ledger", "pool/publish",
 	"pool/report", "pool/run/config", "pool/schedule", "sandboxes", "sandboxes/container", "sandboxes/landlock", "sandboxes/native", "sandboxes/runner",
 	"sandboxes/sbx", "sandboxes/session", "tracker", "tracker/github", "tracker/gitlab", "tracker/local", "tracker/token", "worktree",
 }
 
-// TestFieldsCanBeSet: another module cannot name a type of internal/. An alias can give it a name outside.
+// TestFieldsCanBeSet: other modules cannot name a type of internal/, so exported fields must not have one. An alias outside
+// of internal/ solves that.
 func TestFieldsCanBeSet(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -40,7 +41,8 @@ func TestFieldsCanBeSet(t *testing.T) {
 	}
 }
 
-// internalFields returns the exported fields of exported structs whose type is one of internal/; src, when not nil, is the text.
+// internalFields returns the exported fields of exported structs that have a type of internal/. src replaces the file's
+// content unless it is nil.
 func internalFields(t *testing.T, path string, src any) (problems []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.SkipObjectResolution)

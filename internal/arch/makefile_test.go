@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Tests that the Makefile names are there: under another name they would not run where it sends them.
+// Tests that the Makefile selects by name must exist. A renamed test would silently run elsewhere.
 func TestMakefileNamesTests(t *testing.T) {
 	t.Parallel()
 	makefile, err := os.ReadFile("../../Makefile")

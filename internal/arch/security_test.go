@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// testLink is a link to a test's file, or to one of a suite. The test's name is the text, or the title.
+// testLink matches a link to a test's or suite's file. The test's name is the text or the title of the link.
 var testLink = regexp.MustCompile(`\[([^\]]+)\]\(([^)" ]+_test\.go|[^)" ]+test/\w+\.go)(?: "([^"]+)")?\)`)
 
-// Every defence of the threat model is shown by a test that exists.
+// For every defence in the threat model there must be a test.
 func TestThreatModelNamesItsTests(t *testing.T) {
 	t.Parallel()
 	const doc = "../../docs/security.md"

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	fileLimit   = 400  // lines of a file
-	testLimit   = 500  // of a file that only tests use
-	folderLimit = 2500 // lines of the files of a folder, without those of folders below it
+	fileLimit   = 400  // lines per file
+	testLimit   = 500  // lines per file that only tests use
+	folderLimit = 2500 // lines per folder, without subfolders
 )
 
-// TestSizes keeps files and folders small enough to be read in one go. Tests are not counted; packages that only tests use are.
+// TestSizes limits files and folders to a size that can be read in one go. It does not count tests, but packages that only
+// tests use.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	lines := map[string]int{}
@@ -32,10 +33,10 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// isTestSupport reports a folder of the tests, or one that is named after what it tests, such as trackertest.
+// isTestSupport reports whether the folder contains tests, or is named after what it tests, such as trackertest.
 func isTestSupport(folder string) bool { return isExempt(folder) || strings.HasSuffix(folder, "test") }
 
-// checkSizes returns the files and folders above their limit.
+// checkSizes returns the files and folders above the limits.
 func checkSizes(files map[string]int) (problems []string) {
 	sizes := map[string]int{}
 	limit := map[string]int{}

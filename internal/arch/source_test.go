@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// reserved are uses that a library may not make, with who may.
+// reserved maps calls and variables that libraries must not use to the package that may use them.
 var reserved = map[string]string{
 	"os.Exit":             "cmd/ralph",
 	"os.Stdout":           "internal/cli",
@@ -27,8 +27,8 @@ var reserved = map[string]string{
 	"context.WithCancel":  "nobody: a cause tells why; use context.WithCancelCause",
 }
 
-// excepted are packages that may make reserved uses: internal/proc knows no namespaces, and reexec works in processes of
-// its own. What such a process does is registered when the packages are initialized.
+// excepted are packages that may use some reserved names: internal/proc implements process handling, and sandboxes register
+// functions for their own processes during initialization.
 var excepted = map[string][]string{
 	"sandboxes/container":  {"uses init,"},
 	"sandboxes/escape":     {"uses init,"},
@@ -59,7 +59,7 @@ func TestReservedUses(t *testing.T) {
 	}
 }
 
-// inspect returns the reserved uses in a file; src, when not nil, is its text.
+// inspect returns the reserved uses in a file. src replaces its content unless it is nil.
 func inspect(t *testing.T, path string, src any) (problems []string) {
 	t.Helper()
 	files := token.NewFileSet()

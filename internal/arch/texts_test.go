@@ -14,19 +14,19 @@ import (
 )
 
 var (
-	// keyName is the name of a configuration key in the table of keys; one word alone may be an ordinary word.
+	// keyName matches configuration keys of two or more words in the table of keys. A single word may be an ordinary word.
 	keyName = regexp.MustCompile(`Name: +"([a-z]+(?:[.-][a-z]+)+)"`)
-	// commandName is the name of a command in the table of commands.
+	// commandName matches the names in the table of commands.
 	commandName = regexp.MustCompile(`(?m)^\t\t"([a-z]+)": `)
 )
 
-// named are packages below internal/cli whose texts name commands or keys of the program, with how many do: they may only
-// become fewer.
+// named are the packages below internal/cli whose texts name commands or keys, with the number of such texts. The numbers
+// must not grow.
 var named = map[string]int{
-	"worktree/git": 1, // the reason of a lock, which begins like this
+	"worktree/git": 1, // LockReason
 }
 
-// A library's text names no command, flag or key of the program ralph: another program that embeds it has its own.
+// Texts of libraries must not name commands, flags or keys of the program: other programs that embed them have different ones.
 func TestTextsOfLibraries(t *testing.T) {
 	t.Parallel()
 	table := namesOf(t)
@@ -50,7 +50,7 @@ func TestTextsOfLibraries(t *testing.T) {
 	}
 }
 
-// namesOf matches what only the program's own texts may name.
+// namesOf returns a pattern that matches the names reserved for the program's own texts.
 func namesOf(t *testing.T) *regexp.Regexp {
 	t.Helper()
 	all := func(from *regexp.Regexp, pattern string) string {
@@ -73,7 +73,7 @@ func namesOf(t *testing.T) *regexp.Regexp {
 	return regexp.MustCompile("(?:^|[`\"]|: )ralph (?:" + commands + ")\\b|(?:^|[^a-z/._-])(?:--)?(?:" + keys + ")(?:$|[^a-z/._=-])")
 }
 
-// textsNaming are the texts in a file that match and have more than one word: a word alone is a value.
+// textsNaming returns the matching texts of more than one word in a file. A single word is a value.
 func textsNaming(t *testing.T, table *regexp.Regexp, path string, src any) (texts []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.SkipObjectResolution)

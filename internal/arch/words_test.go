@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// retired are words that this project used for things that have a standard name, with that name. A phrase also stands for
-// its spellings as an identifier and with a hyphen: "way out" finds wayOut and way-out, over the end of a line too.
+// retired maps retired words to their standard replacements. A phrase also matches its spellings as an identifier and with a
+// hyphen: "way out" matches wayOut and way-out, also across the end of a line.
 var retired = map[string]string{
 	"attendant":         "init process",
 	"claim life":        "TTL",
@@ -52,13 +52,13 @@ var retired = map[string]string{
 // longest is the number of words of the longest phrase.
 const longest = 4
 
-// plain are common phrases with a retired word in them.
+// plain are common phrases that contain a retired word and are allowed.
 var plain = []string{"wall clock", "wall time"}
 
-// texts are the endings of files that people write.
+// texts are the suffixes of files that people write.
 var texts = []string{".go", ".md", ".mod", ".sh", ".yml", ".yaml", ".tmpl", "Makefile", ".ci/run"}
 
-// skipped are folders without text of ours: downloaded tools, results of a build and recordings of other programs.
+// skipped are folders without our own texts: downloaded tools, build results and recordings of other programs.
 var skipped = []string{".git", ".tools", "bin", "node_modules", "testdata"}
 
 func TestWords(t *testing.T) {
@@ -78,7 +78,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// eachText calls f with each text file of the project, by its path from the root.
+// eachText calls f for each text file of the project with its path relative to the root.
 func eachText(t *testing.T, f func(path, text string)) {
 	t.Helper()
 	const root = "../.."
@@ -124,11 +124,10 @@ type word struct {
 	line int
 }
 
-// parts finds runs of letters, and a separator that ends a phrase.
+// parts matches runs of letters, and separators that end a phrase.
 var parts = regexp.MustCompile(`\p{L}+|[^\p{L}\s/_-]|\n`)
 
-// split returns the words of a text in lower case, each part of an identifier as a word of its own. What separates
-// phrases is a word too.
+// split returns the words of a text in lower case. Each part of an identifier is a word, and so is each separator between phrases.
 func split(text string) (words []word) {
 	line := 1
 	for _, part := range parts.FindAllString(text, -1) {
@@ -149,7 +148,7 @@ func split(text string) (words []word) {
 	return words
 }
 
-// retiredIn returns the retired phrases, each with the line on which it begins.
+// retiredIn returns the retired phrases with their first lines.
 func retiredIn(words []word) (found []word) {
 	for i := range words {
 		if i+1 < len(words) && slices.Contains(plain, words[i].text+" "+words[i+1].text) {

@@ -1,5 +1,5 @@
-// Package attach follows runs of other processes: those of a repository, from its journal and the folders of the runs, and those
-// of a service, from its HTTP API. It changes nothing, but for what a person asks for.
+// Package attach watches runs of other processes: those of a repository through its journal and the runs' folders, those of
+// a service through its HTTP API. It only reads, except to stop runs and to pause projects.
 package attach
 
 import (
@@ -13,17 +13,18 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Run is a run that is on.
+// Run is an active run.
 type Run struct {
-	Project string // of a service; else empty
+	Project string // in a service; otherwise empty
 	ID, Key string
 	Title   string
 	Started time.Time
 	Used    agents.Usage
-	Repo    string // folder of the repository, if it is known
-	dir     string // of the run
+	Repo    string // folder of the repository; empty: unknown
+	dir     string // the run's folder
 
-	// Machine is another host that has the run's events; empty: they can be followed. Then Stage and Doing say what it does.
+	// Machine is the other host that has the run's events, which then cannot be followed: Stage and Doing describe the run
+	// instead. Empty: the events can be followed.
 	Machine string
 	Stage   journal.Stage
 	Doing   string
@@ -32,30 +33,30 @@ type Run struct {
 // Event is an event of a run.
 type Event struct {
 	Run   Run
-	Old   bool // it happened before Watch began
-	Found bool // it says that the run is on, and is not one of the run's own
+	Old   bool // it happened before Watch started
+	Found bool // Watch made this event when it found the run; it is not in the run's log
 	journal.Event
 }
 
-// Source is where runs are. Its methods are safe for concurrent use.
+// Source finds active runs and reads their events. Its methods are safe for concurrent use.
 type Source interface {
-	// Runs are the runs that are on.
+	// Runs returns the active runs.
 	Runs(ctx context.Context) ([]Run, error)
-	// Follow calls each with the events of a run until the run or ctx ends, or the source is away.
+	// Follow calls each with the events of a run until the run or ctx ends, or the source becomes unreachable.
 	Follow(ctx context.Context, r Run, each func(journal.Event))
-	// Stop asks that a run end. Its work is kept.
+	// Stop asks the run to end. Its work is kept.
 	Stop(ctx context.Context, r Run) error
 }
 
 const (
-	look      = time.Second // between looks at what is on
-	followMax = 64          // runs that are followed at the same time
-	endedMax  = 1024        // runs that are known to have ended: a source may list them a little longer
+	look      = time.Second // interval between calls of Runs
+	followMax = 64          // maximum number of runs followed at the same time
+	endedMax  = 1024        // maximum number of ended runs remembered: a source may list them a little longer
 )
 
-// Watch calls each with the events of all runs, one at a time, until ctx ends. A run begins with an EventStarted (Found) that has its
-// title and its time, and ends with an EventEnded or an EventDeferred. away is called when the source cannot be asked, and with nil
-// when it can again; the source has just been asked before.
+// Watch calls each with the events of all runs, one call at a time, until ctx ends. The first event of a run is an
+// EventStarted (Found) with its title and start time, the last an EventEnded or EventDeferred. Watch calls away with the
+// error when the source becomes unreachable, and with nil when it is reachable again.
 func Watch(ctx context.Context, s Source, each func(Event), away func(error)) {
 	w := watch{source: s, each: each, began: time.Now(), on: map[string]Run{}}
 	defer w.following.Wait()
@@ -85,11 +86,11 @@ type watch struct {
 
 	mu    sync.Mutex
 	each  func(Event)    // called with mu held
-	on    map[string]Run // guarded by mu; the runs that are followed, as they were at the last look
-	ended []string       // guarded by mu; the last runs that have ended
+	on    map[string]Run // guarded by mu; the followed runs, as Runs last returned them
+	ended []string       // guarded by mu; the runs that ended last
 }
 
-// find follows a run that is not followed yet.
+// find starts to follow a run, unless it is already followed.
 func (w *watch) find(ctx context.Context, r Run) {
 	id := r.Project + "/" + r.ID
 	w.mu.Lock()
@@ -145,7 +146,7 @@ func (w *watch) find(ctx context.Context, r Run) {
 	})
 }
 
-// tell says what a run does on another machine, if that is not known yet. mu is held.
+// tell reports the stage and activity of a run on another machine where they have changed. The caller holds mu.
 func (w *watch) tell(known, now Run) {
 	e := journal.Event{Run: now.ID, Key: now.Key, Time: time.Now()}
 	if now.Stage != known.Stage {

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// watching collects what Watch says until enough says that it is enough.
+// watching collects the output of Watch until enough returns true.
 func watching(t *testing.T, s Source, enough func(said []string) bool) []string {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -55,7 +55,7 @@ func until(last string) func([]string) bool {
 	return func(said []string) bool { return said[len(said)-1] == last }
 }
 
-// local is a run of this process.
+// local returns a run of this process.
 func local(t *testing.T) (Local, journal.Record, *journal.Folder) {
 	t.Helper()
 	self, err := proc.Started(os.Getpid())
@@ -111,7 +111,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// A run whose process has gone does not stay for ever.
+// A run whose process has died must end.
 func TestLocalDied(t *testing.T) {
 	t.Parallel()
 	l, r, _ := local(t)
@@ -133,7 +133,7 @@ func TestLocalDied(t *testing.T) {
 	}
 }
 
-// Of a very long log the end is read, and what was used comes from the record.
+// Of a very long log only the end is read. The usage comes from the record.
 func TestLocalLong(t *testing.T) {
 	t.Parallel()
 	l, r, f := local(t)
@@ -159,7 +159,7 @@ const projects = `{"projects":[{"name":"shop","repo":"/src/shop","running":[
 	{"run":"r1","issue":"fix","title":"Fix it","started":"2026-11-01T10:00:00Z","usage":{"cost_usd":1.5}},
 	{"run":"r0","issue":"over","title":"Over","started":"2026-11-01T09:00:00Z","ended":"2026-11-01T09:30:00Z"}]}]}`
 
-// served is a service that answers with these functions.
+// served returns a client of a service with these handlers.
 func served(t *testing.T, token string, events http.HandlerFunc) *Service {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -201,7 +201,7 @@ func TestService(t *testing.T) {
 	var asked atomic.Int32
 	s := served(t, "secret", func(w http.ResponseWriter, r *http.Request) {
 		switch asked.Add(1) {
-		case 1: // breaks off in an event
+		case 1: // the connection breaks inside an event
 			fmt.Fprint(w, ": events\n\nid: 10\ndata: {\"kind\":\"agent\",\"text\":\"one\"}\n\nid: 20\ndata: {\"kind\":")
 		case 2:
 			if last := r.Header.Get("Last-Event-ID"); last != "10" {
@@ -264,7 +264,7 @@ func TestServiceRefuses(t *testing.T) {
 	}
 }
 
-// flaky fails now and then.
+// flaky is a source whose calls fail from time to time.
 type flaky struct{ asked int }
 
 func (f *flaky) Runs(context.Context) ([]Run, error) {
@@ -284,7 +284,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// finishing is a source that still lists its run for a while after that has ended.
+// finishing is a source that still lists its run for a while after the run has ended.
 type finishing struct{ asked int }
 
 func (f *finishing) Runs(context.Context) ([]Run, error) {
@@ -299,7 +299,7 @@ func (f *finishing) Follow(_ context.Context, _ Run, each func(journal.Event)) {
 }
 func (f *finishing) Stop(context.Context, Run) error { return nil }
 
-// A run that has ended is not followed again while its source still lists it.
+// A run that has ended must not be followed again while its source still lists it.
 func TestEndedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -310,7 +310,7 @@ func TestEndedOnce(t *testing.T) {
 	})
 }
 
-// FuzzStream: a service that sends anything cannot stop its reader.
+// FuzzStream: no stream may block or crash its reader.
 func FuzzStream(f *testing.F) {
 	for _, s := range []string{"id: 1\ndata: {\"kind\":\"agent\"}\n\n", "event: end\ndata: {}\n\n", ":\n\ndata\n\n", "data: {\r\n\r\n"} {
 		f.Add(s)
@@ -324,7 +324,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// remote has a run on another machine, of which each look shows a little more.
+// remote is a source with a run on another machine. Each call of Runs shows a little more progress.
 type remote struct{ looks int }
 
 func (r *remote) Runs(context.Context) ([]Run, error) {
@@ -339,7 +339,7 @@ func (*remote) Follow(ctx context.Context, _ Run, _ func(journal.Event)) { <-ctx
 
 func (*remote) Stop(context.Context, Run) error { return nil }
 
-// Of a run on another machine is shown what the looks say, each change once.
+// For a run on another machine, each change that Runs shows is reported once.
 func TestOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	want := []string{"old fix started Fix it", "fix stage", "fix note reads", "fix stage", "fix note gate: make"}
@@ -348,7 +348,7 @@ func TestOnAnotherMachine(t *testing.T) {
 	}
 }
 
-// What listens at the address and is no service of ralph's is named as that, whatever it answers.
+// Anything else that listens at the address must be reported as not ralph's service, whatever it answers.
 func TestOtherListener(t *testing.T) {
 	t.Parallel()
 	answers := map[string]http.HandlerFunc{
@@ -369,7 +369,7 @@ func TestOtherListener(t *testing.T) {
 			}
 			defer s.Close()
 			ctx := t.Context()
-			if name == "nothing" { // nobody waits as long as for a service
+			if name == "nothing" { // shorter than the wait for a service
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
 				defer cancel()
@@ -381,7 +381,7 @@ func TestOtherListener(t *testing.T) {
 	}
 }
 
-// hijacked answers with bytes that are no HTTP.
+// hijacked answers with bytes that are not HTTP.
 func hijacked(w http.ResponseWriter, text string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Local are the runs of a repository on this host.
+// Local reads the runs of a repository on this host. It implements Source.
 type Local struct{ Journal journal.Store }
 
-// Runs is of Source.
+// Runs implements Source.
 func (l Local) Runs(ctx context.Context) (runs []Run, err error) {
 	open, err := l.Journal.Find(ctx, journal.Query{Open: true})
 	for _, r := range open {
@@ -28,13 +28,13 @@ func (l Local) Runs(ctx context.Context) (runs []Run, err error) {
 }
 
 const (
-	check    = 250 * time.Millisecond // between looks at a run's events
-	runCheck = 8                      // looks without an event before the run itself is looked at
-	wholeMax = 16 << 20               // bytes of events that are read from their beginning
-	tail     = 1 << 20                // of more than that, these are read
+	check    = 250 * time.Millisecond // interval between reads of a run's events
+	runCheck = 8                      // reads without a new event before the run's record is checked
+	wholeMax = 16 << 20               // largest events file, in bytes, that is read from its beginning
+	tail     = 1 << 20                // bytes read from the end of a larger one
 )
 
-// Follow is of Source.
+// Follow implements Source.
 func (l Local) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 	at := int64(0)
 	if info, err := os.Stat(filepath.Join(r.dir, "events.jsonl")); err == nil && info.Size() > wholeMax {
@@ -51,7 +51,7 @@ func (l Local) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 			return
 		}
 		if idle%runCheck == 0 {
-			over = !l.on(ctx, r) // what came before is read once more
+			over = !l.on(ctx, r) // one more read, for events written before the run ended
 			continue
 		}
 		if retry.Sleep(ctx, check) != nil {
@@ -76,7 +76,7 @@ func (l Local) on(ctx context.Context, r Run) bool {
 	return err == nil && now.Ended.IsZero() && proc.Alive(now.PID, now.Process)
 }
 
-// Stop is of Source.
+// Stop implements Source.
 func (l Local) Stop(ctx context.Context, r Run) error {
 	now, err := l.find(ctx, r)
 	if err == nil && (!now.Ended.IsZero() || !proc.Alive(now.PID, now.Process)) {

@@ -21,20 +21,20 @@ import (
 
 const (
 	answerTime = 10 * time.Second
-	answerMax  = 16 << 20 // bytes of an answer, and of one event
+	answerMax  = 16 << 20 // bytes of a response, and of one event
 
-	failuresMax = 5 // of a stream, one after the other
+	failuresMax = 5 // consecutive failures after which a stream is given up
 )
 
 // Service is a client of a service's API.
 type Service struct {
-	address string // as it was given
+	address string // as the caller wrote it
 	base    string
 	token   string
 	client  *http.Client
 }
 
-// NewService makes a client of the API at an address: http://HOST:PORT, HOST:PORT or unix:PATH. The token may be empty.
+// NewService returns a client of the API at an address: http://HOST:PORT, HOST:PORT or unix:PATH. The token may be empty.
 func NewService(address, token string) (*Service, error) {
 	s := &Service{address: address, base: address, token: token}
 	transport := &http.Transport{ResponseHeaderTimeout: answerTime, MaxConnsPerHost: followMax + 8}
@@ -52,29 +52,29 @@ func NewService(address, token string) (*Service, error) {
 		return nil, fmt.Errorf("%q is no address of a service", address)
 	}
 	s.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("the service answers with a redirect") // it would take the token along
+		return errors.New("the service answers with a redirect") // following it would send the token elsewhere
 	}}
 	return s, nil
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (s *Service) Close() { s.client.CloseIdleConnections() }
 
-// ErrNoService is the error of an address where nothing listens, ErrOther that of one where something else than ralph's service does.
+// ErrNoService is returned when nothing listens at the address, ErrOther when the answer is not from ralph's service.
 var (
 	ErrNoService = errors.New("no service listens")
 	ErrOther     = errors.New("does not answer as ralph's service")
 )
 
-// other is the error of an address that gives no answer of ralph's.
+// other returns the error for an address whose answer is not from ralph's service.
 func (s *Service) other(why error) error {
 	return fmt.Errorf("what listens at %s %w: %w", s.address, ErrOther, why)
 }
 
-// RefusedError is an answer of the service that is an error.
+// RefusedError is an error response of the service.
 type RefusedError struct {
-	Code   int    // of HTTP
-	Detail string // what the service says about it, from elsewhere; empty: nothing
+	Code   int    // HTTP status
+	Detail string // the service's explanation, which is untrusted text; may be empty
 }
 
 func (e *RefusedError) Error() string {
@@ -85,7 +85,7 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// open sends a request and returns the body of the answer, which the caller closes.
+// open sends a request and returns the body of the response. The caller closes it.
 func (s *Service) open(ctx context.Context, method, path, last string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.base+path, nil)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Service) open(ctx context.Context, method, path, last string) (io.ReadC
 	return answer.Body, nil
 }
 
-// ask sends a request and reads its answer into a value, if one is given.
+// ask sends a request and decodes the response into a value, unless into is nil.
 func (s *Service) ask(ctx context.Context, method, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -135,7 +135,7 @@ func (s *Service) ask(ctx context.Context, method, path string, into any) error 
 	return nil
 }
 
-// Ready reports whether the service answers; ErrNoService: nothing listens.
+// Ready returns nil if the service answers, and ErrNoService if nothing listens.
 func (s *Service) Ready(ctx context.Context) error {
 	return s.ask(ctx, http.MethodGet, "/healthz", nil)
 }
@@ -165,7 +165,7 @@ func (s *Service) Projects(ctx context.Context) ([]Project, error) {
 	return answer.Projects, err
 }
 
-// Pause has a project start nothing more, or takes that back.
+// Pause pauses or resumes a project. A paused project starts no new runs.
 func (s *Service) Pause(ctx context.Context, project string, paused bool) error {
 	verb := "/resume"
 	if paused {
@@ -174,12 +174,12 @@ func (s *Service) Pause(ctx context.Context, project string, paused bool) error 
 	return s.ask(ctx, http.MethodPost, "/v1/projects/"+url.PathEscape(project)+verb, nil)
 }
 
-// Runs is of Source.
+// Runs implements Source.
 func (s *Service) Runs(ctx context.Context) (runs []Run, err error) {
 	projects, err := s.Projects(ctx)
 	for _, p := range projects {
 		for _, r := range p.Running {
-			if !r.Ended.IsZero() { // it is about to leave the list
+			if !r.Ended.IsZero() { // the service will remove it from the list
 				continue
 			}
 			runs = append(runs, Run{
@@ -199,7 +199,7 @@ func (s *Service) Runs(ctx context.Context) (runs []Run, err error) {
 	return runs, err
 }
 
-// Stop is of Source.
+// Stop implements Source.
 func (s *Service) Stop(ctx context.Context, r Run) error {
 	if err := s.ask(ctx, http.MethodPost, "/v1/projects/"+url.PathEscape(r.Project)+
 		"/issues/"+url.PathEscape(r.Key)+"/stop?run="+url.QueryEscape(r.ID), nil); err != nil {
@@ -208,7 +208,7 @@ func (s *Service) Stop(ctx context.Context, r Run) error {
 	return nil
 }
 
-// Follow is of Source. A stream that breaks is taken up again where it was.
+// Follow implements Source. It reconnects after a broken stream and continues after the last event.
 func (s *Service) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 	last := ""
 	pause := time.NewTimer(0)
@@ -237,7 +237,7 @@ func (s *Service) Follow(ctx context.Context, r Run, each func(journal.Event)) {
 	}
 }
 
-// stream reads server-sent events. over says that the run has ended, got that there was anything.
+// stream reads server-sent events. over reports that the run has ended, got that at least one event arrived.
 func stream(body io.Reader, last *string, each func(journal.Event)) (over, got bool) {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, answerMax)

@@ -1,4 +1,4 @@
-// Package clocktest has a clock for tests that wait for nothing.
+// Package clocktest provides a clock for tests that must not wait.
 package clocktest
 
 import (
@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Clock is a time that passes only when somebody sleeps or advances it.
+// Clock is a clock whose time passes only through Sleep and Advance.
 type Clock struct {
 	mu    sync.Mutex
 	now   time.Time
 	slept time.Duration
 }
 
-// New starts at the beginning of 2026.
+// New returns a clock that starts at the beginning of 2026.
 func New() *Clock { return &Clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
 
-// Now is the time.
+// Now returns the current time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Sleep passes d at once.
+// Sleep advances the clock by d and returns at once.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -38,14 +38,14 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// Advance passes d without anybody sleeping.
+// Advance advances the clock by d. It does not count as sleep.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// Slept is the sum of all sleeps.
+// Slept returns the sum of all sleeps.
 func (c *Clock) Slept() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,29 +6,29 @@ import "strings"
 type Canary struct {
 	// Ecosystem is the name of the ecosystem.
 	Ecosystem string
-	// Path is slash-separated, from the root of the repository.
+	// Path is the slash-separated path from the root of the repository.
 	Path    string
 	Content []byte
-	// Mark is in its name and in what it says when it fails, in upper or lower case. Empty where somebody else wrote it.
+	// Mark is part of the file's name and of its failure message, in upper or lower case. Empty for a canary that a person wrote.
 	Mark string
 }
 
-// Site is where an ecosystem is to plant a test.
+// Site is a place where an ecosystem may add a test.
 type Site struct {
-	// Beside is the name (without its folder) of a test that stands there, or empty.
+	// Beside is the base name of an existing test in the folder, or empty.
 	Beside string
-	// Text is that of Beside, or of another file of the folder.
+	// Text is the content of Beside, or of another file of the folder.
 	Text []byte
-	// Suffix makes names unguessable: lower-case letters and digits, the first a letter.
+	// Suffix makes names unguessable. It has lower-case letters and digits and starts with a letter.
 	Suffix string
 }
 
-// Message is what the failing test says. In languages in which code can replace the assertions of a test library, the test fails
-// only where each of them still does: where one lets everything pass, the canary does, too.
+// Message returns the failure message of the test. In languages in which code can replace the assertions of a test library,
+// the canary first tries wrong assertions and fails only if each of them fails. If one accepts everything, the canary passes.
 func (p Site) Message() string { return p.Suffix + ": this test must fail" }
 
-// like returns the stem as a name like that of the file: with the same one of the beginnings, if it has any, and with the
-// first of the endings that fits.
+// like returns a file name for stem that resembles file: with the first of the beginnings and the first of the endings that
+// file has.
 func like(file string, beginnings []string, stem string, endings ...string) string {
 	for _, b := range beginnings {
 		if strings.HasPrefix(file, b) {

@@ -1,8 +1,7 @@
-// Package ecosystem knows the languages and tools that repositories are made of, as data: one file each. Package suite uses what it
-// says of files and tests, and package toolchain what it says of tools.
+// Package ecosystem describes languages and their tools as data, one file for each language. Package suite uses what it says
+// about files and tests, package toolchain what it says about tools.
 //
-// A list like this one can be evaded, so nothing here proves that checks are sound. All functions are pure and safe for
-// concurrent use.
+// Such lists can be evaded, so nothing here proves that checks are sound. All functions are pure and safe for concurrent use.
 package ecosystem
 
 import (
@@ -13,71 +12,71 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
-// Ecosystem is what is known of a language and its tools. Its patterns of files are those of [Group]; its patterns of
-// text are those of [lex.Patterns].
+// Ecosystem describes a language and its tools. Patterns of files have the syntax of [Group], patterns of text that of
+// [lex.Patterns].
 type Ecosystem struct {
 	// Name is stable and short: "go", "javascript".
 	Name string
-	// Markers are files that show the ecosystem.
+	// Markers are files whose presence shows the ecosystem.
 	Markers []string
-	// Alone says that nothing of it is proposed beside another ecosystem.
+	// Alone means that the ecosystem is proposed only where no other one is found.
 	Alone bool
-	// Tools are its package managers and build tools, the most telling first. They do the same in different ways.
+	// Tools are its package managers and build tools, those with the clearest markers first. They are alternatives.
 	Tools []Tool
-	// Asked are variables, NAME=VALUE, with which its tools answer an [Ask] without more, and Bare those with which they answer
-	// without the user's settings.
+	// Asked are variables, as NAME=VALUE, that make the tools answer an [Ask] with nothing but the answer. Bare are
+	// variables that make them ignore the user's settings.
 	Asked, Bare []string
-	// Registries are where files of a project may name hosts to fetch from.
+	// Registries are settings in files of a project that may name the hosts to fetch from.
 	Registries []Registry
-	// Inputs are files, besides those of the role [Build], that setup may read.
+	// Inputs are files that setup may read, in addition to those of the role [Build].
 	Inputs []string
-	// Groups give files their roles, the first match of the strongest role.
+	// Groups assign roles to files. The strongest role that matches counts, and its first match.
 	Groups []Group
-	// Runners are programs of gate lines with the files that tell them what to run: npm reads package.json.
+	// Runners maps programs of gate lines to the files that tell them what to run: npm reads package.json.
 	Runners map[string][]string
-	// Interpreters are programs of gate lines whose argument is a script.
+	// Interpreters are programs of gate lines that take a script as argument.
 	Interpreters []string
-	// Shadows are names of modules that a file or folder of the repository can take the place of: those of the test
-	// libraries anywhere, those of the standard library only in the root and in folders that are import paths.
+	// Shadows are modules that a file or folder of the repository can replace: test libraries anywhere, the standard library
+	// only in the root and in import folders.
 	Shadows Shadows
 
-	// Sources are the files that Syntax and the patterns of text below are for.
+	// Sources are the files to which Syntax and the patterns of text below apply.
 	Sources []string
 	Syntax  lex.Syntax
-	// Inline says that tests also stand in files that are no test files.
+	// Inline means that files that are not test files may contain tests, too.
 	Inline bool
-	// Body says how a test's body is delimited.
+	// Body is how the body of a test is delimited.
 	Body Body
-	// Tests, Skips, Focus and Assertions are one test, one mark or call that skips, one mark that leaves the other tests
-	// out, and one assertion. In Tests a token with = before it is the test's name.
+	// Tests, Skips, Focus and Assertions match a test, a mark or call that skips a test, a mark that restricts the run to
+	// some tests, and an assertion. In Tests a token after = is the test's name.
 	Tests, Skips, Focus, Assertions []string
-	// Helpers are patterns of text that make a file a helper of tests, whatever its name: what tests are written with. Perhaps
-	// are those that other code has, too: they count in files of PerhapsFiles.
+	// Helpers are patterns of text, such as imports of a test library, that make a file a helper of tests, whatever its
+	// name. Perhaps are patterns that other code has, too: they count only in PerhapsFiles.
 	Helpers, Perhaps, PerhapsFiles []string
-	// Excluded reports a test file that the tools leave out as a whole; nil: they leave none out.
+	// Excluded reports whether the tools ignore a test file altogether. nil: they ignore none.
 	Excluded func(path string, text []byte) bool
-	// Main are patterns of text and MainFiles patterns of files of programs, which may end the process.
+	// Main (patterns of text) and MainFiles (patterns of files) match programs, which may end the process.
 	Main, MainFiles []string
-	// Shapes are what is worth a remark when a change adds it.
+	// Shapes are the findings reported when a change adds them.
 	Shapes []Shape
 
-	// Retests run the tests of one file: the first that fits it.
+	// Retests are the commands that run the tests of one file. The first that fits is used.
 	Retests []Retest
-	// Canary writes tests that must fail, to be planted at a place; nil: there is no way to write one.
+	// Canary writes tests that must fail, for a given place. nil: ralph cannot write one.
 	Canary func(Site) []Canary
-	// Home says whether a file is one beside which a test may be planted when there is no test there; nil: none is.
+	// Home reports whether a canary may be added beside a file where no test exists yet. nil: beside none.
 	Home func(path string) bool
 }
 
-// Shadows are modules of a language whose names a repository can take.
+// Shadows lists modules of a language that files of a repository can replace.
 type Shadows struct {
-	Ending   string   // of a module that is a file: ".py"
+	Ending   string   // file extension of a module: ".py"
 	Test     []string // modules of test libraries
 	Standard []string // modules of the standard library
-	Roots    []string // folders from which modules are imported, beside the root
+	Roots    []string // folders, besides the root, from which modules are imported
 }
 
-// Body says how the body of a test is delimited.
+// Body is how the body of a test is delimited.
 type Body int
 
 const (
@@ -86,60 +85,61 @@ const (
 	End                // … end
 )
 
-// Shape is something in the text of a file that changes what a passing check means.
+// Shape is code or configuration that changes what a passing check means.
 type Shape struct {
 	Kind Kind
-	// Has are patterns of text, of which one is enough.
+	// Has are patterns of text. One match is enough.
 	Has []string
-	// With is needed too, and Without must be missing, anywhere in the file.
+	// With must also match somewhere in the file, and Without must not match anywhere in it.
 	With, Without []string
-	// Roles are the roles of files in which it counts; none: all.
+	// Roles are the roles of the files in which the shape counts. Empty: all.
 	Roles []Role
-	// Main says that it counts in files of programs too.
+	// Main means that the shape counts in programs, too.
 	Main bool
-	// Detail says what it means: "ends the process with success".
+	// Detail describes the effect: "ends the process with success".
 	Detail string
 }
 
-// Kind is a kind of finding. Package suite has more of them, which it finds without a [Shape].
+// Kind is a kind of finding. Package suite has more kinds, which need no [Shape].
 type Kind string
 
-// The kinds of findings that shapes are.
+// The kinds of findings that shapes produce.
 const (
-	EarlyExit      Kind = "early-exit"      // the process may end before tests have failed
-	NoTests        Kind = "no-tests"        // what runs the tests runs none
-	RunnerHook     Kind = "runner-hook"     // code or configuration decides over tests
-	TestAware      Kind = "test-aware"      // the code under test asks whether it is tested
+	EarlyExit      Kind = "early-exit"      // the process may end before a test fails
+	NoTests        Kind = "no-tests"        // the test runner runs no tests
+	RunnerHook     Kind = "runner-hook"     // code or configuration changes which tests run or how they fail
+	TestAware      Kind = "test-aware"      // the code under test detects that it is being tested
 	FailureIgnored Kind = "failure-ignored" // a failing command does not end the gate
 )
 
-// Retest is a template of a command that runs the tests of one file and, where its tools can, no others.
+// Retest is a command template that runs the tests of one file and, where the tools can, no others.
 type Retest struct {
-	// Gate is in a line of the gates that the template is for; empty: any.
+	// Gate is a text that a gate line must contain for the template to apply. Empty: it always applies.
 	Gate string
-	// Root are files of which one is in the folder where the command runs: the nearest above the tests. None: the top folder.
+	// Root are files that mark the folder where the command runs: the nearest folder above the tests that has one. Empty:
+	// the top folder.
 	Root []string
-	// Fits reports whether such a file, by its text, has what the command runs; nil: any has.
+	// Fits reports whether such a file, by its content, supports the command. nil: every one does.
 	Fits func(text []byte) bool
-	// Files are patterns of the test files that it can run; none: all.
+	// Files are patterns of the test files that the command can run. Empty: all.
 	Files []string
-	// Program is what runs them, and Wrapper a script that takes its place where the folder or one above has it.
+	// Program runs the tests. Wrapper is a script that replaces it where the folder or one above has the script.
 	Program, Wrapper string
-	// Line has {program} for the program or its wrapper, {file} for the path of the file, {dir} for that of its folder, {stem} for
-	// its name without the ending, and {names} for a regular expression of its tests.
+	// Line is the command. It may contain {program} for the program or its wrapper, {file} for the file's path, {dir} for
+	// its folder, {stem} for its name without the extension, and {names} for a regular expression of its tests.
 	Line string
-	// Unnamed are patterns of tests that cannot be chosen by {names}, which is the expression of any name then.
+	// Unnamed are patterns of tests that {names} cannot select. For these, {names} matches every name.
 	Unnamed []string
-	// Unbuilt are texts of the output of tests that could not be built or loaded.
+	// Unbuilt are texts in the output that show that tests could not be built or loaded.
 	Unbuilt []string
-	// Empty are exit statuses, and Idle texts of the output, by which the tools say that no test ran.
+	// Empty are exit statuses, and Idle texts in the output, that show that no test ran.
 	Empty []int
 	Idle  []string
-	// Unfound are texts by which tools that fail say that they have found no test.
+	// Unfound are texts in the output of a failed command that show that it found no test.
 	Unfound []string
 }
 
-// All returns every ecosystem that is known, in a stable order. The caller must not change what the values refer to.
+// All returns every known ecosystem, in a stable order. The caller must not change the data that the values refer to.
 func All() []Ecosystem { return known() }
 
 //nolint:gochecknoglobals // read-only table
@@ -147,8 +147,8 @@ var known = sync.OnceValue(func() []Ecosystem {
 	return []Ecosystem{golang(), javascript(), python(), rust(), java(), ruby(), php(), dotnet(), generic()}
 })
 
-// Recognise returns those of the ecosystems, which are [All] or others, that a folder with these files has. Tools of each are only
-// those whose files are there, or the usual one.
+// Recognise returns those of the given ecosystems ([All] or others) whose markers are among the files. The tools of each are
+// reduced to those whose markers are there, or else to the usual one.
 func Recognise(all []Ecosystem, files []string) []Ecosystem {
 	has := func(patterns []string) bool {
 		return slices.ContainsFunc(files, func(file string) bool { return match.Any(patterns, file) })

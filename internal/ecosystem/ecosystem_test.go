@@ -37,7 +37,7 @@ func TestRecognise(t *testing.T) {
 	}
 }
 
-// Each ecosystem is complete enough to be shown, and no two have one name.
+// Each ecosystem is complete, and names are unique.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -52,7 +52,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// Each part of a tool is there, or the tool says why it is not.
+// Each part of a tool is set, or Lacks has the reason why it is not.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	for _, e := range ecosystem.All() {

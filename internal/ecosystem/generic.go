@@ -2,7 +2,7 @@ package ecosystem
 
 import "github.com/ralph-pool/ralph/internal/ecosystem/lex"
 
-// generic is what belongs to no language: make, scripts, containers, data of tests.
+// generic describes what belongs to no language: make, scripts, containers, data of tests.
 func generic() Ecosystem {
 	return Ecosystem{
 		Name: "generic", Alone: true,
@@ -43,7 +43,7 @@ func generic() Ecosystem {
 		Interpreters: []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "perl", "pwsh", "env", "time", "exec", "xargs"},
 		Sources: []string{"*.sh", "*.bash", "*.mk", "Makefile", "makefile", "GNUmakefile", "justfile", "Justfile",
 			"Taskfile.yml", "Taskfile.yaml", "package.json", "composer.json", "tox.ini", "Dockerfile"},
-		// Without strings: commands stand in them.
+		// Without strings, because commands appear in them.
 		Syntax: lex.Syntax{Spans: []lex.Span{{Open: "#", Close: "\n", Comment: true, Apart: true, Not: "!"}}},
 		Shapes: []Shape{
 			{Kind: FailureIgnored, Main: true, Roles: []Role{Build, TestConfig, GateScript},

@@ -48,7 +48,7 @@ func golang() Ecosystem {
 		Shapes: []Shape{
 			{Kind: EarlyExit, Has: []string{"os . Exit ( 0 )", "syscall . Exit ( 0 )", "unix . Exit ( 0 )"},
 				Detail: "ends the process with success"},
-			// Before the tests start, go test does not notice.
+			// go test does not notice an exit before the tests start.
 			{Kind: EarlyExit, Main: true, Has: []string{"os . Exit ( 0 )", "syscall . Exit ( 0 )"}, With: []string{"func init ("},
 				Detail: "ends the process when the package is loaded"},
 			{Kind: NoTests, Main: true, Has: []string{"func TestMain ("}, Without: []string{". Run ("},
@@ -67,13 +67,13 @@ func golang() Ecosystem {
 }
 
 func goTools() []Tool {
-	// Vetting, and testing nothing, fill the build cache: what they compile and vet differs, and neither is done again. A small package
-	// of the standard library brings what the first test of a repository needs.
+	// Vetting and an empty test run fill the build cache. They compile and vet different packages, and neither is repeated
+	// later. A small package of the standard library adds what the first test of a repository needs.
 	const (
 		fill = "go vet ./... container/ring; go test -run '^$'"
 		warm = fill + " ./... container/ring || true"
-		// In a workspace ./... is what the module of the folder has, if that is one. The name of a package of the standard library is
-		// there so that go runs, and says what is wrong, where no module is listed.
+		// In a workspace, ./... covers only the module of the current folder, if there is one. The package of the standard
+		// library makes sure that go runs, and reports the error, even if no module is listed.
 		each     = `go list -m -f '"{{.Dir}}/..."' | xargs go `
 		fillWork = each + "vet container/ring; " + each + "test -run '^$'"
 		warmWork = fillWork + " container/ring || true"
@@ -94,7 +94,7 @@ func goTools() []Tool {
 		}, {Shell: "go vet ./... && go test ./..."}},
 		Hosts:  []Ask{{Argv: []string{"go", "env", "GOPROXY"}, Name: "GOPROXY"}, {Argv: []string{"go", "env", "GOSUMDB"}, Name: "GOSUMDB"}},
 		Caches: []string{"go/pkg/mod", ".cache/go-build"},
-		// Debian's Go is older than what many modules ask for. It fetches the newest one.
+		// Debian's Go is older than many modules require. It fetches the newest one.
 		Image: Image{Packages: []string{"golang-go", "gcc", "libc6-dev"}, Lines: []string{
 			`cd "$(mktemp -d)" && export GOPATH=/opt/go GOCACHE=/tmp/go-build GOTOOLCHAIN=auto && go mod init image ` +
 				`&& go get go@latest && ln -s "$(go env GOROOT)"/bin/* /usr/local/bin/ && rm -rf "$PWD" "$GOCACHE" "$GOPATH/pkg/mod/cache"`,
@@ -106,26 +106,27 @@ func goTools() []Tool {
 	}}
 }
 
-// hidden reports a path that the go program leaves out.
+// hidden reports whether the go program ignores the path.
 func hidden(file string) bool {
 	return slices.ContainsFunc(strings.Split(file, "/"), func(part string) bool {
 		return strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".")
 	})
 }
 
-// goExcluded reports a file that is part of no build on the systems that gates run on.
+// goExcluded reports whether a file belongs to no build on the systems on which gates run.
 func goExcluded(file string, text []byte) bool {
 	if hidden(file) || match.Within(file, "testdata") {
 		return true
 	}
-	// The same rules hold for assembly, of which no imports are read: that takes ten times as long, and there can be 100,000 files.
+	// The build constraints of assembly files are the same, but their imports are not parsed. Parsing imports takes ten
+	// times as long, and there can be 100,000 files.
 	name := strings.TrimSuffix(path.Base(file), ".go") + ".s"
 	releases := goReleases()
 	for _, system := range []string{"linux", "darwin"} {
 		for _, machine := range []string{"amd64", "arm64"} {
 			gate := build.Context{GOOS: system, GOARCH: machine, Compiler: "gc", CgoEnabled: true, ReleaseTags: releases}
 			gate.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
-			if fits, err := gate.MatchFile(path.Dir(file), name); fits || err != nil { // an error: the go program refuses the file
+			if fits, err := gate.MatchFile(path.Dir(file), name); fits || err != nil { // on an error the go program refuses the file, too
 				return false
 			}
 		}
@@ -133,7 +134,7 @@ func goExcluded(file string, text []byte) bool {
 	return true
 }
 
-// goReleases are the tags of all versions of Go: the gate's may be later than the one that ralph is built with.
+// goReleases returns the release tags of all versions of Go: the gate's version may be later than the one that built ralph.
 func goReleases() []string {
 	tags := make([]string, 100)
 	for minor := range tags {

@@ -93,7 +93,7 @@ func javaTools() []Tool {
 			Setup:  wrapped("gradlew", "gradle", " --no-daemon testClasses"),
 			Gate:   wrapped("gradlew", "gradle", " --no-daemon test"),
 			Caches: []string{".gradle/wrapper/dists", ".gradle/caches/modules-2"},
-			Image:  Image{Packages: []string{"default-jdk-headless"}, Missing: []string{"gradle"}}, // Debian's is too old for most projects
+			Image:  Image{Packages: []string{"default-jdk-headless"}, Missing: []string{"gradle"}}, // Debian's gradle is too old for most projects
 			Lacks:  map[Part]string{NoHosts: "only its build scripts say", NoReads: "it compiles the project"},
 		},
 		{
@@ -110,8 +110,8 @@ func javaTools() []Tool {
 	}
 }
 
-// gradle runs the tests of one class in the module that has them: Gradle finds the settings above by itself. Results of earlier
-// builds do not count. Before Gradle 4.7 the name of a class without its package meant one that is in none.
+// gradle runs the tests of one class in the module that contains it; Gradle finds the settings file above by itself. Results of
+// earlier builds do not count. Before Gradle 4.7 a class name without a package meant a class in no package, hence two --tests.
 func gradle(gate string) Retest {
 	return Retest{
 		Gate: gate, Root: []string{"build.gradle", "build.gradle.kts"}, Program: "gradle", Wrapper: "gradlew",
@@ -155,7 +155,7 @@ func javaCanary(p Site) []Canary {
 	case s.Has("kotlin . test"):
 		test = "kotlin.test.Test"
 	case !s.Has("org . junit", "junit . framework"):
-		return nil // of another kind, such as Spock
+		return nil // another library, such as Spock
 	}
 	extends := ""
 	if s.Has("extends TestCase", "extends junit . framework . TestCase") && ending == ".java" { // JUnit 3

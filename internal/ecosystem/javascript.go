@@ -76,7 +76,7 @@ func javascript() Ecosystem {
 			"expectTypeOf (", "assertEquals (", "assertThrows (", "fail (", "throw new"},
 		Helpers: jsImports("node:test", "vitest", "@jest/globals", "chai", "bun:test", "ava", "tap", "uvu", "uvu/assert", "mocha",
 			"@playwright/test", "expect", "@testing-library/jest-dom"),
-		// Much code that is no test asserts.
+		// Much code that is not a test contains assertions.
 		Perhaps:      jsImports("assert", "node:assert", "assert/strict", "node:assert/strict"),
 		PerhapsFiles: each("*test*.%", "*assert*.%", "*expect*.%", "check.%", "checks.%", "check-*.%", "*-checks.%"),
 		MainFiles:    append(each("bin/**/*.%", "scripts/**/*.%"), each("cli.%", "main.%")...),
@@ -102,16 +102,16 @@ func javascript() Ecosystem {
 	}
 }
 
-// jsUntested is in the script for tests that `npm init` writes. It always fails.
+// jsUntested is a text in the test script that `npm init` writes. That script always fails.
 const jsUntested = "Error: no test specified"
 
-// jsTested reports that a package.json has a script for its tests: in a monorepo that of the top folder may be the only one.
+// jsTested reports whether a package.json has a test script. In a monorepo only the one of the top folder may have it.
 func jsTested(text []byte) bool {
 	var project struct{ Scripts map[string]any }
 	return json.Unmarshal(text, &project) == nil && project.Scripts["test"] != nil && !bytes.Contains(text, []byte(jsUntested))
 }
 
-// jsProgram is a program that npm has.
+// jsProgram installs a program from npm in an image.
 func jsProgram(name string) Image {
 	return Image{Lines: []string{"npm install --global " + name + " && npm cache clean --force"}}
 }
@@ -120,10 +120,10 @@ func jsTools() []Tool {
 	registry := func(program string) Ask {
 		return Ask{Argv: []string{program, "config", "get", "registry"}, Name: "npm_config_registry"}
 	}
-	// Projects in containers need no pnpm on this host, and it reads npm's settings.
+	// Projects in containers need no pnpm on this host. It reads npm's settings, so npm can answer instead.
 	npm := registry("npm")
 	npm.Fallback = true
-	yarns := jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn") // a line does not say which yarn it is
+	yarns := jsReads("yarn.lock .yarnrc .yarnrc.yml .yarn/", "yarn install", "yarn") // a setup line does not show which yarn it runs
 	return []Tool{
 		{
 			Name: "pnpm", Markers: []string{"pnpm-lock.yaml", "pnpm-workspace.yaml"},
@@ -157,12 +157,12 @@ func jsTools() []Tool {
 			}},
 			Caches: []string{".yarn/berry/cache"},
 			Reads:  yarns,
-			Image:  jsProgram("--force @yarnpkg/cli-dist"), // in the place of the image's classic one
+			Image:  jsProgram("--force @yarnpkg/cli-dist"), // replaces the image's classic yarn
 		},
 		{
 			Name: "bun", Markers: []string{"bun.lock", "bun.lockb"},
 			Setup:  []Line{{Shell: "bun install --frozen-lockfile"}},
-			Gate:   append(jsScript("bun", "bun run test", "")[:2], Line{Shell: "bun test"}), // its own runner, where no script names one
+			Gate:   append(jsScript("bun", "bun run test", "")[:2], Line{Shell: "bun test"}), // without a test script: bun's own runner
 			Hosts:  []Ask{registry("npm")},
 			Caches: []string{".bun/install/cache"},
 			Image:  jsProgram("bun"),
@@ -198,13 +198,13 @@ func jsTools() []Tool {
 	}
 }
 
-// inPackage is the clue that package.json has one of the words.
+// inPackage is the clue that package.json contains one of the words.
 func inPackage(words ...string) []Clue {
 	return []Clue{{Files: []string{"package.json"}, Words: words}}
 }
 
-// jsScript is the gate of a project by its scripts, or with each by those of its workspaces. It builds where git sees nothing of that: this
-// checks the types of TypeScript, and tests may need what was built.
+// jsScript returns the gate of a project with a test script, or (each) with test scripts in its workspaces. It also builds
+// if git ignores the output: this checks the types of TypeScript, and tests may need the build.
 func jsScript(program, test, each string) []Line {
 	build := program + " run build"
 	var ignored, packages []string
@@ -214,7 +214,7 @@ func jsScript(program, test, each string) []Line {
 	for _, dir := range []string{"packages", "apps", "libs", "services", "modules"} {
 		packages = append(packages, dir+"/*/package.json")
 	}
-	builds := append(inPackage(`"build":"`, `"build": "`), Clue{ // a text: programs have objects of that name there
+	builds := append(inPackage(`"build":"`, `"build": "`), Clue{ // a string value: programs may have objects named "build"
 		Files: []string{".gitignore"}, Words: ignored})
 	tests, untested := inPackage(`"test":`, `"test" :`), inPackage(jsUntested)
 	members := Clue{Files: packages, Words: tests[0].Words}
@@ -231,7 +231,7 @@ func jsScript(program, test, each string) []Line {
 	return append(lines, Line{If: builds, Shell: build})
 }
 
-// jsReads is what commands read that install packages, with these files of their tool.
+// jsReads describes the reads of commands that install packages, with these files of their tool.
 func jsReads(files string, commands ...string) []Fetch {
 	return []Fetch{{Commands: commands, Reads: Reads{
 		Files: append(strings.Fields(files), "package.json", ".npmrc", "patches/"),
@@ -240,12 +240,12 @@ func jsReads(files string, commands ...string) []Fetch {
 	}}}
 }
 
-// jsUnbuilt is what says that a module could not be loaded.
+// jsUnbuilt returns texts of the output that show that a module could not be loaded.
 func jsUnbuilt() []string {
 	return []string{"Cannot find module", "ERR_MODULE_NOT_FOUND", "does not provide an export named", "SyntaxError"}
 }
 
-// each returns the patterns with each ending of JavaScript in the place of %.
+// each returns the patterns once for each file extension of JavaScript, which replaces %.
 func each(patterns ...string) []string {
 	var out []string
 	for _, p := range patterns {
@@ -256,7 +256,7 @@ func each(patterns ...string) []string {
 	return out
 }
 
-// jsImports returns what imports one of the modules.
+// jsImports returns patterns that match an import of one of the modules.
 func jsImports(names ...string) (patterns []string) {
 	for _, name := range names {
 		for _, by := range []string{"from", "import", "import (", "require ("} {
@@ -266,7 +266,7 @@ func jsImports(names ...string) (patterns []string) {
 	return patterns
 }
 
-// jsMarks returns the patterns, and those of members with the names of what declares tests.
+// jsMarks returns the patterns, and patterns of the named members of the functions that declare tests: it.skip, test.only.
 func jsMarks(patterns []string, names ...string) []string {
 	for _, of := range []string{"it", "test", "describe", "suite", "context", "Deno . test", "specify"} {
 		for _, name := range names {
@@ -278,7 +278,7 @@ func jsMarks(patterns []string, names ...string) []string {
 
 func jsCanary(p Site) []Canary {
 	if p.Beside == "" {
-		return nil // there is no telling where the runner looks
+		return nil // unknown where the runner looks for tests
 	}
 	ending := path.Ext(p.Beside)
 	name := like(p.Beside, []string{"test-", "test_"}, p.Suffix,
@@ -317,7 +317,7 @@ func jsCanary(p Site) []Canary {
 	}
 	canaries := []Canary{{Path: name, Content: []byte(imports + head + declare + `("` + p.Suffix + `", () => {
 ` + body + "});\n")}}
-	// A runner whose tests were replaced still loads its files.
+	// If a runner's test functions were replaced, it still loads the files, so a second canary fails when it is loaded.
 	loaded := fails + "\n"
 	if strings.Contains(ending, "ts") {
 		loaded += "\nexport {};\n"
@@ -329,8 +329,9 @@ func jsCanary(p Site) []Canary {
 // jsLocal finds the modules of the project that a file imports.
 var jsLocal = pattern.Lazy(`\b(?:from|import|require)\s*\(?\s*['"](\.{1,2}/[^'"\n]+)['"]`)
 
-// jsAssertions returns wrong assertions with the libraries of a test, and the imports for them. Those of the project come first: most
-// runners give each file of tests a process or a context of its own, so that what they replace is replaced only where they are loaded.
+// jsAssertions returns wrong assertions in the libraries that a test uses, and the imports for them. Modules of the project
+// are imported first: most runners isolate test files from each other, so assertions that a module replaces are replaced
+// only in files that load it.
 func jsAssertions(s lex.Source) (imports string, wrong []string) {
 	modules := s.Has("import % ", "import {", "import *", `import "`)
 	load := func(name, module string) {
@@ -345,7 +346,7 @@ func jsAssertions(s lex.Source) (imports string, wrong []string) {
 			imports += `require("` + module + "\");\n"
 		}
 	}
-	if !s.Has(". mock (", ". doMock (") { // without its mocks a module may not load
+	if !s.Has(". mock (", ". doMock (") { // a module may not load without its mocks
 		local := map[string]bool{}
 		for _, m := range jsLocal().FindAllSubmatch(s.Text, -1) {
 			if module := string(m[1]); !local[module] {

@@ -108,7 +108,7 @@ func python() Ecosystem {
 			{Line: "python3 -m pytest -q {file}", Unbuilt: pythonUnbuilt(), Empty: []int{4, 5}},
 		},
 		Canary: pythonCanary,
-		// A package of tests, or the root, where the tests of small projects stand.
+		// Beside the package of tests, or in the root, where small projects have their tests.
 		Home: func(file string) bool {
 			return slices.Contains([]string{"test/__init__.py", "tests/__init__.py", "pyproject.toml", "setup.py", "setup.cfg"}, file)
 		},
@@ -161,7 +161,7 @@ func pythonTools() []Tool {
 			Gate:   pipGate(),
 			Hosts:  pipAsks("PIP_INDEX_URL"),
 			Caches: []string{".cache/pip"},
-			Image:  pythonImage("python3-pytest"), // what a gate without a folder of its own takes
+			Image:  pythonImage("python3-pytest"), // for gates without a virtual environment
 			Reads: []Fetch{{Lines: []string{"pip install --quiet -r requirements"}, Reads: Reads{
 				Files:  []string{"requirements*.txt", "requirements/", "constraints*.txt", "pip.conf"},
 				Unless: []string{"\n-e", "\n--editable", "\n.", "\n/", "file:"},
@@ -170,7 +170,7 @@ func pythonTools() []Tool {
 	}
 }
 
-// pipAsks are how pip is asked, for a tool that takes the answer from the variable.
+// pipAsks returns the commands that ask pip, for a tool that reads the answer from the named variable.
 func pipAsks(name string) []Ask {
 	return []Ask{
 		{Argv: []string{"python3", "-m", "pip", "config", "get", "global.index-url"}, Name: name},
@@ -182,22 +182,22 @@ func pipAsks(name string) []Ask {
 	}
 }
 
-// pythonImage has Python with what makes and fills its folders, the headers for modules in C, and more packages.
+// pythonImage has Python, venv, the headers for C extensions, and the given packages.
 func pythonImage(more ...string) Image {
 	return Image{Packages: append([]string{"python3", "python3-venv", "python3-dev", "gcc", "libc6-dev"}, more...)}
 }
 
-// pythonProgram adds a program that Debian has not.
+// pythonProgram adds a program that Debian does not package.
 func pythonProgram(name string) Image {
 	i := pythonImage("python3-pip")
 	i.Lines = []string{"pip install --no-cache-dir --break-system-packages " + name}
 	return i
 }
 
-// inPyproject is a clue in pyproject.toml.
+// inPyproject is the clue that pyproject.toml contains one of the words.
 func inPyproject(words ...string) Clue { return Clue{Files: []string{"pyproject.toml"}, Words: words} }
 
-// namesPytest is a project whose settings or requirements speak of pytest.
+// namesPytest is the clue that settings or requirements mention pytest.
 func namesPytest() Clue {
 	return Clue{
 		Files: []string{
@@ -208,7 +208,7 @@ func namesPytest() Clue {
 	}
 }
 
-// forPytest is a project whose tests are functions or import pytest: unittest finds none in them, and passes.
+// forPytest is the clue that tests are functions or import pytest: unittest would find no tests in them, and pass.
 func forPytest() Clue {
 	return Clue{
 		Files: []string{
@@ -219,7 +219,7 @@ func forPytest() Clue {
 	}
 }
 
-// pythonGate runs the tests with a tool that has an environment of its own.
+// pythonGate runs the tests through a tool that has its own environment.
 func pythonGate(prefix string) []Line {
 	return []Line{
 		{If: []Clue{namesPytest()}, Shell: prefix + "pytest"},
@@ -228,7 +228,7 @@ func pythonGate(prefix string) []Line {
 	}
 }
 
-// pipSetup adds pytest where the tests are for it and nothing names it.
+// pipSetup also installs pytest where the tests need it and no requirement names it.
 func pipSetup() (lines []Line) {
 	for _, line := range pipInstalls() {
 		line.If, line.Unless, line.Shell = append(line.If, forPytest()), []Clue{namesPytest()}, line.Shell+" pytest"
@@ -237,13 +237,13 @@ func pipSetup() (lines []Line) {
 	return append(lines, pipInstalls()...)
 }
 
-// pipInstalls are the lines that install what a project says that it needs.
+// pipInstalls returns the lines that install a project's declared dependencies.
 func pipInstalls() []Line {
 	install := func(what string, clues ...Clue) Line {
 		return Line{If: clues, Shell: "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install --quiet " + what}
 	}
 	develop, use := Clue{Files: []string{"requirements-dev.txt"}}, Clue{Files: []string{"requirements.txt"}}
-	// Requirements may leave out the project itself, which its tests import.
+	// Requirements may leave out the project itself, although its tests import it.
 	itself := inPyproject("\n[project]", "\n[build-system]")
 	return []Line{
 		install("-e . -r requirements-dev.txt", develop, itself),
@@ -257,7 +257,7 @@ func pipInstalls() []Line {
 	}
 }
 
-// pipGate runs the tests in the folder of pipSetup, where it makes one.
+// pipGate runs the tests in the virtual environment of pipSetup, if pipSetup makes one.
 func pipGate() []Line {
 	const inside, outside = ".venv/bin/python -m ", "python3 -m "
 	made, project := Clue{Files: []string{"requirements-dev.txt", "requirements.txt", "setup.py"}}, inPyproject("[project]")
@@ -273,14 +273,14 @@ func pipGate() []Line {
 	}
 }
 
-// pythonUnbuilt is what says that a module could not be imported.
+// pythonUnbuilt returns texts of the output that show that a module could not be imported.
 func pythonUnbuilt() []string { return []string{"ImportError", "ModuleNotFoundError", "SyntaxError"} }
 
-// pythonTest are the modules of test libraries.
+// pythonTest lists the modules of test libraries.
 const pythonTest = "unittest pytest _pytest doctest mock nose nose2 pluggy iniconfig hypothesis coverage tox nox behave " +
 	"twisted xdist pytest_cov pytest_asyncio testtools subunit"
 
-// pythonStandard are the modules of the standard library of Python 3.11, for 3.12 and later a few more than there are.
+// pythonStandard lists the modules of the standard library of Python 3.11. Python 3.12 removed a few of them.
 const pythonStandard = `
 abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect builtins bz2 cProfile
 calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall concurrent configparser
@@ -308,7 +308,7 @@ func pythonCanary(p Site) []Canary {
 	if !match.Any([]string{"test_*.py", "*_test.py"}, name) {
 		name = "test_" + p.Suffix + ".py" // beside tests.py
 	}
-	// Both runners find it.
+	// Both pytest and unittest find it.
 	return []Canary{{Path: name, Content: []byte(`import unittest
 
 

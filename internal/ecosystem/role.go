@@ -1,36 +1,36 @@
 package ecosystem
 
-// Role is what a file is to the checks of its repository.
+// Role is the part that a file plays in the checks of its repository.
 type Role int
 
-// The roles, the strongest last: a file that has several has the strongest.
+// The roles, the strongest last. A file with several roles has the strongest.
 const (
-	// None is a file that checks only look at, such as the code under test.
+	// None is the role of files that checks only read, such as the code under test.
 	None Role = iota
-	// Test is a test, its data or its helper.
+	// Test is the role of tests, their data and their helpers.
 	Test
-	// Build is a file that says how code and tests are built.
+	// Build is the role of files that define how code and tests are built.
 	Build
-	// Environment is a file that changes how tools behave by being there.
+	// Environment is the role of files whose presence changes how tools behave.
 	Environment
-	// TestConfig is configuration of a test runner or of another check.
+	// TestConfig is the role of configuration of test runners and other checks.
 	TestConfig
-	// GateScript is a file that a gate line names, or that tells a program of a gate line what to run.
+	// GateScript is the role of files that a gate line names, or that tell a program of a gate line what to run.
 	GateScript
 )
 
-// String is the role in words.
+// String returns the role in words.
 func (r Role) String() string {
 	return [...]string{"none", "test", "build file", "environment", "test configuration", "gate script"}[r]
 }
 
-// Group is files of one role.
+// Group assigns a role to files.
 type Group struct {
 	Role Role
 	// Files are patterns like lines of .gitignore: "*.mk", "tests/", "spec/**/*.rb", "/bin/".
 	Files []string
-	// Reason says why they have the role: "holds Go tests".
+	// Reason says why the files have the role: "holds Go tests".
 	Reason string
-	// First says that the role goes before stronger ones: what is test data or vendored is nothing else.
+	// First means that this role overrides stronger ones: vendored files and test data have no other role.
 	First bool
 }

@@ -61,7 +61,7 @@ func ruby() Ecosystem {
 
 func rubyTools() []Tool {
 	const bundle = `BUNDLE_PATH="$HOME/.bundle" bundle `
-	// Those of Rails come from Rails itself.
+	// Rails defines its test tasks itself.
 	rakeTest := []string{"TestTask", "task :test", "task test:", `task "test`, "task 'test", "application.load_tasks"}
 	return []Tool{
 		{

@@ -64,7 +64,7 @@ func rust() Ecosystem {
 		Retests: []Retest{{Root: []string{"Cargo.toml"}, Files: []string{"tests/*.rs"}, Line: "cargo test --test {stem}",
 			Unbuilt: []string{"could not compile", "no test target named"}}},
 		Canary: rustCanary,
-		// Tests of a crate stand beside its manifest, in tests/.
+		// Tests of a crate are in tests/, beside its manifest.
 		Home: func(file string) bool { return path.Base(file) == "Cargo.toml" && !match.Within(file, match.Foreign) },
 	}
 }
@@ -88,7 +88,7 @@ func rustTools() []Tool {
 func rustCanary(p Site) []Canary {
 	name := p.Suffix + ".rs"
 	if p.Beside == "" {
-		// The manifest of a workspace alone has no tests, and one may turn the finding of tests off.
+		// A manifest of only a workspace has no tests. A manifest may also turn off test discovery.
 		if !strings.Contains(string(p.Text), "[package]") {
 			return nil
 		}

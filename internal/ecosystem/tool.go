@@ -5,58 +5,58 @@ import (
 	"strings"
 )
 
-// Tool is a package manager or build tool: what shows it, and what is proposed for projects with it. Each of its parts is there,
-// or Lacks says why not.
+// Tool describes a package manager or build tool: how to recognise it, and what to propose for its projects. Lacks has the
+// reason for each part that is empty.
 type Tool struct {
 	Name string
-	// Markers are files that show it.
+	// Markers are files that show the tool.
 	Markers []string
-	// Unless are clues of which each shows that it is another tool's project.
+	// Unless are clues, each of which shows that another tool is used.
 	Unless []Clue
-	// Usual says that it is taken where no tool's files are there.
+	// Usual means that the tool is the default of its ecosystem where no tool's markers are found.
 	Usual bool
-	// Setup are shell lines that fetch what a project depends on, and Gate those that test it: the first that fits is proposed. They
-	// leave nothing in the worktree that git would see, so that they do the same in an agent's worktree and on a clean checkout.
+	// Setup are shell lines that fetch a project's dependencies, Gate lines that test it. The first that fits is proposed. They
+	// leave nothing in the worktree that git would report, so they act the same in an agent's worktree and in a clean checkout.
 	Setup, Gate []Line
-	// Note explains what a reader of the proposed setup would ask; empty: nothing.
+	// Note explains the proposed setup to its reader. It may be empty.
 	Note string
-	// Lock are names of the file in which it notes what it fetched. Setup or Gate makes the first where none is there, and MakeLock is
-	// how a person makes it; empty: neither of them does.
+	// Lock are names of the tool's lock file. If none exists, Setup or Gate creates the first. MakeLock is the command with
+	// which a person creates it. Both are empty if Setup and Gate create no lock file.
 	Lock     []string
 	MakeLock string
-	// Hosts are how it is asked where it fetches from. For a tool that cannot say, a refused connection names them.
+	// Hosts are commands that ask the tool where it fetches from. For a tool without them, a refused connection shows the host.
 	Hosts []Ask
-	// Caches are folders below a home in which it keeps what it fetches and compiles, by its content or version: what is there too
-	// much changes no result. A folder in which it also keeps what a project has installed is none.
+	// Caches are folders in the home where the tool keeps what it fetches and compiles, keyed by content or version, so that
+	// extra entries change no result. Folders that also hold a project's installed packages do not count.
 	Caches []string
-	// Reads are what lines of setup read of a project, also lines that a person wrote.
+	// Reads describes which files lines of setup read, including lines that a person wrote.
 	Reads []Fetch
-	// Image is what an image needs to run Setup and Gate.
+	// Image is what an image needs for Setup and Gate.
 	Image Image
-	// Manager may have installed its programs.
+	// Manager is a program that may have installed the tool.
 	Manager Manager
-	// Lacks says of parts that are empty why they are.
+	// Lacks has the reason for each part that is empty.
 	Lacks map[Part]string
 }
 
-// Image is what is added to an image of Debian 13 with Node.js and npm.
+// Image lists additions to an image of Debian 13 with Node.js and npm.
 type Image struct {
-	Packages []string // of Debian
-	Lines    []string // shell lines for root, after the packages
-	Missing  []string // programs that neither has, which a person has to install
+	Packages []string // Debian packages
+	Lines    []string // shell lines, run as root after the packages are installed
+	Missing  []string // programs that neither provides; a person has to install them
 }
 
-// Manager is a program that installs versions of a tool, and that the tool's programs are links to.
+// Manager is a program that installs versions of a tool. The tool's programs are links to it.
 type Manager struct {
 	Program  string
-	Variable string // names the folder of what it has installed
-	Folder   string // that folder below a home, where the variable is not set
+	Variable string // environment variable with the folder of installed versions
+	Folder   string // that folder relative to the home, if the variable is not set
 }
 
-// Part is a part of what is known of a tool, as one that it may lack.
+// Part names a part of a Tool that may be empty.
 type Part string
 
-// The parts.
+// The parts that a tool may lack.
 const (
 	NoSetup  Part = "setup"
 	NoGate   Part = "gate"
@@ -66,7 +66,7 @@ const (
 	NoImage  Part = "image"
 )
 
-// lacking is one reason for parts that a tool lacks; without parts, for all.
+// lacking gives one reason for the parts, or for all parts if none are named.
 func lacking(why string, parts ...Part) map[Part]string {
 	if len(parts) == 0 {
 		parts = []Part{NoSetup, NoGate, NoHosts, NoCaches, NoReads, NoImage}
@@ -84,49 +84,50 @@ type Line struct {
 	Shell      string // empty: no line is needed
 }
 
-// Clue is that one of the files is there, with one of the words in it. Files are patterns of fs.Glob in the folder of the project.
-// Without words the text does not matter. A word that begins with a line end also fits the first line.
+// Clue requires that one of the files exists and contains one of the words. Files are fs.Glob patterns in the project's
+// folder. Without words any content fits. A word that begins with a line end also fits the first line.
 type Clue struct{ Files, Words []string }
 
-// having is the clue that one of the files is there.
+// having is the clue that one of the files exists.
 func having(files ...string) []Clue { return []Clue{{Files: files}} }
 
-// Ask is how a tool is asked where it fetches from. The answer is addresses or host names, with commas, bars or spaces between
-// them.
+// Ask is a command that asks a tool where it fetches from. The answer is addresses or host names, separated by commas, bars
+// or spaces.
 type Ask struct {
 	Argv []string
-	// Name is the variable by which the answer reaches the tool in a sandbox, which has none of the user's settings.
+	// Name is the variable that passes the answer to the tool in a sandbox, where the user's settings are missing.
 	Name string
-	// Fallback says that it is asked only where no ask before it has an answer.
+	// Fallback means that the command runs only if no earlier one has answered.
 	Fallback bool
 }
 
-// Registry is where a file of a project, in the form of INI or TOML, may name hosts to fetch from.
+// Registry is a setting in a project file, in INI or TOML format, that may name hosts to fetch from.
 type Registry struct {
 	File    string
 	Section string   // without its brackets; empty: any
-	Keys    []string // a key, or what is behind its last colon
+	Keys    []string // full keys, or the part after the last colon
 }
 
-// Reads is what setup lines read of a project, where that is all that what they make depends on.
+// Reads lists what setup lines read of a project, for lines whose result depends on nothing else.
 type Reads struct {
 	// Files are patterns of the files, like those of [Group].
 	Files []string
-	// Unless are words of these files, but lock files, with which it depends on more, such as a script that npm runs when it
-	// installs.
+	// Unless are words in these files, except lock files, that show a further dependency, such as a script that npm runs
+	// during the installation.
 	Unless []string
-	// Code: they run code of the project, which may leave anything in the home.
+	// Code means that the lines run code of the project, which may write anything to the home.
 	Code bool
 }
 
-// Fetch is what commands that fetch dependencies read. A command is one of these, with no arguments but flags, or a line of Setup.
+// Fetch describes what commands that fetch dependencies read. It applies to its Commands without arguments other than flags,
+// and to the lines of Setup in Lines.
 type Fetch struct {
 	Commands []string
-	Lines    []string // parts of lines of Setup, which no other line has
+	Lines    []string // texts that identify lines of Setup
 	Reads
 }
 
-// Depend reports that what setup makes depends on more than these files, by the text of one of them.
+// Depend reports whether the text of one of the files shows that the result of setup depends on more than these files.
 func (r Reads) Depend(file string, text []byte) bool {
 	all := "\n" + string(text)
 	return !strings.Contains(file, "lock") && slices.ContainsFunc(r.Unless, func(word string) bool { return strings.Contains(all, word) })

@@ -1,4 +1,4 @@
-// Package fanout looks at many things at the same time.
+// Package fanout processes many items concurrently.
 package fanout
 
 import (
@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// AtOnce is how many things are looked at side by side.
+// AtOnce is the maximum number of concurrent calls.
 const AtOnce = 16
 
-// Map looks at all things, up to [AtOnce], and returns what look makes of them, in the order of the things. The first error ends
-// it.
+// Map calls look for each item, up to [AtOnce] at a time, and returns the results in the order of the items. The first error
+// cancels the other calls and is returned.
 func Map[T, R any](ctx context.Context, all []T, look func(context.Context, T) (R, error)) ([]R, error) {
 	found := make([]R, len(all))
 	group, ctx := errgroup.WithContext(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/fanout"
 )
 
-// Things are looked at side by side, within a limit, and what is made of them has their order.
+// Map calls look concurrently, within a limit, and keeps the order of the items.
 func TestMap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

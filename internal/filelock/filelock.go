@@ -1,4 +1,4 @@
-// Package filelock waits for exclusive locks on files, among goroutines and processes. The kernel releases the lock of a
+// Package filelock provides exclusive file locks between goroutines and processes. The kernel releases the locks of a
 // process that dies. Everything here is safe for concurrent use.
 package filelock
 
@@ -14,14 +14,14 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// The pauses between two attempts: they double.
+// Pauses between attempts. They double from shortest to longest.
 const (
 	shortest = time.Millisecond
 	longest  = 20 * time.Millisecond
 )
 
-// Lock waits for the lock on the file at the path, which it makes if there is none. The file itself stays: removing it would
-// let two holders in. An error says what was locked.
+// Lock waits for the lock on the file at path and creates the file if it does not exist. The file is never removed, because
+// that would let two holders in. The error names the file.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

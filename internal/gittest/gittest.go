@@ -1,4 +1,4 @@
-// Package gittest makes tests independent of how git is set up on the machine.
+// Package gittest makes tests independent of the machine's git configuration.
 package gittest
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Isolate is for TestMain: git reads no configuration of the machine or its user, commits as Ada, and is Quiet.
+// Isolate is meant for TestMain. After it, git reads no system or user configuration, commits as Ada, and runs with Quiet.
 func Isolate() {
 	for _, kv := range append(Quiet(),
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
@@ -20,8 +20,8 @@ func Isolate() {
 	}
 }
 
-// Quiet is the environment in which git starts no second process after a commit or a push, only to see whether it is time to pack.
-// Repositories of tests are small, and commits are many.
+// Quiet returns variables that stop git from starting automatic maintenance after commits and pushes. Test repositories are
+// small and have many commits.
 func Quiet() []string {
 	return []string{
 		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=maintenance.auto", "GIT_CONFIG_VALUE_0=false",

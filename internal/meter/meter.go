@@ -1,9 +1,9 @@
-// Package meter reads the token usage that a model service states in its answer, while the answer passes a proxy. It knows
-// the shapes of Anthropic (also as Bedrock and Vertex serve it), OpenAI (responses and chat completions), Gemini and
-// Bedrock's Converse, as one JSON document, as server-sent events and as AWS event stream.
+// Package meter reads the token usage in the response of a model service while the response passes through a proxy. It knows
+// the formats of Anthropic (also through Bedrock and Vertex), OpenAI (responses and chat completions), Gemini and Bedrock's
+// Converse, as a JSON document, server-sent events or an AWS event stream.
 //
-// A proxy of the egress calls it. An Answer is not safe for concurrent use; separate answers are independent. The body is
-// hostile data: what is malformed or too long is skipped, and what is kept in memory is bounded.
+// An Answer is not safe for concurrent use; separate ones are independent. The body is hostile data: malformed or overlong
+// parts are skipped, and memory is bounded.
 package meter
 
 import (
@@ -15,38 +15,38 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// maxPart is the largest part of a body that is read: an event, a frame, or a member or element of a JSON document.
+// maxPart is the maximum size in bytes of a decoded part of a body: an event, a frame, or a member or element of a JSON document.
 const maxPart = 8 << 20
 
 // Answer counts the tokens of one response.
 type Answer struct {
 	decode  func(p []byte) // nil until the first byte that is not white space
-	begun   stated         // by an event that begins an answer: the output is still to come
+	begun   stated         // from an event that starts an answer: the output is still to come
 	stated  stated
-	size    int64  // bytes so far
-	reads   int    // of what may state usage
-	model   string // as the request's path names it
+	size    int64  // bytes received so far
+	reads   int    // number of decoded parts that may contain usage
+	model   string // from the request's path
 	binary  bool
 	skipped bool
 
-	part  part // of a document or a frame; the line of an event stream
-	data  part // of one server-sent event
-	lines int  // of data
+	part  part // current part of a document or frame, or line of an event stream
+	data  part // data of one server-sent event
+	lines int  // number of lines in data
 
 	depth           int
 	object          bool  // the outermost value of the document is an object
-	text, backslash bool  // inside a string of the document; behind its backslash
-	drop            int64 // bytes of a frame that is too long
+	text, backslash bool  // inside a string of the document; after a backslash in it
+	drop            int64 // bytes to skip of an overlong frame
 }
 
-// New returns a counter for one response. contentType is the response's header; path the request's URL path. The body has
-// to be written as it is without a Content-Encoding.
+// New returns a counter for one response. contentType is the response's header, path the request's URL path. The body must
+// be written to it without content encoding.
 func New(contentType, path string) *Answer {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	return &Answer{model: modelOf(path), binary: kind == "application/vnd.amazon.eventstream"}
 }
 
-// Write gets the body piece by piece, in any cuts. It never fails, never blocks, and holds bounded memory.
+// Write takes the next piece of the body; pieces may be cut anywhere. It never fails, never blocks, and uses bounded memory.
 func (a *Answer) Write(p []byte) (int, error) {
 	n := len(p)
 	a.size += int64(n)
@@ -60,7 +60,7 @@ func (a *Answer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// decoder returns the reader of a body. Services mix up the types of text, but the first byte tells them apart.
+// decoder returns the reader for a body. Services confuse the content types of text, but the first byte distinguishes them.
 func (a *Answer) decoder(first byte) func([]byte) {
 	switch {
 	case a.binary:
@@ -72,21 +72,21 @@ func (a *Answer) decoder(first byte) func([]byte) {
 	}
 }
 
-// Reads grows when what Usage returns may have changed.
+// Reads returns a counter that grows whenever the result of Usage may have changed.
 func (a *Answer) Reads() int { return a.reads }
 
-// Usage is what the answer has stated so far, and the model it named; else the one that the request's path names. seen is
-// false when it stated none. A count that was stated more than once is the largest. Usage reads nothing: it is cheap.
+// Usage returns the usage stated so far and the model that the answer names, or else the model in the request's path. seen is false
+// if no usage was stated. Of a count that was stated more than once it returns the largest. It does no decoding, so it is cheap.
 func (a *Answer) Usage() (u agents.Usage, model string, seen bool) {
 	u, seen = a.stated.usage()
 	begun, first := a.begun.usage()
 	return u.Larger(begun), cmp.Or(string(a.begun.Model), string(a.stated.Model), a.model), seen || first
 }
 
-// Terms are what an answer's price depends on besides its model and tokens.
+// Terms are the facts besides model and tokens on which the price of an answer depends.
 type Terms struct {
-	HourWrites int64  // tokens written to the cache for an hour, part of CacheWrite
-	Tier       string // the service tier in lower case, safe to print; empty: none is named
+	HourWrites int64  // tokens written to the cache for one hour; included in CacheWrite
+	Tier       string // service tier in lower case, safe to print; empty: not stated
 }
 
 // Terms returns the terms that the answer has stated so far.
@@ -97,12 +97,12 @@ func (a *Answer) Terms() Terms {
 	return t
 }
 
-// BytesPerToken is what an estimate takes for a token. English text and code have about four bytes in each, and the frame
-// of an event around a few of them only makes the estimate larger.
+// BytesPerToken is the assumed size of a token in estimates. English text and code have about four bytes per token. The
+// framing of events only makes the estimate larger.
 const BytesPerToken = 4
 
-// Estimated is the usage of an answer that is over, where request is the size of its request in bytes: what it has not
-// stated, as when it was cut off, is estimated.
+// Estimated returns the usage of a finished answer. It estimates what the answer has not stated, for example because it was
+// cut off. request is the size of the request in bytes.
 func (a *Answer) Estimated(request int64) (u agents.Usage, model string) {
 	u, model, seen := a.Usage()
 	if _, final := a.stated.usage(); final {
@@ -118,16 +118,16 @@ func (a *Answer) Estimated(request int64) (u agents.Usage, model string) {
 	return u, model
 }
 
-// Free reports a request that uses no tokens: it only counts them.
+// Free reports whether requests to the path use no tokens because they only count them.
 func Free(path string) bool {
 	return strings.HasSuffix(path, "/count_tokens") || strings.HasSuffix(path, ":countTokens")
 }
 
-// Skipped reports whether a part of the answer was too long, or not of its format, so that usage may have been missed.
+// Skipped reports whether a part of the answer was too long or malformed, so that usage may have been missed.
 func (a *Answer) Skipped() bool { return a.skipped }
 
-// modelOf returns the model that a request's path names: .../model/MODEL/invoke of Bedrock, .../models/MODEL:generateContent
-// of Gemini and Vertex; "" for others.
+// modelOf returns the model in a request's path: .../model/MODEL/invoke for Bedrock, .../models/MODEL:generateContent for
+// Gemini and Vertex, "" for others.
 func modelOf(path string) string {
 	name := ""
 	if _, rest, ok := strings.Cut(path, "/model/"); ok {
@@ -142,7 +142,7 @@ func modelOf(path string) string {
 	return name
 }
 
-// isModel reports whether a text can be a model's name: short, and safe to print.
+// isModel reports whether the text can be the name of a model: short and safe to print.
 func isModel(name string) bool {
 	for i := range len(name) {
 		if name[i] <= ' ' || name[i] > '~' {
@@ -152,10 +152,10 @@ func isModel(name string) bool {
 	return name != "" && len(name) <= 256
 }
 
-// part is a piece of the body that is collected until it is whole.
+// part collects the bytes of one part of the body.
 type part struct {
 	bytes []byte
-	over  bool // it was longer than maxPart; the bytes are gone
+	over  bool // longer than maxPart; the bytes were dropped
 }
 
 func (p *part) add(b []byte) {
@@ -166,7 +166,7 @@ func (p *part) add(b []byte) {
 	p.bytes = append(p.bytes, b...)
 }
 
-// reset begins a new part. A large buffer is freed: answers may be slow and many.
+// reset starts a new part. It frees a large buffer, because there may be many slow answers.
 func (p *part) reset() {
 	if cap(p.bytes) > 64<<10 {
 		p.bytes = nil

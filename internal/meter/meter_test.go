@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// measure writes the pieces of a body.
+// measure writes a body in pieces.
 func measure(tb testing.TB, kind, path string, pieces ...string) *Answer {
 	tb.Helper()
 	a := New(kind, path)
@@ -122,7 +122,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// What is too long to keep is skipped, and what follows is read.
+// Overlong parts are skipped, and the following parts are read.
 func TestTooLong(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxPart+1)
@@ -217,7 +217,7 @@ func TestFirstModelCounts(t *testing.T) {
 	check(t, measure(t, js, "/model/m/invoke", `{"model":"a","usage":{"input_tokens":4},"model":"b"}`), agents.Usage{Input: 4}, "a")
 }
 
-// The result does not depend on the cuts, and no count is negative.
+// The result does not depend on the cuts between writes, and no count is negative.
 func FuzzAnswer(f *testing.F) {
 	for _, tt := range examples(f) {
 		f.Add(tt.kind, []byte(tt.body), uint(len(tt.body)/3), uint(7))
@@ -241,7 +241,7 @@ func FuzzAnswer(f *testing.F) {
 		for _, piece := range [][]byte{body[:i], body[i:j], body[j:]} {
 			buffer := bytes.Clone(piece)
 			_, _ = a.Write(buffer)
-			clear(buffer) // a writer may not keep it
+			clear(buffer) // a writer must not keep the buffer
 		}
 		if u, m, s := a.Usage(); u != want || m != model || s != seen || a.Skipped() != whole.Skipped() {
 			t.Fatalf("cut at %d and %d: %+v of %q, seen %t; whole: %+v of %q, %t", i, j, u, m, s, want, model, seen)
@@ -258,7 +258,7 @@ func BenchmarkWrite(b *testing.B) {
 		}
 		body := []byte(tt.body)
 		if tt.kind == sse {
-			// Mostly pieces of text, as streams are.
+			// Mostly text deltas, like real streams.
 			delta, _, _ := strings.Cut(tt.body, "\n")
 			if !strings.HasPrefix(tt.name, "chat") && !strings.HasPrefix(tt.name, "gemini") {
 				delta = `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + fake + `"}}`
@@ -282,7 +282,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// What an answer has not stated is estimated from its bytes and those of its request.
+// Usage that an answer has not stated is estimated from its size and that of its request.
 func TestEstimated(t *testing.T) {
 	t.Parallel()
 	start, _, _ := strings.Cut(anthropicStream, "event: content_block_start")

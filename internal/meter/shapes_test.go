@@ -22,7 +22,7 @@ const (
 // fake is text of a model that looks like usage.
 const fake = `{\"usage\":{\"input_tokens\":999999,\"output_tokens\":999999,\"prompt_tokens\":999999},\"usageMetadata\":{\"promptTokenCount\":999999}}`
 
-// fakeData is the same as data of a tool.
+// fakeData looks like usage in the data of a tool.
 const fakeData = `{"usage":{"input_tokens":999999,"inputTokens":999999},"usageMetadata":{"promptTokenCount":999999},"model":"x"}`
 
 const anthropicStream = `event: message_start
@@ -73,7 +73,7 @@ data: [DONE]
 
 `
 
-// geminiAnswer is one piece of a streamed answer; its counts grow.
+// geminiAnswer returns one piece of a streamed answer. Its counts grow.
 func geminiAnswer(candidates int) string {
 	return fmt.Sprintf(`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"%s"},{"functionCall":{"args":%s}}]}}],`+
 		`"usageMetadata":{"promptTokenCount":2000,"candidatesTokenCount":%d,"thoughtsTokenCount":10,"toolUsePromptTokenCount":5,`+
@@ -82,7 +82,7 @@ func geminiAnswer(candidates int) string {
 
 const converseUsage = `"usage":{"inputTokens":1200,"outputTokens":42,"totalTokens":2342,"cacheReadInputTokens":800,"cacheWriteInputTokens":300}`
 
-// bedrockFrames makes an event stream of payloads.
+// bedrockFrames returns an event stream with the payloads.
 func bedrockFrames(tb testing.TB, payloads ...string) string {
 	tb.Helper()
 	var out bytes.Buffer
@@ -101,7 +101,7 @@ func bedrockFrames(tb testing.TB, payloads ...string) string {
 	return out.String()
 }
 
-// bedrockChunks makes the event stream in which InvokeModel serves a model's events.
+// bedrockChunks returns a model's events in the format of InvokeModel.
 func bedrockChunks(tb testing.TB, stream string) string {
 	tb.Helper()
 	var payloads []string

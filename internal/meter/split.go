@@ -30,8 +30,8 @@ func (a *Answer) events(p []byte) {
 	}
 }
 
-// pass leaves out the events at the beginning that are whole and say nothing of usage, which are nearly all. It has nothing more to
-// leave out until no more than so many bytes are left: so no byte is looked at twice.
+// pass drops complete events without usage from the beginning of p; nearly all are such. Until no more than until bytes are
+// left, another call could drop nothing more. So no byte is searched twice.
 func pass(p []byte) (rest []byte, until int) {
 	if len(p) > maxPart {
 		return p, -1
@@ -46,8 +46,8 @@ func pass(p []byte) (rest []byte, until int) {
 	return p, until
 }
 
-// line takes a line of an event stream. The JSON of an event is nearly always one line, and is read with it: a stream may
-// be cut before the empty line that ends the event.
+// line processes a line of an event stream. Nearly always the JSON of an event is one line, which is decoded at once: the
+// stream may be cut before the empty line that ends the event.
 func (a *Answer) line(line []byte, over bool) {
 	value, isData := bytes.CutPrefix(line, []byte("data:"))
 	switch {
@@ -71,7 +71,7 @@ func (a *Answer) line(line []byte, over bool) {
 	}
 }
 
-// state reads the JSON of an event. Most events state no usage, or null as those of chat completions do, and are not decoded.
+// state decodes the JSON of an event that may state usage. Most events state none, or null as in chat completions, and are skipped.
 func (a *Answer) state(event []byte) {
 	for rest := event; ; {
 		_, after, found := bytes.Cut(rest, []byte("usage"))
@@ -91,8 +91,8 @@ func (a *Answer) read(text []byte) {
 	a.stated.read(text, &a.begun)
 }
 
-// document reads one or more JSON values. It splits an outermost array into its elements and an object into its members,
-// so that they count when the rest is cut off or too long, and leaves it to the decoder what they mean.
+// document reads one or more JSON values. It splits an outermost array into elements and an object into members, so that
+// these count even if the rest is cut off or too long.
 func (a *Answer) document(p []byte) {
 	begin := 0
 	for i, c := range p {
@@ -129,7 +129,7 @@ func (a *Answer) document(p []byte) {
 	}
 }
 
-// member reads an element or a member of the outermost value, whose last bytes are given.
+// member decodes an element or member of the outermost value. last is its final piece.
 func (a *Answer) member(last []byte) {
 	a.part.add(last)
 	whole := bytes.TrimSpace(a.part.bytes)
@@ -145,11 +145,11 @@ func (a *Answer) member(last []byte) {
 }
 
 const (
-	frameLength   = 4  // bytes that say how long a frame is, including themselves
-	smallestFrame = 16 // without headers and payload
+	frameLength   = 4  // size of a frame's length field, which counts itself
+	smallestFrame = 16 // size in bytes of a frame without headers and payload
 )
 
-// frames reads an AWS event stream: it waits for each frame to be whole.
+// frames reads an AWS event stream frame by frame.
 func (a *Answer) frames(p []byte) {
 	for len(p) > 0 {
 		if a.drop > 0 {
@@ -181,7 +181,7 @@ func (a *Answer) frames(p []byte) {
 	}
 }
 
-// frame reads one frame. InvokeModel wraps a model's own events into base64; Converse has JSON as it is.
+// frame decodes one frame. InvokeModel wraps the model's own events in base64; Converse has plain JSON.
 func (a *Answer) frame(frame []byte) {
 	message, err := eventstream.NewDecoder().Decode(bytes.NewReader(frame), nil)
 	if err != nil {

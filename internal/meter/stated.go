@@ -9,8 +9,8 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// stated is what an answer has said. Each event is decoded into the same one: a count keeps the largest value. Only the
-// fields at these places count: a "usage" in the content of a message is text or data of the model.
+// stated has the usage that an answer has stated. All events are decoded into one value, and each count keeps its maximum.
+// Only fields at these places count: a "usage" in the content of a message is text or data of the model.
 type stated struct {
 	Model   name   `json:"model"`
 	Tokens  tokens `json:"usage"`
@@ -19,7 +19,7 @@ type stated struct {
 	Bedrock tier   `json:"serviceTier"`
 }
 
-// terms are what the price depends on besides the model and its tokens.
+// terms returns the facts besides model and tokens on which the price depends.
 func (s *stated) terms() Terms {
 	t := Terms{HourWrites: max(s.Tokens.Creation.Hour.n, int64(s.Tokens.CacheDetails))}
 	for _, said := range []tier{s.Tier, s.Bedrock, s.Tokens.Tier, s.Tokens.Speed, s.Gemini.Tier, s.Gemini.Traffic} {
@@ -30,9 +30,9 @@ func (s *stated) terms() Terms {
 	return t
 }
 
-// tokens are the counts of all services that call their object "usage". No two mean different things by one name.
+// tokens has the counts of all services whose object is called "usage". No name has two meanings.
 type tokens struct {
-	// Anthropic; OpenAI's responses, where the input includes the details.
+	// Anthropic, and OpenAI's responses, whose input includes the details.
 	Input        count   `json:"input_tokens"`
 	InputDetails details `json:"input_tokens_details"`
 	Output       count   `json:"output_tokens"`
@@ -57,13 +57,13 @@ type tokens struct {
 	CacheDetails       hours `json:"cacheDetails"`
 }
 
-// details are parts of an input, which includes them.
+// details are parts of the input that the input includes.
 type details struct {
 	CacheRead  count `json:"cached_tokens"`
 	CacheWrite count `json:"cache_write_tokens"`
 }
 
-// gemini are the counts of Gemini. The prompt includes what was cached, but not the results of its own tools.
+// gemini has the counts of Gemini. The prompt includes cached tokens, but not the results of Gemini's own tools.
 type gemini struct {
 	Prompt     count `json:"promptTokenCount"`
 	Cached     count `json:"cachedContentTokenCount"`
@@ -74,11 +74,11 @@ type gemini struct {
 	Traffic    tier  `json:"trafficType"` // Vertex
 }
 
-// read adds what a JSON text says, to begun where that is the beginning of an answer. What it has of another type than
-// expected counts as absent.
+// read adds the usage in a JSON text: to begun if the text starts an answer, otherwise to s. Values of an unexpected type
+// count as absent.
 func (s *stated) read(text []byte, begun *stated) {
-	// Gemini names its model otherwise; a message_start of Anthropic and the final event of OpenAI's responses, as Gemini's
-	// answers by way of Code Assist, are one level deeper.
+	// Gemini has another name for the model. Anthropic's message_start, the final event of OpenAI's responses and Gemini's
+	// answers through Code Assist are one level deeper.
 	type named struct {
 		*stated
 		Version *name `json:"modelVersion"`
@@ -92,8 +92,7 @@ func (s *stated) read(text []byte, begun *stated) {
 	}{here, &message, &response})
 }
 
-// usage returns what was stated in the terms of package agents. An answer has one shape; should it mix them, the largest
-// counts.
+// usage returns the stated counts as agents.Usage. An answer normally has one format; if formats are mixed, the largest count wins.
 func (s *stated) usage() (u agents.Usage, seen bool) {
 	t, g := &s.Tokens, &s.Gemini
 	input, prompt := &t.InputDetails, &t.PromptDetails
@@ -120,7 +119,7 @@ func (s *stated) usage() (u agents.Usage, seen bool) {
 			CacheRead: max(u.CacheRead, v.CacheRead), CacheWrite: max(u.CacheWrite, v.CacheWrite),
 		}
 	}
-	counts, also := *t, *g // that have been stated; terms are no usage
+	counts, also := *t, *g // the stated counts; terms are not usage
 	counts.Tier, counts.Speed, also.Tier, also.Traffic = "", "", "", ""
 	return u, counts != tokens{} || also != gemini{}
 }
@@ -131,7 +130,7 @@ type count struct {
 	stated bool
 }
 
-// UnmarshalJSON never fails. It caps what no answer can have, and ignores negative numbers and other types.
+// UnmarshalJSON never fails. It caps implausible numbers, and ignores negative numbers and other types.
 func (c *count) UnmarshalJSON(raw []byte) error {
 	const most = 1 << 40
 	n, err := strconv.ParseFloat(string(raw), 64)
@@ -141,7 +140,7 @@ func (c *count) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// name is the first model that an answer names.
+// name is the first model name in an answer.
 type name string
 
 // UnmarshalJSON never fails.
@@ -153,7 +152,7 @@ func (n *name) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// hours is how many tokens were written to the cache for an hour, as Bedrock lists them.
+// hours is the number of tokens written to the cache for one hour, summed over Bedrock's list.
 type hours int64
 
 // UnmarshalJSON never fails.
@@ -173,10 +172,10 @@ func (h *hours) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// standard is the tier of a request that asks for none, by whatever name.
+// standard is the tier of requests that ask for none, whatever the service calls it.
 const standard = "standard"
 
-// tier is the last service tier that an answer names, in lower case.
+// tier is the last service tier in an answer, in lower case.
 type tier string
 
 // UnmarshalJSON never fails.

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// What the price depends on besides tokens, wherever a service says it. What is not a tier's name is not one.
+// Terms are found wherever a service states them. Values that cannot be the name of a tier are ignored.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -49,7 +49,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// A tier alone is no usage: what the answer took is still estimated.
+// A tier alone is not usage: the usage is still estimated.
 func TestTermsAreNoUsage(t *testing.T) {
 	t.Parallel()
 	a := New(js, "/v1/messages")

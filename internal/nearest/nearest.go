@@ -1,11 +1,11 @@
-// Package nearest finds the known name that is closest to an unknown one, for hints in error messages. Its function is pure.
+// Package nearest finds the known name closest to an unknown one, for hints in error messages. Its functions are pure.
 package nearest
 
 import "strings"
 
-// To returns the candidate that name is most likely a slip of, or "". Of several that are as near the first counts.
+// To returns the candidate of which name is most likely a misspelling, or "". If several are equally close, the first wins.
 func To(name string, candidates []string) string {
-	const long = 64 // nothing that people mistype is longer, and the distance is quadratic
+	const long = 64 // longer names are not typos, and the distance takes quadratic time
 	if name == "" || len(name) > long {
 		return ""
 	}
@@ -13,7 +13,7 @@ func To(name string, candidates []string) string {
 	for _, c := range candidates {
 		real := distance(strings.ToLower(name), strings.ToLower(c))
 		d := real
-		// A beginning is what people type from memory: "max" for "max-iterations"; and more than the name: "codex-cli".
+		// People type prefixes from memory ("max" for "max-iterations"), or more than the name ("codex-cli").
 		if len(name) >= 3 && strings.HasPrefix(c, name) || len(c) >= 3 && strings.HasPrefix(name, c) {
 			d = 1
 		}
@@ -24,8 +24,8 @@ func To(name string, candidates []string) string {
 	return best
 }
 
-// DidYouMean is the end of an error line about a name that does not exist: the nearest candidate, with what stands before all of
-// them; empty when none is near.
+// DidYouMean returns the end of an error message about an unknown name: the nearest candidate, prefixed with before. It is
+// empty if no candidate is close.
 func DidYouMean(name, before string, candidates []string) string {
 	if n := To(name, candidates); n != "" {
 		return "; did you mean " + before + n + "?"
@@ -33,7 +33,7 @@ func DidYouMean(name, before string, candidates []string) string {
 	return ""
 }
 
-// distance counts insertions, deletions, replacements and swaps of neighbours.
+// distance counts insertions, deletions, substitutions and swaps of adjacent bytes.
 func distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

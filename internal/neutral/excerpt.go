@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Shorten returns s in at most limit bytes. Where something is cut off, the text ends with an ellipsis; no character is split,
-// and the result does not keep the memory of s. A limit below 3, the size of the ellipsis, counts as 3.
+// Shorten returns s, cut to at most limit bytes. If it cuts, the result ends with an ellipsis, splits no character, and does
+// not keep the memory of s alive. A limit below 3, the size of the ellipsis, counts as 3.
 func Shorten(s string, limit int) string {
 	const ellipsis = "…"
 	if len(s) <= limit {
@@ -19,7 +19,7 @@ func Shorten(s string, limit int) string {
 	return strings.Clone(s[:n]) + ellipsis
 }
 
-// Excerpt is Shorten of Terminal for one line, such as an error's: any white space becomes one space.
+// Excerpt returns Terminal(s) in one line, cut as by Shorten, for error messages. Runs of white space become one space.
 func Excerpt(s string, limit int) string {
 	return Shorten(strings.Join(strings.Fields(Terminal(s)), " "), limit)
 }

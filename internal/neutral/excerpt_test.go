@@ -14,7 +14,7 @@ func TestShorten(t *testing.T) {
 		{"fives", 4, "f…"},
 		{"aöö", 5, "aöö"},
 		{"aööö", 6, "aö…"},
-		{"aöööö", 7, "aö…"}, // not within a character
+		{"aöööö", 7, "aö…"}, // not inside a character
 		{"four", 3, "…"},
 		{"four", 0, "…"},
 	} {

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// action is an active pattern and its replacement, which does not match the pattern.
+// action is an active pattern and its replacement. The replacement does not match the pattern.
 type action struct {
 	find *regexp.Regexp
 	put  string
-	in   *regexp.Regexp // the parts of a text in which it is active; nil: anywhere
+	in   *regexp.Regexp // parts of the text in which the pattern is active; nil: everywhere
 }
 
 func (a action) replace(text string) string {
@@ -22,7 +22,7 @@ func (a action) replace(text string) string {
 	return a.in.ReplaceAllStringFunc(text, func(part string) string { return a.find.ReplaceAllString(part, a.put) })
 }
 
-// all replaces until nothing is left to. Matches may share a character ("@a@b"), so one pass can miss some.
+// all replaces until nothing matches. One pass can miss matches that share a character ("@a@b").
 func (a action) all(text string) (result string, passes int) {
 	for {
 		passes++
@@ -34,7 +34,7 @@ func (a action) all(text string) (result string, passes int) {
 	}
 }
 
-// actions are compiled when they are needed first: few commands do.
+// actions are compiled on first use: few commands need them.
 //
 //nolint:gochecknoglobals // read-only table
 var actions = sync.OnceValue(func() []action {
@@ -45,9 +45,10 @@ var actions = sync.OnceValue(func() []action {
 		{regexp.MustCompile(`(&(?:amp;)?)(\d)`), "$1 $2", nil}, // an epic
 		{regexp.MustCompile(`(?i)\b(G[HL]-)(\d)`), "$1 $2", nil},
 		{regexp.MustCompile(`(?i)(\[(?:issue|work_item|epic):)(\S)`), "$1 $2", nil},
-		// Kinds may stand before the number: /issues/incident/5.
+		// A kind may precede the number: /issues/incident/5.
 		{regexp.MustCompile(`/(\d)`), "/ $1", regexp.MustCompile(`(?i)/(?:issues|pull|pulls|merge_requests|work_items|epics|discussions)/\S*`)},
-		// GitLab passes Jira keys after a closing keyword to Jira, also those of a list: it goes on to the first word that is no reference.
+		// GitLab passes Jira keys after a closing keyword to Jira, including lists of keys up to the first word that is not
+		// a reference.
 		{regexp.MustCompile(`([A-Z][A-Z0-9_]+-)(\d)`), "$1 $2", regexp.MustCompile(
 			`(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing))[:,]?` +
 				`(?:\s+(?:\S*\d\S*|(?:and|or|issues?|\S*[-#!&/])?[^\w\s]*))+`)},
@@ -61,7 +62,7 @@ var actions = sync.OnceValue(func() []action {
 	}
 })
 
-// Text neutralises text: each active pattern gets one visible extra character. Text(Text(s)) == Text(s).
+// Text neutralises text: each active pattern gets one visible extra character. It is idempotent: Text(Text(s)) == Text(s).
 func Text(text string) string {
 	for {
 		before := text

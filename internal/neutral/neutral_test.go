@@ -64,8 +64,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// A long list takes no pass for each of its keys: an action needs one, a second where matches share a character, and one to see
-// that nothing is left.
+// Long lists must not need a pass for each key: an action needs one pass, a second one where matches share a character, and
+// a last one that finds nothing.
 func TestLongLists(t *testing.T) {
 	t.Parallel()
 	const many = 1000

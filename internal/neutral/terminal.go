@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Terminal makes text safe to print on a terminal: it keeps lines and tabs, and removes control characters (so that no escape
-// sequence survives), text-direction overrides and characters that cannot be seen.
+// Terminal makes text safe to print on a terminal. It keeps line ends and tabs, and removes control characters (so that no
+// escape sequence survives), text-direction overrides and invisible characters.
 func Terminal(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -24,10 +24,10 @@ func Line(s string) string {
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(Terminal(s))
 }
 
-// Invisible reports the characters that change or hide what a reader sees.
+// Invisible reports whether the character is invisible or changes how a reader sees other characters.
 func Invisible(r rune) bool {
 	switch {
-	case unicode.Is(unicode.Bidi_Control, r), unicode.Is(unicode.Cf, r) && r != '\u200d', // the joiner makes emoji
+	case unicode.Is(unicode.Bidi_Control, r), unicode.Is(unicode.Cf, r) && r != '\u200d', // the zero-width joiner is part of emoji
 		r == '\u2028', r == '\u2029':
 		return true
 	}

@@ -30,7 +30,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// FuzzTerminal: nothing a terminal acts on survives, and cleaning again changes nothing.
+// FuzzTerminal: nothing that a terminal acts on survives, and cleaning is idempotent.
 func FuzzTerminal(f *testing.F) {
 	f.Add("\x1b[2J\u009b1m\u202e")
 	f.Fuzz(func(t *testing.T, s string) {

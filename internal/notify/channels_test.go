@@ -108,7 +108,7 @@ func TestSlack(t *testing.T) {
 	}
 }
 
-// The addresses of a message are links in Slack and lines in a mail.
+// The addresses of a message become links in Slack and lines in a mail.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	m := message()
@@ -135,7 +135,7 @@ func TestCheckAddress(t *testing.T) {
 	}
 }
 
-// smtp is a server for one connection, which knows no TLS; it returns what the client has said.
+// smtp starts a server without TLS for one connection. said returns what the client has sent.
 func smtp(t *testing.T, host string) (address string, said func() string) {
 	t.Helper()
 	l, err := net.Listen("tcp", host+":0")
@@ -200,7 +200,7 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// Without TLS, nothing goes to another machine, and no password anywhere.
+// Without TLS nothing is sent to another machine, and no password is sent at all.
 func TestMailNeedsTLS(t *testing.T) {
 	t.Parallel()
 	address, said := smtp(t, "127.0.0.1")

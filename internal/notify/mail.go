@@ -15,18 +15,18 @@ import (
 
 // Mail sends messages by e-mail.
 type Mail struct {
-	Server   string // HOST:PORT; 465 speaks TLS from the beginning, others change to it
+	Server   string // HOST:PORT; port 465 uses TLS from the start, others STARTTLS
 	From     string
 	To       []string
-	User     string // empty: no login
+	User     string // empty: no authentication
 	Password string
 	TLS      *tls.Config // default: the system's certificates
 
-	dial     func(ctx context.Context, network, address string) (net.Conn, error) // default: a net.Dialer's; not for implicit TLS
-	implicit bool                                                                 // TLS from the beginning, whatever the port
+	dial     func(ctx context.Context, network, address string) (net.Conn, error) // default: a net.Dialer's; unused with implicit TLS
+	implicit bool                                                                 // TLS from the start on any port
 }
 
-// CheckMail refuses what is no e-mail address. An empty one is none.
+// CheckMail returns an error if the address is neither empty nor a valid e-mail address.
 func CheckMail(address string) error {
 	if _, err := netmail.ParseAddress(address); address != "" && err != nil {
 		return errors.New("is no e-mail address")
@@ -34,7 +34,7 @@ func CheckMail(address string) error {
 	return nil
 }
 
-// CheckServer refuses an address that is not HOST:PORT. An empty one is none.
+// CheckServer returns an error if the address is neither empty nor HOST:PORT.
 func CheckServer(address string) error {
 	if address == "" {
 		return nil
@@ -58,7 +58,7 @@ func (Mail) Name() string { return "mail" }
 // Place implements Channel.
 func (c Mail) Place() string { return strings.Join(append([]string{c.Server}, c.To...), "\n") }
 
-// Send implements Channel. Nothing is sent without TLS, but to a server on this host that has none.
+// Send implements Channel. Without TLS it sends only to a server on this host.
 func (c Mail) Send(ctx context.Context, m Message) error {
 	host, port, err := hostPort(c.Server)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c Mail) Send(ctx context.Context, m Message) error {
 		return fmt.Errorf("%w: %w", errFinal, err)
 	}
 	letter.Subject("ralph: " + shortened(m.Text, 150))
-	letter.SetMessageIDWithValue(m.ID + "@ralph.invalid") // the same in each attempt, so that it is shown once
+	letter.SetMessageIDWithValue(m.ID + "@ralph.invalid") // the same for each attempt, so that mail programs show it once
 	letter.SetDateWithValue(m.Time)
 	letter.SetGenHeader("Auto-Submitted", "auto-generated")
 	letter.SetBodyString(mail.TypeTextPlain, m.body())
@@ -94,13 +94,13 @@ func (c Mail) Send(ctx context.Context, m Message) error {
 	if c.User != "" {
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(c.User), mail.WithPassword(c.Password))
 	}
-	var conn net.Conn // go-mail leaves it open when the login fails
+	var conn net.Conn // go-mail leaves it open if authentication fails
 	defer func() {
 		if conn != nil {
 			_ = conn.Close()
 		}
 	}()
-	if !implicit { // else it has to dial by itself, to know that there is TLS
+	if !implicit { // with implicit TLS go-mail must dial itself, or it would not know that TLS is on
 		options = append(options, mail.WithDialContextFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 			dial := c.dial
 			if dial == nil {
@@ -122,7 +122,7 @@ func isLocal(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// body is the message in a few lines.
+// body returns the message as lines of text.
 func (m Message) body() string {
 	text := m.Text + "\n"
 	for _, line := range [][2]string{

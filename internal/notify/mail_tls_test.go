@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// certificate makes one for hosts, signed by itself, and what trusts it.
+// certificate returns a self-signed certificate for the hosts, and a pool that trusts it.
 func certificate(t *testing.T, until time.Time, hosts ...string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -44,8 +44,8 @@ func certificate(t *testing.T, until time.Time, hosts ...string) (tls.Certificat
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// secureSMTP is a mail server for one connection. It speaks TLS from the beginning, or, where offer is not empty, says that in its
-// greeting and answers STARTTLS with reply. It returns what the client has said without TLS, and with it.
+// secureSMTP starts a mail server for one connection. It uses TLS from the start, or, if offer is not empty, sends offer in
+// its greeting and reply as the answer to STARTTLS. said returns what the client has sent without TLS and with it.
 func secureSMTP(t *testing.T, cert tls.Certificate, offer, reply string) (address string, said func() (plain, secret string)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -113,7 +113,7 @@ func secureSMTP(t *testing.T, cert tls.Certificate, offer, reply string) (addres
 	}
 }
 
-// Mail goes over TLS to a server whose certificate is in order, and else not at all: no letter, no recipient and no password.
+// Mail is sent only over TLS to a server with a valid certificate. Otherwise no letter, recipient or password is sent.
 func TestMailOverTLS(t *testing.T) {
 	t.Parallel()
 	const host = "mail.example.test"

@@ -1,8 +1,8 @@
-// Package notify tells people what became of issues: by a program of theirs, a signed webhook, Slack or e-mail.
+// Package notify tells people about the outcomes of issues: through a program, a signed webhook, Slack or e-mail.
 //
-// Telling never holds up what it is about. What waits for a channel is on disk, up to a bound, and is tried again until it is taken:
-// by this process, or by the next one when this one dies. So each message is sent at least once, always with the same id. What does
-// not fit, is refused for good, or is too old is left out and logged.
+// Sending never delays runs. Pending messages are files on disk, up to a limit. They are sent again until the channel
+// accepts them, after a crash by the next process. So each message is sent at least once, always with the same id. Messages
+// that exceed the limit, are rejected for good or are too old are dropped and logged.
 package notify
 
 import (
@@ -22,13 +22,13 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// What messages may be about, besides the outcomes of runs.
+// Reasons for messages, besides the outcomes of runs.
 const (
-	OnHuman   = "human"   // an issue that a person has to look at: no run goes on with it
-	OnProblem = "problem" // a backlog that cannot be worked, or is not looked at
+	OnHuman   = "human"   // a person has to look at the issue: no run continues it
+	OnProblem = "problem" // the backlog cannot be worked or is not polled
 )
 
-// CheckOn refuses what messages cannot be about.
+// CheckOn returns an error if s is not a reason for messages.
 func CheckOn(s string) error {
 	all := []string{OnHuman, OnProblem}
 	for _, o := range journal.Outcomes() {
@@ -40,11 +40,11 @@ func CheckOn(s string) error {
 	return nil
 }
 
-// Message is what channels send. Fields are only ever added.
+// Message is the content that channels send. Fields are never removed or renamed.
 type Message struct {
-	ID      string    `json:"id"` // the run's, or random; the same each time that the message is sent
+	ID      string    `json:"id"` // the run's id, or random; the same for each attempt
 	Time    time.Time `json:"time"`
-	On      []string  `json:"on"` // why it is sent: an outcome, OnHuman, OnProblem
+	On      []string  `json:"on"` // reasons: an outcome, OnHuman, OnProblem
 	Project string    `json:"project,omitempty"`
 	Issue   string    `json:"issue,omitempty"`
 	Title   string    `json:"title,omitempty"`
@@ -52,74 +52,74 @@ type Message struct {
 	Branch  string    `json:"branch,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
 
-	IssueURL   string `json:"issue_url,omitempty"` // of the local tracker the file's path
+	IssueURL   string `json:"issue_url,omitempty"` // for the local tracker the file's path
 	RequestURL string `json:"request_url,omitempty"`
-	RunURL     string `json:"run_url,omitempty"` // on the dashboard
+	RunURL     string `json:"run_url,omitempty"` // page on the dashboard
 	ProjectURL string `json:"project_url,omitempty"`
 
-	Text string `json:"text"` // all of it in one line
+	Text string `json:"text"` // summary in one line
 }
 
-// Channel is a way to people.
+// Channel delivers messages to people.
 type Channel interface {
 	Name() string
-	// Place is where messages go. It may be a secret: only a digest of it is stored.
+	// Place is the destination. It may be a secret: only a digest of it is stored.
 	Place() string
-	// Send sends one message. An error that is errFinal is not tried again; none shows a secret.
+	// Send sends one message. An error that wraps errFinal is not retried. Errors show no secrets.
 	Send(ctx context.Context, m Message) error
 }
 
-// errFinal marks a failure that does not pass by itself.
+// errFinal marks a permanent failure.
 var errFinal = errors.New("not tried again")
 
-// The bounds of a channel.
+// Time limits and pauses of a channel.
 const (
 	sendTime = 30 * time.Second
-	first    = 2 * time.Second  // before the second attempt; doubles
-	longest  = 15 * time.Minute // between attempts
+	first    = 2 * time.Second  // before the second attempt; doubles each time
+	longest  = 15 * time.Minute // maximum between attempts
 	endTime  = 10 * time.Second
-	lookTime = time.Minute // between looks for messages that others have left
+	lookTime = time.Minute // interval of checks for messages that other processes left
 )
 
-// Config is a notifier's set-up.
+// Config configures a Notifier.
 type Config struct {
 	Channels  []Channel
-	On        []string            // outcomes, OnHuman, OnProblem
-	Project   string              // what people call the backlog
-	Dashboard string              // its address; empty: messages have no link to it
-	Outbox    string              // folder for messages that wait; others may share it. Empty: nothing is sent
+	On        []string            // reasons to send: outcomes, OnHuman, OnProblem
+	Project   string              // the backlog's name
+	Dashboard string              // address of the dashboard; empty: no links to it
+	Outbox    string              // folder of pending messages, may be shared by processes; empty: nothing is sent
 	Clean     func(string) string // redacts and cleans text; default: none
 	Log       *slog.Logger        // default: none
 }
 
-// Notifier sends messages. Its methods are safe for concurrent use. Close ends it.
+// Notifier sends messages. Its methods are safe for concurrent use. Close it when done.
 type Notifier struct {
 	c      Config
-	lanes  []*lane // of the channels
+	lanes  []*lane // one for each channel
 	loops  sync.WaitGroup
 	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex
 	closed bool   // guarded by mu
-	last   string // guarded by mu; the problem that was told last
+	last   string // guarded by mu; the last reported problem
 }
 
-// lane is one channel with what waits for it. All but poke and box is of one goroutine.
+// lane is a channel with its pending messages. One goroutine uses it, except poke and box.
 type lane struct {
 	Channel
 	box   outbox
-	poke  chan struct{}   // look now
-	tries map[string]*try // of what waits, by file
+	poke  chan struct{}   // wakes the goroutine
+	tries map[string]*try // pending messages by file name
 }
 
-// try is how far the sending of a message has come.
+// try is the state of sending one message.
 type try struct {
 	n    int
-	due  time.Time // of the next attempt
-	sent bool      // but its file could not be removed
+	due  time.Time // time of the next attempt
+	sent bool      // sent, but its file could not be removed
 }
 
-// New starts a notifier. Without channels it does nothing.
+// New starts a notifier. Without channels or an outbox it sends nothing.
 func New(c Config) *Notifier {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Clean == nil {
@@ -139,10 +139,11 @@ func New(c Config) *Notifier {
 	return n
 }
 
-// send sends what waits, and at times what others have left, until the notifier is closed; then it tries everything once more.
+// send sends pending messages, and regularly those that other processes left, until the notifier is closed. Then it tries
+// every message once more.
 func (n *Notifier) send(ctx context.Context, l *lane) {
 	for {
-		closed := n.isClosed() // nothing comes after that
+		closed := n.isClosed() // no message is added after that
 		n.look(ctx, l, closed)
 		if closed || ctx.Err() != nil {
 			return
@@ -165,7 +166,7 @@ func (n *Notifier) isClosed() bool {
 	return n.closed
 }
 
-// look tries each message that is due, or each that waits.
+// look tries each message that is due. With all it tries every pending message.
 func (n *Notifier) look(ctx context.Context, l *lane, all bool) {
 	old, err := sweep(l.box.dir)
 	if old > 0 {
@@ -188,13 +189,13 @@ func (n *Notifier) look(ctx context.Context, l *lane, all bool) {
 	}
 }
 
-// sendOne tries a message once, and reports whether it waits no more.
+// sendOne tries a message once and reports whether it is no longer pending.
 func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *try) (over bool) {
 	e, ok, err := l.box.take(name)
 	if err != nil {
 		n.c.Log.Warn("notification not read", "channel", l.Name(), "file", name, "error", err)
 	}
-	if !ok { // another process sends it
+	if !ok { // another process is sending it
 		t.due = time.Now().Add(lookTime)
 		return err != nil
 	}
@@ -222,14 +223,14 @@ func (n *Notifier) sendOne(ctx context.Context, l *lane, name string, t *try) (o
 	return true
 }
 
-// again notes a failure.
+// again records a failure and schedules the next attempt.
 func (t *try) again() {
 	t.due = time.Now().Add(min(longest, first<<min(t.n, 20)))
 	t.n++
 }
 
-// Ended tells of the end of a run, by its last event. It waits for the disk, and for nothing else. Of a run that was told before, a
-// message has the same id.
+// Ended sends a message about the end of a run, given the run's last event. It waits only for the disk. Repeated calls for
+// one run produce messages with the same id.
 func (n *Notifier) Ended(e journal.Event) {
 	on := []string{string(e.Outcome)}
 	if e.Final && e.Outcome != journal.Succeeded {
@@ -244,7 +245,7 @@ func (n *Notifier) Ended(e journal.Event) {
 	n.tell(m)
 }
 
-// page is the address of a page of the project on the dashboard; empty: it is not known.
+// page returns the address of a project page on the dashboard, or "" without a dashboard.
 func (n *Notifier) page(parts ...string) string {
 	if n.c.Dashboard == "" || n.c.Project == "" {
 		return ""
@@ -256,12 +257,12 @@ func (n *Notifier) page(parts ...string) string {
 	return address
 }
 
-// textLimit is how many characters of a title or a reason are sent, so that a message fits into its file.
+// textLimit is the maximum number of characters of a title or reason, so that a message fits into its file.
 const textLimit = 2000
 
 func (n *Notifier) text(s string) string { return shortened(n.c.Clean(s), textLimit) }
 
-// sentence is a message in one line.
+// sentence summarises a message in one line.
 func sentence(project string, m Message, outcome journal.Outcome) string {
 	text := m.Issue
 	if project != "" {
@@ -287,8 +288,8 @@ func shortened(s string, limit int) string {
 	return s
 }
 
-// Problem tells why the backlog is not worked, once for each reason in a row; empty: it is worked. It waits for
-// the disk, and for nothing else.
+// Problem sends a message about why the backlog is not worked. It ignores a reason equal to the previous one. An empty
+// reason means that the backlog is worked again. It waits only for the disk.
 func (n *Notifier) Problem(line string) {
 	n.mu.Lock()
 	known := n.last == line
@@ -302,7 +303,7 @@ func (n *Notifier) Problem(line string) {
 	n.tell(Message{Time: time.Now(), On: []string{OnProblem}, Reason: line, Text: text})
 }
 
-// tell has a message sent that somebody wants.
+// tell adds a message to all channels if one of its reasons is configured.
 func (n *Notifier) tell(m Message) {
 	if !slices.ContainsFunc(m.On, func(on string) bool { return slices.Contains(n.c.On, on) }) {
 		return
@@ -329,7 +330,7 @@ func (l *lane) wake() {
 	}
 }
 
-// Close tries once more what waits, for ten seconds at most, and ends. What waits then is for the next notifier.
+// Close tries each pending message once more, for ten seconds at most, and stops the notifier. The next notifier sends the rest.
 func (n *Notifier) Close() {
 	n.mu.Lock()
 	n.closed = true

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a channel that fails as told, and then takes messages.
+// fake is a channel that first fails with the given errors and then accepts messages.
 type fake struct {
 	mu    sync.Mutex
 	fail  []error   // guarded by mu
@@ -112,7 +112,7 @@ func TestTextIsCleaned(t *testing.T) {
 	}
 }
 
-// A message is tried again with growing pauses until it is taken, unless that is of no use, and once more at the end.
+// A message is retried with growing pauses until it is accepted or the failure is permanent, and once more when the notifier closes.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")
@@ -150,7 +150,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A channel that hangs holds up nothing: not the run, not another channel, and the end only for a moment.
+// A channel that hangs delays neither the run nor other channels, and the end only briefly.
 func TestHangingChannel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

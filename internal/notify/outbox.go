@@ -16,32 +16,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outbox keeps the messages that wait for one channel, a file each, in a folder that processes share. Whoever sends a message
-// holds a lock on its file; the kernel releases the locks of a process that dies. Its methods are safe for concurrent use, also by
-// several processes.
+// outbox stores the pending messages of one channel, one file each, in a folder that processes share. A process locks the
+// file of the message that it sends; the kernel releases the locks of a process that dies. The methods are safe for
+// concurrent use, also by several processes.
 type outbox struct {
 	dir     string
-	channel string // begins the names of the channel's files
+	channel string // prefix of the channel's file names
 }
 
-// The bounds of an outbox.
+// Limits of an outbox.
 const (
-	queued     = 64                 // messages of a channel
-	outboxAge  = 7 * 24 * time.Hour // older messages are not news
-	outboxSize = 64 << 10           // of a file
+	queued     = 64                 // messages per channel
+	outboxAge  = 7 * 24 * time.Hour // older messages are dropped
+	outboxSize = 64 << 10           // bytes per file
 )
 
-// How names of files begin or end.
+// Prefix and suffixes of file names.
 const (
-	temporary = ".new-" // not yet whole
+	temporary = ".new-" // not yet complete
 	waiting   = ".json"
 	damaged   = ".damaged"
 )
 
 var errFull = errors.New("too many wait")
 
-// newOutbox is that of a channel. Messages to one place are not sent to another, so the name says where they go, as a digest: an
-// address may be a secret.
+// newOutbox returns the outbox of a channel. The file names include a digest of the channel's place, so that a message for
+// one place is never sent to another. It is a digest because an address may be a secret.
 func newOutbox(dir string, c Channel) outbox {
 	sum := sha256.Sum256([]byte(c.Place()))
 	return outbox{dir: dir, channel: c.Name() + "-" + hex.EncodeToString(sum[:8]) + "-"}
@@ -54,7 +54,7 @@ type entry struct {
 	file *os.File
 }
 
-// add keeps a message until it is sent. It returns errFull where too many wait.
+// add stores a message until it is sent. It returns errFull if too many are pending.
 func (o outbox) add(m Message) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (o outbox) add(m Message) error {
 	return o.sync()
 }
 
-// sync makes the folder's names durable.
+// sync makes the folder's entries durable.
 func (o outbox) sync() error {
 	d, err := os.Open(o.dir)
 	if err != nil {
@@ -98,7 +98,7 @@ func (o outbox) sync() error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// names are the files of the channel's messages, the oldest first.
+// names returns the file names of the channel's messages, the oldest first.
 func (o outbox) names() (names []string, err error) {
 	entries, err := os.ReadDir(o.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,8 +112,8 @@ func (o outbox) names() (names []string, err error) {
 	return names, err
 }
 
-// take takes over a message that nobody sends. ok is false where somebody does, or has sent it. A file that holds no message is set
-// aside, and the error names it.
+// take locks and reads a message. ok is false if another process is sending it or has sent it. A file that does not contain
+// a message is renamed, and the error names it.
 func (o outbox) take(name string) (e entry, ok bool, err error) {
 	e.path = filepath.Join(o.dir, name)
 	f, err := os.OpenFile(e.path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
@@ -131,7 +131,7 @@ func (o outbox) take(name string) (e entry, ok bool, err error) {
 		return e, false, err
 	}
 	held, err := f.Stat()
-	if now, lerr := os.Lstat(e.path); err != nil || lerr != nil || !os.SameFile(held, now) { // it has been sent meanwhile
+	if now, lerr := os.Lstat(e.path); err != nil || lerr != nil || !os.SameFile(held, now) { // another process sent and removed it meanwhile
 		return e, false, errors.Join(err, f.Close())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, outboxSize+1))
@@ -153,14 +153,13 @@ func (o outbox) take(name string) (e entry, ok bool, err error) {
 	return e, true, nil
 }
 
-// done removes a message that needs no sending any more.
+// done removes a message that has been sent or dropped.
 func (e entry) done() error { return errors.Join(os.Remove(e.path), e.file.Close()) }
 
-// leave leaves a message to whoever comes next.
+// leave unlocks a message for a later attempt.
 func (e entry) leave() { _ = e.file.Close() }
 
-// sweep removes what is too old to be sent, of any channel, and returns how many messages that were. It leaves alone what is
-// locked.
+// sweep removes files of any channel that are too old, except locked ones, and returns the number of removed messages.
 func sweep(dir string) (old int, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

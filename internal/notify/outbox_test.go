@@ -19,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// hangs is a channel that says when it is sending, and hangs.
+// hangs is a channel that reports that it is sending, and hangs.
 type hangs struct{ place string }
 
 func (hangs) Name() string    { return "fake" }
@@ -30,12 +30,12 @@ func (hangs) Send(ctx context.Context, _ Message) error {
 	return context.Cause(ctx)
 }
 
-// open makes a notifier of outcomes with an outbox; what it logs is in log.
+// open returns a notifier of outcomes with an outbox. It logs to log.
 func open(dir string, log io.Writer, list ...Channel) *Notifier {
 	return New(Config{Channels: list, On: []string{"failed"}, Project: "shop", Outbox: dir, Log: slog.New(slog.NewTextHandler(log, nil))})
 }
 
-// waits lists the outbox.
+// waits returns the files in the outbox.
 func waits(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -48,7 +48,7 @@ func waits(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// What a process that is killed has not sent, the next one sends, with the same id, and once.
+// What a killed process has not sent, the next one sends once, with the same id.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	if dir := os.Getenv("NOTIFY_TEST_OUTBOX"); dir != "" {
@@ -91,7 +91,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A process with other channels leaves alone what waits for a channel that it has not, also one of the same kind.
+// A process ignores messages for channels that it does not have, including other channels of the same kind.
 func TestOtherChannels(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,19 +116,19 @@ func TestOtherChannels(t *testing.T) {
 	})
 }
 
-// When the configuration is read again, a notifier begins before the one before it ends. What that one could not send is sent.
+// On a reload the new notifier starts before the old one closes. It sends what the old one could not send.
 func TestReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		old := open(dir, io.Discard, &fake{place: "a", block: true})
 		old.Ended(ended("x", journal.Failed, true))
-		synctest.Wait() // it sends
+		synctest.Wait() // x is being sent
 		f := &fake{place: "a"}
 		n := open(dir, io.Discard, f)
 		n.Ended(ended("y", journal.Failed, true))
 		synctest.Wait()
-		if len(f.texts()) != 1 { // x is still the other's
+		if len(f.texts()) != 1 { // the old notifier still has x
 			t.Errorf("%q", f.texts())
 		}
 		old.Close()
@@ -141,7 +141,7 @@ func TestReadAgain(t *testing.T) {
 	})
 }
 
-// However long a title and a reason are, the next process can read the message.
+// Even messages with a very long title and reason can be read by the next process.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestLongTexts(t *testing.T) {
 	})
 }
 
-// A message that nobody takes holds up none of those that come later, however short the processes are.
+// A message that no channel accepts must not delay later messages, even if processes are short-lived.
 func TestLeftHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestLeftHoldsUpNothing(t *testing.T) {
 	})
 }
 
-// What waits is bounded in number and in age; what is in the way of nobody goes at last, too.
+// The outbox limits the number and age of messages. Messages of unknown channels expire, too.
 func TestOutboxBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestOutboxBounds(t *testing.T) {
 	})
 }
 
-// A file that is torn, garbled or no file is set aside and named; it keeps nothing else back.
+// A torn, garbled or irregular file is set aside and named in the log. It does not delay other messages.
 func TestDamagedOutbox(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -240,7 +240,7 @@ func TestDamagedOutbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "other-1"+waiting), nil, 0o600); err != nil { // another's to judge
+	if err := os.WriteFile(filepath.Join(dir, "other-1"+waiting), nil, 0o600); err != nil { // another channel's file
 		t.Fatal(err)
 	}
 	n := open(dir, &log, f)
@@ -259,7 +259,7 @@ func TestDamagedOutbox(t *testing.T) {
 	}
 }
 
-// What cannot be kept is left out, and the log says so.
+// Messages that cannot be stored are dropped and logged.
 func TestNoOutbox(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")

@@ -15,7 +15,7 @@ import (
 type Program struct {
 	Argv []string
 	Dir  string
-	Env  []string // the whole environment
+	Env  []string // complete environment
 }
 
 // Name implements Channel.
@@ -24,7 +24,7 @@ func (Program) Name() string { return "command" }
 // Place implements Channel.
 func (p Program) Place() string { return strings.Join(append([]string{p.Dir}, p.Argv...), "\x00") }
 
-// Send implements Channel. A program that fails is run again.
+// Send implements Channel. A program that fails is retried, one that cannot be started is not.
 func (p Program) Send(ctx context.Context, m Message) error {
 	text, err := json.Marshal(m)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// CheckAddress refuses an address that would show messages, or the secret in it, on the way: HTTPS, or HTTP on this host. An
-// empty one is none.
+// CheckAddress returns an error unless the address is empty, HTTPS, or HTTP on this host: anything else would expose
+// messages, and the secret in the address, on the network.
 func CheckAddress(address string) error {
 	if address == "" {
 		return nil
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" { // the parser's error would show the address
+	if err != nil || u.Host == "" { // the parser's error would contain the address
 		return errors.New("is no address such as https://example.com/hook")
 	}
 	ip := net.ParseIP(u.Hostname())
@@ -35,7 +35,7 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// Webhook sends messages as JSON, signed as Standard Webhooks describes it where there is a key.
+// Webhook posts messages as JSON. With a key it signs them according to Standard Webhooks.
 type Webhook struct {
 	Address string
 	Key     []byte // empty: not signed
@@ -71,7 +71,7 @@ func sign(key []byte, id, at string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Slack sends messages to an incoming webhook of Slack, whose address is a secret.
+// Slack posts messages to an incoming webhook of Slack, whose address is a secret.
 type Slack struct {
 	Address string
 	Client  *http.Client
@@ -83,7 +83,8 @@ func (Slack) Name() string { return "slack" }
 // Place implements Channel.
 func (s Slack) Place() string { return s.Address }
 
-// Send implements Channel. The text is data: nothing in it mentions people, makes a link or is formatted. Links have words of ralph.
+// Send implements Channel. The message is sent as data: its text cannot mention people, contain links or be formatted. The
+// texts of links are constant.
 func (s Slack) Send(ctx context.Context, m Message) error {
 	plain := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(m.Text)
 	blocks := []any{map[string]any{
@@ -102,18 +103,18 @@ func (s Slack) Send(ctx context.Context, m Message) error {
 	return post(ctx, s.Client, s.Address, http.Header{}, body)
 }
 
-// links are the addresses of a message as Slack writes links.
+// links returns the message's addresses in Slack's link syntax.
 func (m Message) links() string {
 	var list []string
 	for _, link := range [][2]string{{"Issue", m.IssueURL}, {"Request", m.RequestURL}, {"Run", m.RunURL}, {"Project", m.ProjectURL}} {
-		if CheckPage(link[1]) == nil && link[1] != "" { // a local issue has a file
+		if CheckPage(link[1]) == nil && link[1] != "" { // the URL of a local issue is a file path
 			list = append(list, "<"+strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C").Replace(link[1])+"|"+link[0]+">")
 		}
 	}
 	return strings.Join(list, " · ")
 }
 
-// CheckPage refuses what a browser cannot open. An empty address is none.
+// CheckPage returns an error if the address is neither empty nor HTTP(S).
 func CheckPage(address string) error {
 	u, err := url.Parse(address)
 	if address != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
@@ -122,7 +123,7 @@ func CheckPage(address string) error {
 	return nil
 }
 
-// post sends a body. Its errors do not show the address.
+// post sends a body. Its errors do not contain the address.
 func post(ctx context.Context, client *http.Client, address string, header http.Header, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -131,7 +132,7 @@ func post(ctx context.Context, client *http.Client, address string, header http.
 	r.Header = header
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "ralph")
-	only := *client // a redirect would take the message elsewhere
+	only := *client // a redirect would send the message elsewhere
 	only.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, err := only.Do(r)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {

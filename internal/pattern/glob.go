@@ -2,16 +2,16 @@ package pattern
 
 import "github.com/bmatcuk/doublestar/v4"
 
-// maxAlternatives is how many texts the braces of a pattern may stand for.
+// maxAlternatives is the maximum number of texts to which the braces of a pattern may expand.
 const maxAlternatives = 256
 
-// Valid reports that a text is a pattern of paths which is matched in a moment. Every pair of braces multiplies the time: forty of
-// them would never end.
+// Valid reports whether p is a valid path pattern that matches fast. Every pair of braces multiplies the time: with forty of
+// them matching would never end.
 func Valid(p string) bool { return doublestar.ValidatePattern(p) && alternatives(p) <= maxAlternatives }
 
-// alternatives is for how many texts the braces of a valid pattern stand, or more than maxAlternatives.
+// alternatives returns the number of texts to which the braces of a valid pattern expand, at most maxAlternatives+1.
 func alternatives(p string) int {
-	type level struct{ before, sum int } // of the braces around, and of the alternatives so far
+	type level struct{ before, sum int } // counts before the opening brace, and of the alternatives so far
 	var stack []level
 	now := 1
 	for i := 0; i < len(p); i++ {
@@ -32,7 +32,7 @@ func alternatives(p string) int {
 	return now
 }
 
-// classEnd is where the class that begins at i ends. Braces in there are characters.
+// classEnd returns the end of the character class that begins at i. Braces in a class are literal.
 func classEnd(p string, i int) int {
 	for i++; i < len(p) && p[i] != ']'; i++ {
 		if p[i] == '\\' {

@@ -1,5 +1,5 @@
-// Package pattern compiles regular expressions when they are first used: together they would double the time that every
-// command takes to start. It also judges patterns of paths that strangers have written. Its functions are safe for concurrent use.
+// Package pattern compiles regular expressions on first use: compiling all at once would double the start-up time of every
+// command. It also validates path patterns from untrusted sources. Its functions are safe for concurrent use.
 package pattern
 
 import (
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Lazy returns a function that compiles the expression at its first call. It panics there on one that is malformed.
+// Lazy returns a function that compiles the expression on its first call. That call panics if the expression is malformed.
 func Lazy(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -1,9 +1,9 @@
-// Package plural counts things in words.
+// Package plural formats counts with their nouns.
 package plural
 
 import "fmt"
 
-// Of is a number of things: "1 issue", "2 issues".
+// Of formats a count with its noun: "1 issue", "2 issues".
 func Of(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -1,2 +1,2 @@
-// Package ptytest opens terminals for tests. Only Linux has them here.
+// Package ptytest opens pseudo terminals for tests. It supports only Linux.
 package ptytest

@@ -10,8 +10,8 @@ import (
 
 const multiplexer = "/dev/ptmx"
 
-// New makes a terminal: the side of a program, and that of the person who reads and types. The test is skipped where there are no
-// terminals. It closes both sides when it ends.
+// New opens a pseudo terminal and returns the program's side (tty) and the user's side (person). It skips the test where
+// pseudo terminals are not available. Both sides are closed when the test ends.
 func New(t *testing.T, rows, columns uint16) (tty, person *os.File) {
 	t.Helper()
 	person, err := os.OpenFile(multiplexer, os.O_RDWR|unix.O_NOCTTY, 0)

@@ -1,5 +1,5 @@
-// Package retry is how often, and after which pauses, ralph repeats what failed and may pass by itself: calls of a forge's
-// API, and git commands that talk to a remote.
+// Package retry defines how often, and after which pauses, ralph repeats operations with transient failures: calls of a
+// forge's API, and git commands that talk to a remote.
 package retry
 
 import (
@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Attempts is how often a thing is tried at most, the first time included.
+// Attempts is the maximum number of attempts, including the first.
 const Attempts = 4
 
 // first is the pause before the second attempt.
 const first = 500 * time.Millisecond
 
-// Pause is the time between attempt n, counted from 1, and the next. Each is twice as long as the one before, with jitter.
+// Pause returns the pause after attempt n, counted from 1. It doubles with each attempt and has jitter.
 func Pause(n int) time.Duration {
 	pause := first << (n - 1)
 	return pause + rand.N(pause) //nolint:gosec // jitter is no secret
 }
 
-// Sleep returns after d, or with context.Cause(ctx) when ctx ends before.
+// Sleep returns nil after d, or context.Cause(ctx) if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -1,3 +1,3 @@
-// Package seccomp is the system call filter of the sandboxes. A process of the program installs it on itself, inside a
-// sandbox, before a command runs. It holds no state.
+// Package seccomp is the system call filter of the sandboxes. A ralph process in the sandbox installs it on itself before it
+// runs a command. The package has no state.
 package seccomp

@@ -9,33 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter lists what is refused among the calls that were known when it was written. A call with a higher number is
-// answered as by a kernel that does not have it, so that no new call gets in unseen.
+// The filter is a deny-list of the calls that were known when it was written. A call with a higher number fails with ENOSYS,
+// as in an older kernel, so that new calls are denied by default.
 
-// lastKnown is the newest call that the lists were checked against.
+// lastKnown is the newest call that was considered for the lists.
 const lastKnown = unix.SYS_MSEAL
 
-// Rule refuses one system call when all its conditions hold.
+// Rule denies a system call when all its conditions hold.
 type Rule struct {
 	Call  uint32
 	Errno unix.Errno
 	When  []Condition
 }
 
-// Condition tests the lower 32 bits of one argument.
+// Condition tests the lower 32 bits of an argument.
 type Condition struct {
-	Arg  int    // counted from 0
+	Arg  int    // index, from 0
 	Test uint16 // unix.BPF_JSET: any of these bits; unix.BPF_JEQ: this value
 	K    uint32
 }
 
-// Bits is the condition that any of these bits is set in an argument.
+// Bits is the condition that an argument has any of the bits k set.
 func Bits(arg int, k uint32) Condition { return Condition{arg, unix.BPF_JSET, k} }
 
-// Is is the condition that an argument has this value.
+// Is is the condition that an argument equals k.
 func Is(arg int, k uint32) Condition { return Condition{arg, unix.BPF_JEQ, k} }
 
-// Refuse returns rules that refuse several calls under the same conditions.
+// Refuse returns rules that deny the calls under the same conditions.
 func Refuse(errno unix.Errno, calls []uint32, when ...Condition) (rules []Rule) {
 	for _, call := range calls {
 		rules = append(rules, Rule{call, errno, when})
@@ -43,11 +43,11 @@ func Refuse(errno unix.Errno, calls []uint32, when ...Condition) (rules []Rule) 
 	return rules
 }
 
-// Supported reports whether there is a filter for this architecture.
+// Supported reports whether the filter supports this architecture.
 func Supported() bool { return auditArch != 0 }
 
-// Install filters the system calls of all threads of this process and of everything it starts, for good. extra adds
-// rules. The process must have no_new_privs, or CAP_SYS_ADMIN.
+// Install applies the filter, with the extra rules, to all threads of this process and to all processes that it starts. It
+// cannot be removed. The process needs no_new_privs or CAP_SYS_ADMIN.
 func Install(extra ...Rule) error {
 	if !Supported() {
 		return fmt.Errorf("filter system calls: there is no filter for %s", runtime.GOARCH)
@@ -66,31 +66,32 @@ func Install(extra ...Rule) error {
 	return nil
 }
 
-// namespaces are the flags of clone and unshare that make new namespaces.
+// namespaces are the flags of clone and unshare that create namespaces.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// creates are the flags of open with which its mode counts. O_TMPFILE has a bit of its own beside O_DIRECTORY's.
+// creates are the flags of open for which its mode argument matters. O_TMPFILE includes the bit of O_DIRECTORY.
 const creates = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
-// base are the rules that every filter has.
+// base returns the rules of every filter.
 func base() []Rule {
 	rules := slices.Concat(
 		Refuse(unix.EPERM, slices.Concat(forbidden(), forbiddenHere())),
-		// The filter cannot see their arguments. Programs fall back to older calls.
+		// A filter cannot read their arguments in memory. Programs fall back to older calls.
 		Refuse(unix.ENOSYS, []uint32{
 			unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 		}),
 		[]Rule{
 			{unix.SYS_CLONE, unix.EPERM, []Condition{Bits(0, namespaces)}},
 			{unix.SYS_UNSHARE, unix.EPERM, []Condition{Bits(0, namespaces|unix.CLONE_NEWTIME)}},
-			// They type into a terminal that others read, or paste into the console.
+			// TIOCSTI injects input into a terminal that others read, TIOCLINUX pastes into the console.
 			{unix.SYS_IOCTL, unix.EPERM, []Condition{Is(1, unix.TIOCSTI)}},
 			{unix.SYS_IOCTL, unix.EPERM, []Condition{Is(1, unix.TIOCLINUX)}},
 			{unix.SYS_PRLIMIT64, unix.EPERM, []Condition{Is(0, 1)}}, // the limits of the init process
-			// Whoever opens a file with a lease, such as another run one of the history that they share, waits for most of a minute.
+			// Another process that opens a file with a lease blocks for most of a minute, for example another run that
+			// shares the history.
 			{unix.SYS_FCNTL, unix.EPERM, []Condition{Is(1, unix.F_SETLEASE)}},
-			// A setuid program in the worktree would run as its owner, whoever starts it on the host.
+			// A setuid program in the worktree would run as its owner when anybody on the host starts it.
 			{unix.SYS_FCHMOD, unix.EPERM, []Condition{Bits(1, unix.S_ISUID)}},
 			{unix.SYS_FCHMODAT, unix.EPERM, []Condition{Bits(2, unix.S_ISUID)}},
 			{unix.SYS_FCHMODAT2, unix.EPERM, []Condition{Bits(2, unix.S_ISUID)}},
@@ -100,8 +101,8 @@ func base() []Rule {
 	return append(rules, rulesHere()...)
 }
 
-// forbidden are calls that no build needs: they look into other processes, change the machine, mount, load code into the
-// kernel, or have often been used to break out of sandboxes.
+// forbidden returns calls that no build needs: they inspect other processes, change the machine, mount, load code into the
+// kernel, or were often used to escape from sandboxes.
 func forbidden() []uint32 {
 	return []uint32{
 		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP,
@@ -121,17 +122,17 @@ func forbidden() []uint32 {
 	}
 }
 
-// families are the allowed kinds of socket. Others, such as those of virtual machines, leave the network namespace.
+// families are the allowed address families. Others, such as AF_VSOCK, are not confined to the network namespace.
 func families() []uint32 { return []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} }
 
-// Offsets in the data that the kernel shows a filter.
+// Offsets of fields in struct seccomp_data.
 const (
 	offsetCall = 0
 	offsetArch = 4
 	offsetArgs = 16
 )
 
-// program compiles the filter. Each part finds the call's number loaded and leaves it so.
+// program compiles the filter. Each part expects the call's number in the accumulator and leaves it there.
 func program(extra []Rule) []unix.SockFilter {
 	p := []unix.SockFilter{
 		load(offsetArch), jump(unix.BPF_JEQ, auditArch, 1, 0), answer(unix.SECCOMP_RET_KILL_PROCESS),
@@ -153,7 +154,7 @@ func (r Rule) program() []unix.SockFilter {
 	if len(r.When) == 0 {
 		return []unix.SockFilter{jump(unix.BPF_JEQ, r.Call, 0, 1), answer(refusal(r.Errno))}
 	}
-	// Each condition is a load and a test; then come the answer and, as arguments were loaded, the call again.
+	// Each condition is a load and a test. Then follow the answer and, because arguments were loaded, a reload of the call's number.
 	rest := 2*len(r.When) + 1
 	p := []unix.SockFilter{jump(unix.BPF_JEQ, r.Call, 0, uint8(rest+1))}
 	for i, c := range r.When {
@@ -162,7 +163,7 @@ func (r Rule) program() []unix.SockFilter {
 	return append(p, answer(refusal(r.Errno)), load(offsetCall))
 }
 
-// only allows a call with these values of its first argument.
+// only allows a call only with one of these values as first argument.
 func only(call uint32, values []uint32) []unix.SockFilter {
 	p := []unix.SockFilter{jump(unix.BPF_JEQ, call, 0, uint8(len(values)+3)), load(offsetArgs)}
 	for i, v := range values {

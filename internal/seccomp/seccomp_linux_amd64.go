@@ -4,10 +4,10 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// otherABI marks calls of the x32 ABI, which have numbers of their own.
+// otherABI is the bit that marks calls of the x32 ABI, which have their own numbers.
 const otherABI = 0x40000000
 
-// forbiddenHere are further forbidden calls of this architecture.
+// forbiddenHere returns further forbidden calls of this architecture.
 func forbiddenHere() []uint32 {
 	return []uint32{
 		unix.SYS_KEXEC_FILE_LOAD, unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE, unix.SYS_IOPL,
@@ -15,7 +15,7 @@ func forbiddenHere() []uint32 {
 	}
 }
 
-// rulesHere are the rules for older calls that do the same as those of base.
+// rulesHere returns rules for older equivalents of the calls in base.
 func rulesHere() []Rule {
 	return []Rule{
 		{unix.SYS_CHMOD, unix.EPERM, []Condition{Bits(1, unix.S_ISUID)}},

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOlderCalls: the calls that only this architecture has make no setuid file either.
+// TestOlderCalls: the older calls of this architecture cannot make setuid files either.
 func TestOlderCalls(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -2,7 +2,7 @@
 
 package seccomp
 
-// auditArch is 0: there is no filter for this architecture, and so no sandbox.
+// auditArch is 0: the filter does not support this architecture, so there is no sandbox.
 const auditArch = 0
 
 const otherABI = 0

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFilter runs the filter's program as the kernel would.
+// TestFilter interprets the filter's program like the kernel.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	if auditArch == 0 {
@@ -61,7 +61,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// interpret runs a program of the few instructions that the filter has.
+// interpret runs a program that uses only the filter's instructions.
 func interpret(t *testing.T, p []unix.SockFilter, arch, call uint32, args [6]uint64) uint32 {
 	t.Helper()
 	var a uint32

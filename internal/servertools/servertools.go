@@ -1,11 +1,11 @@
-// Package servertools keeps a model's service from reaching the internet on behalf of a sandbox.
+// Package servertools prevents a sandbox from reaching the internet through a model service.
 //
-// Services run some tools themselves: they search the web, fetch pages, call remote MCP servers, run code, and load images
-// and files from addresses. Whoever may send a request to such a service can have it send anything anywhere, past every
-// allow-list. [Filter] takes definitions of such tools out of requests, and refuses what cannot be taken out. It knows the
-// requests of Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini; what it does not know passes.
+// Services run some tools themselves: they search the web, fetch pages, call remote MCP servers, run code, and load images and
+// files from addresses. Whoever can send a request to such a service can make it send anything anywhere, past every allow-list.
+// [Filter] removes the definitions of such tools from requests, and rejects requests in which they cannot be removed. It knows
+// the request formats of Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini; unknown fields pass.
 //
-// Package sandboxes/egress is its caller.
+// Package sandboxes/egress calls it.
 package servertools
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Error refuses a request.
+// Error is the rejection of a request.
 type Error struct {
-	Tool string // what the service would do, in the request's words, as text for people; empty: the body is no JSON
+	Tool string // the offending tool in the request's words, which is untrusted text; empty: the body is not JSON
 }
 
 func (e *Error) Error() string {
@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 	return e.Tool + " would have the model's service reach the internet from outside the sandbox"
 }
 
-// Answer is the body of a refusal, as services write theirs: it has the members of Anthropic's, OpenAI's and Google's.
+// Answer returns the body of a rejection. It has the error fields of Anthropic, OpenAI and Google.
 func Answer(text string) string {
 	type details struct {
 		Type    string `json:"type"`
@@ -45,14 +45,14 @@ func Answer(text string) string {
 	return string(all)
 }
 
-// Filter takes the tools that the service itself would run out of a request's body, and returns them. What is taken out
-// becomes spaces. A request that it refuses, with an *Error, must not be sent.
+// Filter removes the tools that the service itself would run from a request's body, in place, and returns their names. It
+// overwrites them with spaces. If it returns an *Error, the request must not be sent.
 func Filter(body []byte) (removed []string, err error) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, nil // no body at all
+		return nil, nil // empty body
 	}
 	if !utf8.Valid(body) || !json.Valid(body) {
-		return nil, &Error{} // what is not understood here, a service might
+		return nil, &Error{} // a service might understand what this parser does not
 	}
 	f := filter{body: body}
 	err = f.request(gjson.ParseBytes(body), 0)
@@ -64,8 +64,8 @@ type filter struct {
 	removed []string
 }
 
-// each has the members of an object, with their plain keys and with every key that is there twice, or the elements of an
-// array without keys; nothing for anything else.
+// each yields the members of an object, with normalised keys and including duplicate keys, or the elements of an array with
+// empty keys. It yields nothing for other values.
 func each(v gjson.Result) iter.Seq2[string, gjson.Result] {
 	return func(yield func(string, gjson.Result) bool) {
 		if v.IsObject() || v.IsArray() {
@@ -74,10 +74,10 @@ func each(v gjson.Result) iter.Seq2[string, gjson.Result] {
 	}
 }
 
-// deepest is how many levels are looked into. Each is read once more, so that the time is linear in the request's size.
+// deepest is the maximum nesting depth. Each level is parsed once more, so the limit keeps the time linear in the request's size.
 const deepest = 32
 
-// request looks at a request.
+// request checks a request.
 func (f *filter) request(v gjson.Result, depth int) error {
 	if depth > deepest {
 		return &Error{"a request in too many others"}
@@ -118,7 +118,7 @@ func (f *filter) request(v gjson.Result, depth int) error {
 	return nil
 }
 
-// batch looks at a list of requests.
+// batch checks a list of requests.
 func (f *filter) batch(v gjson.Result, depth int) error {
 	for _, item := range each(v) {
 		for key, value := range each(item) {
@@ -132,7 +132,8 @@ func (f *filter) batch(v gjson.Result, depth int) error {
 	return nil
 }
 
-// tools looks at a list of definitions, and returns the names by which a request can choose those that it has taken out.
+// tools checks a list of tool definitions, removes those that the service would run, and returns the names by which the
+// request could choose the removed ones.
 func (f *filter) tools(v gjson.Result) (gone []string, err error) {
 	if v.IsObject() {
 		if kind, _, _ := serverTool(v, 0); kind != "" {
@@ -158,7 +159,7 @@ func (f *filter) tools(v gjson.Result) (gone []string, err error) {
 		return nil, nil
 	}
 	if len(kept) == 0 {
-		return nil, &Error{left} // the request was for this alone
+		return nil, &Error{left} // without these tools the request makes no sense
 	}
 	list := f.body[v.Index:][:len(v.Raw)]
 	n := 1 + copy(list[1:], strings.Join(kept, ","))
@@ -166,7 +167,7 @@ func (f *filter) tools(v gjson.Result) (gone []string, err error) {
 	return gone, nil
 }
 
-// blocks looks at messages, or at pieces of their content.
+// blocks checks messages or parts of their content.
 func (f *filter) blocks(v gjson.Result, depth int) (err error) {
 	if depth > deepest {
 		return &Error{"content in too much other content"}
@@ -193,7 +194,7 @@ func (f *filter) blocks(v gjson.Result, depth int) (err error) {
 	return nil
 }
 
-// source looks at where a block's image, document or file comes from.
+// source checks the source of an image, document or file.
 func (f *filter) source(v gjson.Result, depth int) (err error) {
 	for key, value := range each(v) {
 		switch key {
@@ -209,7 +210,7 @@ func (f *filter) source(v gjson.Result, depth int) (err error) {
 	return nil
 }
 
-// link looks at the address of an image or file, or at an object that has one.
+// link checks the address of an image or file, or an object with that address.
 func link(v gjson.Result, depth int) error {
 	if address := plainWord(strings.TrimSpace(v.Str)); address != "" && !strings.HasPrefix(address, "data:") || depth > deepest {
 		return &Error{"the address of an image or file"}
@@ -224,16 +225,16 @@ func link(v gjson.Result, depth int) error {
 	return nil
 }
 
-// plainWord is a name without what services do not tell apart: case, dashes and underscores.
+// plainWord normalises a name: services ignore case, dashes and underscores.
 func plainWord(s string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(strings.ToUpper(s)))
 }
 
-// deepestTools is how many groups of tools may be in one another.
+// deepestTools is the maximum nesting depth of groups of tools.
 const deepestTools = 8
 
-// serverTool reports the tool that the service itself would run, by its type; empty when there is none. Own are the names
-// by which a request can choose it. Apart means that the definition has nothing else.
+// serverTool returns the type of the tool that the service itself would run, or an empty kind. own are the names by which a
+// request can choose it. apart means that the definition can be removed as a whole: it defines nothing else.
 func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart bool) {
 	if depth > deepestTools {
 		return "a group of tools in too many others", nil, false
@@ -251,13 +252,13 @@ func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart 
 			kind = key
 		case "functiondeclarations":
 			apart = false
-		case "environment": // of a shell
+		case "environment": // of a shell tool
 			for key, value := range each(value) {
 				if key == "type" && strings.HasPrefix(plainWord(value.Str), "container") {
 					kind = "a shell in a container of the service"
 				}
 			}
-		case "tools": // a namespace
+		case "tools": // a namespace of tools
 			for _, nested := range each(value) {
 				if k, _, _ := serverTool(nested, depth+1); k != "" {
 					return k, nil, false
@@ -268,7 +269,7 @@ func serverTool(tool gjson.Result, depth int) (kind string, own []string, apart 
 	return kind, own, apart
 }
 
-// runsThere reports whether the service runs tools of this type, with access to the internet.
+// runsThere reports whether the service runs tools of this type with access to the internet.
 func runsThere(kind string) bool {
 	kind = plainWord(kind)
 	for _, begin := range []string{"websearch", "webfetch", "codeexecution", "codeinterpreter", "mcp", "urlcontext", "googlesearch"} {
@@ -279,7 +280,7 @@ func runsThere(kind string) bool {
 	return false
 }
 
-// choice returns the names of tools that the request asks for. A choice of a server's tool is refused.
+// choice returns the names of the tools that the request selects. It rejects the selection of a tool that the service runs.
 func choice(v gjson.Result) (names []string, err error) {
 	if kind, _, _ := serverTool(v, 0); kind != "" {
 		return nil, &Error{kind}

@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// filtered is the body as it would be sent, and what was taken out.
+// filtered returns the filtered body and the removed tools.
 func filtered(body string) (out string, removed []string, err error) {
 	all := []byte(body)
 	removed, err = Filter(all)
@@ -102,7 +102,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%.300s: %v", body, err)
 		}
 	}
-	// What a service might read although it is no JSON.
+	// A service might accept these bodies although they are not JSON.
 	for _, body := range []string{
 		"x=y", "{", `{"a":1`, `{"a":1}}`, `{"a":1}{"mcp_servers":[{}]}`, `{"a" 1}`, `{"a":1,}`, `[1,]`, `{'a':1}`, `{a:1}`, "{\"a\":\"\n\"}", "\xef\xbb\xbf{}", "{\x00\"\x00",
 		"\x00{", `// x`, `[}`, `{]`, strings.Repeat("[", 1<<20), "{\"\xff\":1}", `{"\q":1}`, `tool=web_search`, "12 13", `"`,
@@ -114,7 +114,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// reading is what a request says, one piece a line, in the order of the text.
+// reading writes the tokens of a request, one a line, in the order of the text.
 func reading(v gjson.Result, to *strings.Builder) {
 	switch {
 	case v.Type == gjson.Number:
@@ -135,7 +135,7 @@ func reading(v gjson.Result, to *strings.Builder) {
 	fmt.Fprintln(to, v.Raw[len(v.Raw)-1:])
 }
 
-// standardReading is what the standard library reads.
+// standardReading returns the same for the standard library's decoder.
 func standardReading(body []byte) string {
 	var to strings.Builder
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -149,7 +149,7 @@ func standardReading(body []byte) string {
 	}
 }
 
-// Whatever comes out whole is JSON of the same length, and clean: nothing is found in it again.
+// A filtered body is still JSON of the same length, and a second pass finds nothing in it.
 func FuzzFilter(f *testing.F) {
 	for _, s := range []string{
 		`{"tools":[` + fn + `,{"type":"web_search"}],"tool_choice":{"type":"auto"}}`, `{"messages":[{"content":[{"source":{"url":"https://a"}}]}]}`,
@@ -160,7 +160,7 @@ func FuzzFilter(f *testing.F) {
 	f.Add([]byte(`{"a\\":["\"","\\",{"\\\"":1e3,"":null}],"\ud83d\ude00\/":[[],{},-0.5, true]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		out, _, err := filtered(string(body))
-		// Of half a character of UTF-16 the two make something else.
+		// The two decoders treat unpaired UTF-16 surrogates differently.
 		if json.Valid(body) && utf8.Valid(body) && !bytes.Contains(bytes.ToLower(body), []byte(`\ud`)) {
 			var read strings.Builder
 			if reading(gjson.ParseBytes(bytes.TrimSpace(body)), &read); read.String() != standardReading(body) {

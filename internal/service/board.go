@@ -15,35 +15,36 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Board is the backlog of a project as a sweep would see it.
+// Board is a project's backlog as a sweep would see it.
 type Board struct {
 	backlog.Plan
 	Review  []Reviewed
-	Said    map[string]string // how the latest run of an issue ended that a person is next for; may be hostile
-	At      time.Time         // when it was read; zero: not yet
-	Problem string            // why it could not be looked at since; empty: it could
+	Said    map[string]string // by key, for issues that wait for a person: how the latest run ended; untrusted text
+	At      time.Time         // time of the data; zero: none yet
+	Problem string            // error of the latest read; empty: it succeeded
 }
 
-// Reviewed is an open issue whose work is finished and waits for a person to merge it.
+// Reviewed is an open issue whose work is finished and waits to be merged.
 type Reviewed struct {
 	tracker.Issue
-	Run   string // the latest; empty: this host does not know it
-	Where string // its request, or its branch; empty: not known
-	Merge string // the command that merges it; empty: none, such as where it has a request
-	// Again is the label that has it done anew, where its request was closed without a merge.
+	Run   string // id of the latest run; empty: this host has no record
+	Where string // URL of its request, or its branch; empty: unknown
+	Merge string // command that merges it; empty: none, for example because it has a request
+	// Again is the label that makes ralph redo the work. It is set if people closed the request without a merge.
 	Again string
-	// Gone: ralph has no open request for it any more, and people have not closed one without a merge. It may be merged, deleted, or
-	// of another account.
+	// Gone means that no request of ralph is open, and that people did not close one without a merge. The request may be
+	// merged, deleted, or belong to another account.
 	Gone bool
 }
 
-// boardAge is how long a look at the backlog serves: a tracker on the network has a limit of requests.
+// boardAge is how long a board is reused: trackers on the network have rate limits.
 const boardAge = 10 * time.Second
 
-// boardTime bounds one look.
+// boardTime limits one read of the backlog.
 const boardTime = 20 * time.Second
 
-// Board looks at the backlog of a project, at most every ten seconds unless a run has begun or ended. Callers wait for the one who looks.
+// Board returns the backlog of a project. It reads it at most every ten seconds, or after a run has started or ended.
+// Concurrent callers share one read.
 func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	p, parts, err := s.opened(name)
 	if err != nil {
@@ -77,7 +78,8 @@ func (s *Service) Board(ctx context.Context, name string) (Board, error) {
 	return p.board, nil
 }
 
-// inReview lists what waits to be merged. An issue with the pick-up label is to be worked again. p.looking is held.
+// inReview lists issues that wait to be merged. It leaves out those with the pick-up label, which ralph will work again. The
+// caller holds p.looking.
 func (p *project) inReview(ctx context.Context, parts *Parts) (out []Reviewed, err error) {
 	label := parts.InReview
 	if label == "" {
@@ -113,7 +115,7 @@ func (p *project) inReview(ctx context.Context, parts *Parts) (out []Reviewed, e
 		return out, err
 	}
 	closed, err := p.answers.closed(ctx, parts, requests)
-	if err != nil { // the board is right without it
+	if err != nil { // the board is still useful
 		p.s.c.Log.Debug("requests that are not open not looked up", "project", p.name, "error", err)
 	}
 	for key, url := range closed {
@@ -124,7 +126,8 @@ func (p *project) inReview(ctx context.Context, parts *Parts) (out []Reviewed, e
 	return out, nil
 }
 
-// earlier notes the latest run of each issue that does not qualify, or that a person is next for, and of the latter how it ended.
+// earlier sets the latest run of skipped issues that do not qualify or wait for a person. For the latter it also returns how
+// that run ended.
 func (p *Parts) earlier(ctx context.Context, list []backlog.Skipped) (map[string]string, error) {
 	at := map[string]int{}
 	for n, s := range list {
@@ -153,10 +156,10 @@ func (p *Parts) earlier(ctx context.Context, list []backlog.Skipped) (map[string
 	return said, err
 }
 
-// Queue are the issues of a project that are ready.
+// Queue describes the issues of a project that are ready.
 type Queue struct {
 	Ready  int
-	Oldest time.Time // when the first of them was made; zero: not known
+	Oldest time.Time // creation time of the oldest one; zero: unknown
 	at     time.Time
 }
 
@@ -170,10 +173,11 @@ func newQueue(plan backlog.Plan) *Queue {
 	return q
 }
 
-// queueAge is how long a count of ready issues serves those who only count.
+// queueAge is how long Queue reuses a count.
 const queueAge = 5 * time.Minute
 
-// Queue counts the issues of a project that were ready some minutes ago; nil: it is not known yet. It does not block.
+// Queue returns a count of ready issues that may be some minutes old, or nil if there is none yet. It does not block: it
+// refreshes the count in the background.
 func (s *Service) Queue(name string) *Queue {
 	p, _, err := s.opened(name)
 	if err != nil {
@@ -185,7 +189,7 @@ func (s *Service) Queue(name string) *Queue {
 	if (q == nil || time.Since(q.at) > queueAge) && s.life.Err() == nil && p.counting.CompareAndSwap(false, true) {
 		s.looks.Go(func() {
 			defer p.counting.Store(false)
-			_, _ = s.Board(s.life, name) // the board has the error
+			_, _ = s.Board(s.life, name) // the board stores the error
 		})
 	}
 	return q

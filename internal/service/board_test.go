@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// only is the one issue of a project's board.
+// only returns the only issue of a project's board.
 func only(t *testing.T, s *service.Service, project string) service.Issue {
 	t.Helper()
 	b, err := s.Board(t.Context(), project)
@@ -31,7 +31,7 @@ func only(t *testing.T, s *service.Service, project string) service.Issue {
 	return list[0]
 }
 
-// Finished work that waits to be merged waits for a person; one that is to be worked again does not.
+// Finished work that waits to be merged needs a person. An issue that will be worked again does not.
 func TestBoardInReview(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)
@@ -53,7 +53,7 @@ func TestBoardInReview(t *testing.T) {
 	p.Go()
 }
 
-// forge is a tracker with one open request, one that was closed and one that was merged.
+// forge is a tracker with one open, one closed and one merged request.
 type forge struct{ tracker.Tracker }
 
 func (forge) Requests(context.Context, string) (map[string]tracker.RequestRef, error) {
@@ -70,7 +70,7 @@ func (forge) Refused(_ context.Context, head, base string) (commit, url string, 
 	return "c0ffee", "https://forge.example/2", nil
 }
 
-// A request that a person has closed does not wait to be merged.
+// A closed request does not wait to be merged.
 func TestBoardClosedRequest(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 3)
@@ -103,7 +103,7 @@ func TestBoardClosedRequest(t *testing.T) {
 	}
 }
 
-// What people have to look at says why: what the agent asked, or how the run ended.
+// Issues that need a person show why: the agent's question, or how the run ended.
 func TestBoardSaysWhy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ says, reason string }{
@@ -121,7 +121,7 @@ func TestBoardSaysWhy(t *testing.T) {
 	}
 }
 
-// What another issue blocks goes on by itself, unless that waits for it in turn.
+// A blocked issue will continue by itself, unless it is in a cycle.
 func TestBoardBlocked(t *testing.T) {
 	t.Parallel()
 	blocked := func(key string) backlog.Skipped {
@@ -134,7 +134,7 @@ func TestBoardBlocked(t *testing.T) {
 	}
 }
 
-// What waits for a cap goes on by itself, and says what it waits for.
+// An issue that waits for a cap will continue by itself, and its reason names the cap.
 func TestBoardCap(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)
@@ -154,7 +154,7 @@ func TestBoardCap(t *testing.T) {
 	}
 }
 
-// What kept the last sweep from working is no problem any more while the backlog is worked.
+// The problem of the last sweep disappears while the backlog is worked.
 func TestProblemIsOverWhileWorking(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)
@@ -176,7 +176,7 @@ func TestProblemIsOverWhileWorking(t *testing.T) {
 	p.Go()
 }
 
-// Why a backlog is not worked is logged once, and again when it is another reason, or was worked in between.
+// A problem is logged once, and again after another problem or after the backlog was worked.
 func TestProblemIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)
@@ -211,7 +211,7 @@ func TestProblemIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// hanging is a tracker that never answers. asked is closed when it is asked first, and ended when that question has ended.
+// hanging is a tracker that never answers. asked is closed at the first call, and ended when that call returns.
 type hanging struct {
 	tracker.Tracker
 	asked, ended chan struct{}
@@ -224,7 +224,7 @@ func (h hanging) List(ctx context.Context, _ tracker.Query) (tracker.Listing, er
 	return tracker.Listing{}, context.Cause(ctx)
 }
 
-// A look at a backlog does not outlive the service.
+// A read of a backlog ends with the service.
 func TestQueueEndsWithTheService(t *testing.T) {
 	t.Parallel()
 	p, h := servicetest.New(t, "p", 0).Project(), hanging{asked: make(chan struct{}), ended: make(chan struct{})}
@@ -273,7 +273,7 @@ func (l *lines) text() string {
 	return l.b.String()
 }
 
-// An issue that merely lacks the pick-up label may be tried again once it was worked.
+// An issue that only lacks the pick-up label may be retried if it was worked before.
 func TestBoardUnlabelled(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)

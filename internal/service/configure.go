@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// configure reads the configuration, and opens the project when that has changed. A bad one is refused: what is open stays.
+// configure loads the configuration and opens the project anew if it has changed. If loading or opening fails, the open parts stay.
 func (p *project) configure(ctx context.Context) {
 	p.mu.Lock()
 	load, old, open := p.load, p.setup, p.parts != nil
@@ -45,7 +45,7 @@ func (p *project) configure(ctx context.Context) {
 		if line != p.wrong {
 			p.s.c.Log.Error("project not opened", "project", p.name, "error", line, "still_open", open)
 		}
-		if p.setup.Repo == "" { // nothing is open
+		if p.setup.Repo == "" { // no parts are open
 			p.setup.Repo = setup.Repo
 		}
 		p.wrong = line
@@ -56,7 +56,7 @@ func (p *project) configure(ctx context.Context) {
 		p.s.c.Log.Info("configuration changed", "project", p.name, "keys", changed)
 	}
 	p.setup, p.wrong, p.paused = setup, "", paused
-	if p.sweeping { // its runs end under the configuration that they began with
+	if p.sweeping { // current runs end under their own configuration
 		defer p.release(p.later)
 		p.later = parts
 		p.parts.Pool.Drain()
@@ -67,7 +67,7 @@ func (p *project) configure(ctx context.Context) {
 	p.parts = parts
 }
 
-// problem is an error in a line, with what to do about it.
+// problem formats an error in one line, with a hint to its fix.
 func (p *Parts) problem(err error) string {
 	if p != nil && p.Fix != nil && p.Fix(err) != "" {
 		return OneLine(err) + "; " + p.Fix(err)
@@ -75,7 +75,7 @@ func (p *Parts) problem(err error) string {
 	return OneLine(err)
 }
 
-// enoughWork ends Parts.Work once its runs have ended. mu is held.
+// enoughWork makes Parts.Work return once its runs have ended. The caller holds p.mu.
 func (p *project) enoughWork() {
 	if p.enough != nil {
 		p.enough(nil)
@@ -90,7 +90,7 @@ func (p *project) observe(e journal.Event) {
 	p.s.c.Observe(p.name, e)
 }
 
-// difference lists the keys whose values are not the same.
+// difference returns the sorted keys whose values differ.
 func difference(a, b map[string]string) (keys []string) {
 	for key, v := range b {
 		if was, ok := a[key]; !ok || was != v {
@@ -106,7 +106,7 @@ func difference(a, b map[string]string) (keys []string) {
 	return keys
 }
 
-// OneLine is an error on one line, with the number of lines that were left out.
+// OneLine returns the first line of an error, with the number of further lines.
 func OneLine(err error) string {
 	first, rest, more := strings.Cut(strings.TrimSpace(err.Error()), "\n")
 	if more {

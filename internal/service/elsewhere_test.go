@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal/archive"
 )
 
-// What other machines work is shown as what it is, also while they cannot be asked.
+// Runs of other machines are shown, even while the machines cannot be asked.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 0)
@@ -55,7 +55,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// The folder of a run that another machine has worked is read from its copy, once that has ended; what is here is read here.
+// The folder of another machine's run is read from its copy once the run has ended. Local folders are read directly.
 func TestFoldersOfOtherMachines(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 0)
@@ -73,7 +73,7 @@ func TestFoldersOfOtherMachines(t *testing.T) {
 	}
 	for id, dir := range map[string]string{"r-1": "/no/such/place", "r-2": here, "r-3": private, "r-4": private} {
 		r := journal.Record{Run: journal.Run{ID: id, Key: id, Started: time.Now(), Dir: dir}}
-		if id != "r-4" { // that one is on
+		if id != "r-4" { // r-4 is active
 			r.Ended = time.Now()
 		}
 		if err := p.Store.Save(t.Context(), r); err != nil {
@@ -110,7 +110,7 @@ func TestFoldersOfOtherMachines(t *testing.T) {
 			t.Errorf("%s: a record of another machine names %s, which is read", id, dir(id))
 		}
 	}
-	if asked.Load() != 2 { // r-4 is on
+	if asked.Load() != 2 { // not for r-4, which is active
 		t.Errorf("asked %d times", asked.Load())
 	}
 }

@@ -1,6 +1,6 @@
 package service
 
-// Moved has the next call of Board look at a project's backlog.
+// Moved makes the next call of Board read the backlog.
 func (s *Service) Moved(name string) error {
 	p, _, err := s.opened(name)
 	if err == nil {

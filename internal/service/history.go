@@ -18,13 +18,13 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// ErrNoCommits is the error of the diff of a run that has left none.
+// ErrNoCommits is returned for the diff of a run without commits.
 var ErrNoCommits = errors.New("the run has left no commits")
 
-// ErrElsewhere is the error of the diff of a run whose commits are on another machine, or have been deleted.
+// ErrElsewhere is returned for the diff of a run whose commits are on another machine or were deleted.
 var ErrElsewhere = errors.New("the run's commits are not on this machine")
 
-// Totals adds up the runs of a project that began since then, in no order.
+// Totals returns the totals of a project's runs that started at or after since, in no particular order.
 func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]journal.Total, error) {
 	_, parts, err := s.opened(name)
 	if err != nil {
@@ -33,11 +33,11 @@ func (s *Service) Totals(ctx context.Context, name string, since time.Time) ([]j
 	return journal.TotalsOf(ctx, parts.Store, "", since)
 }
 
-// copiesKept is how many copies of other machines' folders a project keeps on this one.
+// copiesKept is the maximum number of folders copied from other machines per project.
 const copiesKept = 32
 
-// bring makes the folders of runs that have ended elsewhere readable here, as far as there are copies. Another machine may have written
-// a record, so it may name no folder of this one but that of a run.
+// bring makes the folders of runs that ended on other machines readable here, if there are copies. Records may come from
+// other machines, so a record's path is used only if it is below the runs folder.
 func (s *Service) bring(ctx context.Context, parts *Parts, list []journal.Record) {
 	copies := archive.Copies{Dir: filepath.Join(parts.Dir, "copies"), Most: copiesKept}
 	for i, r := range list {
@@ -56,7 +56,7 @@ func (s *Service) bring(ctx context.Context, parts *Parts, list []journal.Record
 	}
 }
 
-// within reports that a path is there, and below a folder, wherever links lead.
+// within reports whether the path exists and is below the folder, after resolving links.
 func within(folder, path string) bool {
 	at, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -69,8 +69,8 @@ func within(folder, path string) bool {
 	return err == nil && filepath.IsLocal(below)
 }
 
-// Retry has the next sweep, which begins now, work an issue again; fresh begins at the base. What does not qualify and was never worked
-// is refused: nobody has asked for the first run.
+// Retry starts a sweep that works the issue again; with fresh the work starts from the base. It refuses an issue that does
+// not qualify and was never worked: nobody has asked for its first run.
 func (s *Service) Retry(ctx context.Context, name, key, by string, fresh bool) error {
 	_, parts, err := s.opened(name)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Service) Retry(ctx context.Context, name, key, by string, fresh bool) e
 	return s.ask(ctx, name, key, by, tracker.Retry, "")
 }
 
-// Waits lists the agents that an issue waits for which is to be worked again; see pool.Worker.
+// Waits lists the agents that issues with a pending retry wait for; see pool.Worker.
 func (s *Service) Waits(ctx context.Context, name string) ([]journal.Parked, error) {
 	_, parts, err := s.opened(name)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Service) Waits(ctx context.Context, name string) ([]journal.Parked, err
 	return parts.Pool.Waits(ctx)
 }
 
-// Fix is Retry with feedback for the agent, as the command /ralph fix is on a forge.
+// Fix is Retry with feedback for the agent, like the forge command /ralph fix.
 func (s *Service) Fix(ctx context.Context, name, key, by, text string) error {
 	_, text, _ = tracker.ParseCommand("/ralph fix " + text)
 	if text == "" {
@@ -126,15 +126,14 @@ func (s *Service) ask(ctx context.Context, name, key, by string, verb tracker.Ve
 	return nil
 }
 
-// Diff is the beginning of what the commits of a run change, as git writes it: first the lines of --numstat, which name all
-// files, then the patch. cut says that there is more than limit bytes.
-// No filter, text conversion or external diff runs.
+// Diff returns the changes in a run's commits as git prints them: the lines of --numstat, which name all files, then the
+// patch. cut means that it was cut after limit bytes. Git runs no filter, text conversion or external diff program.
 func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit int) (diff []byte, cut bool, err error) {
 	p, parts, err := s.opened(name)
 	if err != nil {
 		return nil, false, err
 	}
-	if !git.IsObject(r.Tip) { // a record may be another machine's: a name, such as that of the stash, would show what is here
+	if !git.IsObject(r.Tip) { // a record may come from another machine: a ref name, such as that of the stash, would expose local data
 		return nil, false, ErrNoCommits
 	}
 	status := p.status()
@@ -144,7 +143,7 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 	}
 	g := repo.Git().Within(diffTime)
 	is := func() bool { ok, err := g.Yes(ctx, "cat-file", "-e", r.Tip+"^{commit}"); return ok && err == nil }
-	if !is() && parts.Fetch != nil { // another machine has made it
+	if !is() && parts.Fetch != nil { // the commits may be on another machine
 		if err := parts.Fetch(ctx, r.Branch); err != nil {
 			return nil, false, err
 		}
@@ -153,7 +152,7 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 		return nil, false, fmt.Errorf("%w, and %s on the remote does not have them", ErrElsewhere, r.Branch)
 	}
 	base := r.Base
-	if r.Verified.Tip == r.Tip { // it may be merged since, or the base's branch be gone
+	if r.Verified.Tip == r.Tip { // the branch may be merged since, or the base branch deleted
 		base = cmp.Or(r.Verified.Base, base)
 	}
 	fork, err := g.Out(ctx, "merge-base", "--end-of-options", base, r.Tip)
@@ -176,5 +175,5 @@ func (s *Service) Diff(ctx context.Context, name string, r journal.Record, limit
 
 var errEnough = errors.New("enough has been read")
 
-// diffTime bounds each git command of a diff.
+// diffTime limits each git command of Diff.
 const diffTime = 20 * time.Second

@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// What a run on another machine changes is shown once its branch is fetched.
+// The diff of another machine's run is shown after its branch is fetched.
 func TestDiffElsewhere(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 0)
@@ -55,7 +55,7 @@ func TestDiffElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	out(p.Repo(), "stash", "push", "-q", "--include-untracked")
-	for _, name := range []string{"stash@{0}", "stash^3", "HEAD", "-h"} { // only a commit by its id is shown
+	for _, name := range []string{"stash@{0}", "stash^3", "HEAD", "-h"} { // only a commit id is accepted
 		r.Tip = name
 		if text, _, err := s.Diff(t.Context(), "p", r, 1000); !errors.Is(err, service.ErrNoCommits) {
 			t.Errorf("%s: %v\n%s", name, err, text)
@@ -63,7 +63,7 @@ func TestDiffElsewhere(t *testing.T) {
 	}
 }
 
-// What a run changes is shown, and with what a person says of it the issue is worked again.
+// The diff of a run is shown, and feedback on it makes the issue be worked again.
 func TestDiffAndFix(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)

@@ -11,36 +11,36 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// IssueState is where an open issue stands.
+// IssueState is the state of an open issue.
 type IssueState string
 
 // The states of an issue.
 const (
 	IssueRunning    IssueState = "running"
-	IssueReady      IssueState = "ready"   // the next free slot takes it
-	IssueWaiting    IssueState = "waiting" // it goes on by itself
+	IssueReady      IssueState = "ready"   // will start when a slot is free
+	IssueWaiting    IssueState = "waiting" // will continue without a person
 	IssueNeedsHuman IssueState = "needs-human"
 	IssueNeedsInfo  IssueState = "needs-info"
-	IssueLeftOut    IssueState = "left-out" // it does not qualify
+	IssueLeftOut    IssueState = "left-out" // does not qualify
 )
 
-// Issue is an open issue and where it stands.
+// Issue is an open issue with its state.
 type Issue struct {
 	tracker.Issue
 	State  IssueState
-	Code   string // the kind of reason; the set is open
-	Reason string // why it is not worked; may be hostile
-	Run    string // the run that is on, that is the reason, or the latest of what does not qualify
-	Where  string // of finished work: its request, or its branch; empty: not known
+	Code   string // kind of the reason; new kinds may be added
+	Reason string // why it is not being worked; untrusted text
+	Run    string // id of the active run, of the run that is the reason, or of the latest run of an issue that does not qualify
+	Where  string // for finished work the URL of its request, or its branch; empty: unknown
 }
 
-// Retries reports that it makes sense to have the issue worked again: it is not worked anyway, and what does not qualify has
-// been worked before, such as one that a person has stopped.
+// Retries reports whether a retry makes sense: the issue is not ready anyway, and if it does not qualify, it was worked
+// before, for example until a person stopped it.
 func (i Issue) Retries() bool {
 	return i.State != IssueReady && (i.Code != string(journal.SkipUnfit) || i.Run != "")
 }
 
-// Issues puts a backlog in order: what is running, then what is ready in the order in which it is worked, then the rest.
+// Issues returns the backlog in order: running issues, ready ones in the order in which they will start, then the rest.
 func (b Board) Issues(running []pool.Running) []Issue {
 	var out []Issue
 	seen := map[string]bool{}
@@ -92,12 +92,12 @@ func (b Board) Issues(running []pool.Running) []Issue {
 	return out
 }
 
-// waitsForItself reports an issue in a ring of issues that block each other: none of them goes on by itself.
+// waitsForItself reports whether the issue is in a cycle of issues that block each other, so that none of them can start.
 func (b Board) waitsForItself(key string) bool {
 	return slices.ContainsFunc(b.Cycles, func(c tracker.Cycle) bool { return slices.Contains(c, key) })
 }
 
-// CodeInReview is the code of an issue whose work waits to be merged.
+// CodeInReview is the code of an issue whose finished work waits to be merged.
 const CodeInReview = "in-review"
 
 func (r Reviewed) reason() string {
@@ -119,7 +119,7 @@ func (r Reviewed) reason() string {
 	return reason
 }
 
-// Wrong lists what could not be read, in one line each.
+// Wrong returns the problems of the read in one line each.
 func (b Board) Wrong() []string {
 	out := []string{}
 	for _, p := range b.Problems {
@@ -131,7 +131,7 @@ func (b Board) Wrong() []string {
 	return out
 }
 
-// stateOfSkip is the state of an issue that is not worked now.
+// stateOfSkip returns the state of a skipped issue.
 func stateOfSkip(s journal.Skip) IssueState {
 	switch s.Code {
 	case journal.SkipUnfit:
@@ -149,7 +149,7 @@ func stateOfSkip(s journal.Skip) IssueState {
 	return IssueLeftOut
 }
 
-// RunState is where a run stands: running, died, unfinished, or its outcome. The record is of Runs.
+// RunState returns the state of a run: running, died, unfinished, or its outcome. The record must come from Service.Runs.
 func RunState(r journal.Record) string {
 	switch {
 	case !r.Ended.IsZero():
@@ -162,10 +162,10 @@ func RunState(r journal.Record) string {
 	return "died"
 }
 
-// isForeign reports an open record of another host, whose processes cannot be looked at.
+// isForeign reports whether the record is an open one of another host, whose processes cannot be checked.
 func isForeign(r journal.Record) bool { return r.Ended.IsZero() && Elsewhere(r) != "" }
 
-// Elsewhere is the host that has the logs of a run; empty: this one.
+// Elsewhere returns the host that has a run's logs, or "" for this host.
 func Elsewhere(r journal.Record) string {
 	if here, err := os.Hostname(); err != nil || r.Host == here {
 		return ""
@@ -173,7 +173,7 @@ func Elsewhere(r journal.Record) string {
 	return r.Host
 }
 
-// placed takes the process out of records of other hosts that do not work them any more.
+// placed clears the PID in open records of other hosts that no longer work on them.
 func (p *project) placed(list []journal.Record) []journal.Record {
 	p.mu.Lock()
 	elsewhere := p.elsewhere

@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/service/servicetest"
 )
 
-// The keys of the log are words without spaces.
+// The keys of log attributes are words without spaces.
 func TestLogKeys(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

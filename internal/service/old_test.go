@@ -28,7 +28,7 @@ func (s silent) List(ctx context.Context, q tracker.Query) (tracker.Listing, err
 	return s.Tracker.List(ctx, q)
 }
 
-// A board that could not be read again keeps the time at which it was read.
+// A board that could not be read again keeps the time of its data.
 func TestBoardKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	p, away := servicetest.New(t, "p", 1), new(atomic.Bool)
@@ -41,7 +41,7 @@ func TestBoardKeepsItsTime(t *testing.T) {
 		t.Fatal(err, first.Problem)
 	}
 	away.Store(true)
-	if err := s.Retry(t.Context(), "p", "task-1", "Ada", false); err != nil { // so that it is read again
+	if err := s.Retry(t.Context(), "p", "task-1", "Ada", false); err != nil { // forces a new read
 		t.Fatal(err)
 	}
 	<-time.After(time.Millisecond)
@@ -53,7 +53,7 @@ func TestBoardKeepsItsTime(t *testing.T) {
 	away.Store(false)
 }
 
-// What is wrong with a project is told with what to do about it.
+// A problem includes a hint to its fix.
 func TestProblemHasItsFix(t *testing.T) {
 	t.Parallel()
 	p, away := servicetest.New(t, "p", 1), new(atomic.Bool)

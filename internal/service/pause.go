@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// SharedPause is a pause that holds for a project wherever it is worked. Its methods are safe for concurrent use.
+// SharedPause is the pause of a project on all machines that work it. Its methods are safe for concurrent use.
 type SharedPause interface {
-	// Set begins or ends the pause for all.
+	// Set starts or ends the pause everywhere.
 	Set(paused bool) error
-	// On reports it as it was a moment ago. It does not block.
+	// On reports the last known state. It does not block.
 	On() bool
 }
 
-// PauseFile is there while the project with that state folder is paused. With a SharedPause it is there only for a service that has
-// yet to tell the others.
+// PauseFile returns the path of the file that exists while the project with that state folder is paused. With a SharedPause
+// it exists only until a service has passed the pause on.
 func PauseFile(dir string) string { return filepath.Join(dir, "paused") }
 
-// WritePause makes or removes such a file. A service notices when it opens the project; see Service.Pause.
+// WritePause creates or removes the file. A running service reads it only when it opens the project; see Service.Pause.
 func WritePause(file string, paused bool) error {
 	if paused {
 		return os.WriteFile(file, nil, 0o600)
@@ -33,13 +33,13 @@ func WritePause(file string, paused bool) error {
 	return nil
 }
 
-// isPaused reports whether a project that is being opened is paused, and tells the others if that was decided while no service ran.
+// isPaused reports whether a project that is being opened is paused. It passes on a pause that was set while no service ran.
 func (p *Parts) isPaused() (bool, error) {
 	_, err := os.Stat(PauseFile(p.Dir))
 	if p.Pause == nil {
 		return err == nil, nil
 	}
-	if err == nil { // until the others know, nothing is begun
+	if err == nil { // start nothing until the others know of the pause
 		if err := p.Pause.Set(true); err != nil {
 			return false, fmt.Errorf("pause: %w", err)
 		}
@@ -69,7 +69,7 @@ func (p *project) pause(paused bool) error {
 	return err
 }
 
-// setPaused reports whether it was otherwise before.
+// setPaused reports whether this changed the state.
 func (p *project) setPaused(paused bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *project) setPaused(paused bool) bool {
 	return was != paused
 }
 
-// follow takes over a pause that others have begun or ended, and learns what they work.
+// follow applies a pause that another process has started or ended, and updates the runs of other processes.
 func (p *project) follow() {
 	parts := p.opened()
 	if parts == nil {
@@ -97,7 +97,7 @@ func (p *project) follow() {
 	}
 }
 
-// elsewhereTime bounds one look at what others work.
+// elsewhereTime limits one read of the runs of other processes.
 const elsewhereTime = 5 * time.Second
 
 func (p *project) lookElsewhere(parts *Parts) {
@@ -105,7 +105,7 @@ func (p *project) lookElsewhere(parts *Parts) {
 	defer cancel()
 	list, err := parts.Elsewhere(ctx)
 	if err != nil {
-		return // they go on with it, or the next look has another answer
+		return // keep the previous list until the next read
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

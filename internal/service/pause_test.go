@@ -12,7 +12,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// shared is a pause in the memory of several services.
+// shared is a pause in memory that several services share.
 type shared struct{ on, away atomic.Bool }
 
 func (s *shared) On() bool { return s.on.Load() }
@@ -25,7 +25,7 @@ func (s *shared) Set(paused bool) error {
 	return nil
 }
 
-// A pause that is shared holds in every service, whoever begins or ends it, also one that was begun while no service ran.
+// A shared pause applies to every service, whoever starts or ends it, even if it was started while no service ran.
 func TestSharedPause(t *testing.T) {
 	t.Parallel()
 	pause := &shared{}
@@ -37,7 +37,7 @@ func TestSharedPause(t *testing.T) {
 	}
 	pause.away.Store(true)
 	s, w := start(t, 0, one)
-	until(t, s, "one", in(service.Broken)) // nothing is begun before the others know
+	until(t, s, "one", in(service.Broken)) // nothing starts before the others know
 	pause.away.Store(false)
 	s.Wake("one")
 	until(t, s, "one", in(service.Paused))

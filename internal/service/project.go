@@ -16,33 +16,33 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// State is what a project is doing.
+// State is the state of a project.
 type State string
 
 // The states of a project.
 const (
-	Starting State = "starting" // it is being opened for the first time
-	Broken   State = "broken"   // it could not be opened
-	Paused   State = "paused"   // nothing is started; runs that are on go on
-	Working  State = "working"  // a sweep is on
-	Waiting  State = "waiting"  // until the next sweep
-	Draining State = "draining" // nothing is started any more
+	Starting State = "starting" // being opened for the first time
+	Broken   State = "broken"   // could not be opened
+	Paused   State = "paused"   // starts no runs; current runs continue
+	Working  State = "working"  // a sweep is active
+	Waiting  State = "waiting"  // for the next sweep
+	Draining State = "draining" // starts no more runs
 )
 
-// Status is a project as it is now.
+// Status is a snapshot of a project.
 type Status struct {
 	Name, Repo string
 	State      State
-	Problem    string // what is wrong, in one line: with the configuration, with the sweep that is on, or with the last; empty: nothing
+	Problem    string // one line about the configuration, the current sweep or the last one; empty: no problem
 	Parallel   int
 	Poll       time.Duration
-	Running    []pool.Running   // here
-	Elsewhere  []journal.Record // what other processes worked a moment ago
-	Swept      time.Time        // when the last sweep ended; zero: none has
-	Next       time.Time        // when the next begins; zero: one is on
+	Running    []pool.Running   // runs of this process
+	Elsewhere  []journal.Record // recent runs of other processes
+	Swept      time.Time        // end of the last sweep; zero: none yet
+	Next       time.Time        // start of the next sweep; zero: one is active
 }
 
-// All is what is being worked, here and elsewhere.
+// All returns the runs of this and of other processes.
 func (s Status) All() []pool.Running {
 	out := slices.Clone(s.Running)
 	for _, r := range s.Elsewhere {
@@ -55,45 +55,45 @@ func (s Status) All() []pool.Running {
 type project struct {
 	s    *Service
 	name string
-	poke chan struct{} // look at the configuration and the backlog now
+	poke chan struct{} // signals a new look at the configuration and the backlog
 
 	mu       sync.Mutex
 	load     func(context.Context) (Setup, error) // guarded by mu
-	setup    Setup                                // guarded by mu; the last good one
+	setup    Setup                                // guarded by mu; the last valid one
 	parts    *Parts                               // guarded by mu; nil: not open
-	later    *Parts                               // guarded by mu; take over when the sweep has ended
+	later    *Parts                               // guarded by mu; replaces parts when the sweep has ended
 	sweeping bool                                 // guarded by mu
-	leaving  bool                                 // guarded by mu; the configuration does not name it any more
-	ended    bool                                 // guarded by mu; its pool has been drained
+	leaving  bool                                 // guarded by mu; removed from the configuration
+	ended    bool                                 // guarded by mu; the pool has been drained
 	paused   bool                                 // guarded by mu
 	tried    bool                                 // guarded by mu
 	slots    int                                  // guarded by mu; see share
 	waited   int                                  // guarded by mu; see demand
-	wrong    string                               // guarded by mu; with the configuration
-	problem  string                               // guarded by mu; with the last sweep
-	failures int                                  // guarded by mu; sweeps in a row
+	wrong    string                               // guarded by mu; problem of the configuration
+	problem  string                               // guarded by mu; problem of the last sweep
+	failures int                                  // guarded by mu; consecutive failed sweeps
 	swept    time.Time                            // guarded by mu
 	next     time.Time                            // guarded by mu
-	enough   context.CancelCauseFunc              // guarded by mu; ends Parts.Work; nil: it is not on
+	enough   context.CancelCauseFunc              // guarded by mu; ends Parts.Work; nil: not running
 
 	elsewhere []journal.Record // guarded by mu; see Parts.Elsewhere
-	asking    atomic.Bool      // for it
+	asking    atomic.Bool      // elsewhere is being updated
 
-	looking sync.Mutex  // held while the backlog is looked at; see Board
+	looking sync.Mutex  // held while the backlog is read; see Board
 	board   Board       // guarded by looking
-	looked  time.Time   // guarded by looking; when that was tried last
+	looked  time.Time   // guarded by looking; time of the last attempt
 	answers answers     // guarded by looking
-	moved   atomic.Bool // the board is not what it was
+	moved   atomic.Bool // board is outdated
 
-	queue    atomic.Pointer[Queue] // of the last board
-	counting atomic.Bool           // a look is on for Queue
+	queue    atomic.Pointer[Queue] // from the last board
+	counting atomic.Bool           // Queue is reading the backlog
 }
 
-// run sweeps until ctx ends, the service drains, or the project is not wanted any more.
+// run sweeps until ctx ends, the service drains, or the project is removed.
 func (p *project) run(ctx context.Context) {
 	for {
 		for p.goesOn(ctx) {
-			if p.isEnded() { // it was not wanted for a while
+			if p.isEnded() { // it was removed, and added again
 				p.close()
 			}
 			p.configure(ctx)
@@ -128,7 +128,7 @@ func (p *project) wasTried() bool {
 	return p.tried
 }
 
-// isCutOff reports that the database which the project's machines share is away.
+// isCutOff reports whether the project's shared database is unreachable.
 func (p *project) isCutOff() bool {
 	parts := p.opened()
 	return parts != nil && parts.Held != nil && errors.Is(parts.Held(), journal.ErrAway)
@@ -140,7 +140,7 @@ func (p *project) opened() *Parts {
 	return p.parts
 }
 
-// want has the project read its configuration with load from now on.
+// want makes the project use load to read its configuration.
 func (p *project) want(load func(context.Context) (Setup, error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +154,7 @@ func (p *project) leave() {
 	p.drain()
 }
 
-// wake ends a wait for the next sweep, or has one that is on look at the backlog.
+// wake ends the wait for the next sweep, or makes the current sweep look at the backlog.
 func (p *project) wake() {
 	if parts := p.opened(); parts != nil {
 		parts.Pool.Wake()
@@ -186,7 +186,7 @@ func (p *project) kill() {
 	}
 }
 
-// close gives up the project's parts.
+// close closes the project's parts.
 func (p *project) close() {
 	p.mu.Lock()
 	old, later := p.parts, p.later
@@ -205,7 +205,7 @@ func (p *project) release(parts *Parts) {
 	}
 }
 
-// turn sweeps, if that is possible now, and returns how long to wait for the next turn.
+// turn runs a sweep if possible and returns the pause until the next turn.
 func (p *project) turn(ctx context.Context) time.Duration {
 	p.mu.Lock()
 	parts := p.parts
@@ -245,7 +245,7 @@ func (p *project) turn(ctx context.Context) time.Duration {
 			p.reconfigure(ctx)
 		case <-check.C:
 			p.reconfigure(ctx)
-			if held := parts.held(); held != "" { // for as long as a run is on, that may be hours
+			if held := parts.held(); held != "" { // it lasts until a run ends, which may take hours
 				parts.tell(held)
 			}
 		}
@@ -260,7 +260,7 @@ func (p *Parts) tell(problem string) {
 	}
 }
 
-// reconfigure is configure during a sweep.
+// reconfigure calls configure during a sweep.
 func (p *project) reconfigure(ctx context.Context) {
 	if p.goesOn(ctx) {
 		p.configure(ctx)
@@ -268,7 +268,7 @@ func (p *project) reconfigure(ctx context.Context) {
 	}
 }
 
-// swap notes how a sweep has ended, and lets other parts take over if they wait for that.
+// swap records the end of a sweep and switches to later parts, if there are any.
 func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -297,11 +297,11 @@ func (p *project) swap(summary pool.Summary, err error) (wait time.Duration) {
 	return pause(p.setup.Poll, p.failures, rand.Float64())
 }
 
-// pauseMax bounds the time between sweeps of a project that fails again and again.
+// pauseMax limits the pause between sweeps of a project that keeps failing.
 const pauseMax = 15 * time.Minute
 
-// pause is the time until the next sweep: about poll, so that projects do not all sweep at once, doubled with each failure
-// after the first. r is random, from 0 to 1.
+// pause returns the time until the next sweep: about poll, with jitter so that projects do not sweep in step, doubled for
+// each failure after the first. r is a random number from 0 to 1.
 func pause(poll time.Duration, failures int, r float64) time.Duration {
 	if poll <= 0 {
 		poll = minute
@@ -330,7 +330,8 @@ func (p *project) sleep(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// hold says what the project could use. To count exactly what it works, it takes its slots away.
+// hold returns the project's demand for slots. With exact it also takes away the slots, so that the count of running issues
+// is exact.
 func (p *project) hold(exact bool) demand {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -352,7 +353,7 @@ func (p *project) hold(exact bool) demand {
 	return d
 }
 
-// give gives the project slots.
+// give sets the project's number of slots.
 func (p *project) give(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -376,7 +377,7 @@ func (p *project) status() Status {
 	if p.sweeping && p.parts != nil {
 		s.Problem = cmp.Or(s.Problem, p.parts.held())
 	}
-	if !p.sweeping || len(s.Running) == 0 { // else what kept the last sweep from working is over
+	if !p.sweeping || len(s.Running) == 0 { // otherwise the problem of the last sweep is solved
 		s.Problem = cmp.Or(s.Problem, p.problem)
 	}
 	switch {

@@ -11,13 +11,13 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// What is asked of a forge about requests that are not open: an answer seldom changes, and each costs a list of its own.
+// Limits of queries to a forge about closed requests: the answers seldom change, and each needs its own list.
 const (
 	answerAge  = 10 * time.Minute
-	newAnswers = 10 // of one look
+	newAnswers = 10 // queries per look
 )
 
-// answers is what is known of requests that are not open. It is not safe for concurrent use.
+// answers caches what is known about requests that are no longer open. It is not safe for concurrent use.
 type answers map[answerOf]answer
 
 type answerOf struct{ branch, run string }
@@ -25,11 +25,11 @@ type answerOf struct{ branch, run string }
 type answer struct {
 	at    time.Time // zero: not asked yet
 	known bool
-	url   string // of a request that people have closed without a merge; empty: there is none
+	url   string // URL of a request that people closed without a merge; empty: there is none
 }
 
-// closed are the requests of runs that are not open any more, by the issue's key: the address of one that people have closed without a
-// merge, and nothing for others. Most are open, and cost one list. What is known is returned with an error, too.
+// closed returns the runs, by issue key, whose requests are no longer open: with the URL of a request that people closed without
+// a merge, otherwise with "". Most requests are open, and one list shows them all. Known results are returned even with an error.
 func (a *answers) closed(ctx context.Context, p *Parts, runs []journal.Record) (map[string]string, error) {
 	lister, ok := tracker.As[tracker.RequestLister](p.Tracker)
 	if !ok {
@@ -51,7 +51,7 @@ func (a *answers) closed(ctx context.Context, p *Parts, runs []journal.Record) (
 			kept[of(r)] = (*a)[of(r)]
 		}
 	}
-	*a = kept // without those of runs that are not asked for any more
+	*a = kept // drops answers about other runs
 	err := kept.renew(ctx, p, gone)
 	closed := map[string]string{}
 	for _, r := range gone {
@@ -62,7 +62,8 @@ func (a *answers) closed(ctx context.Context, p *Parts, runs []journal.Record) (
 	return closed, err
 }
 
-// renew asks for what is not known, or was asked longest ago. It ends with the first error, whose turn comes again with the others'.
+// renew queries unknown answers and those that were queried longest ago. It stops at the first error. The failed query is
+// retried with the other outdated ones.
 func (a answers) renew(ctx context.Context, p *Parts, gone []journal.Record) error {
 	due := slices.DeleteFunc(slices.Clone(gone), func(r journal.Record) bool { return time.Since(a[of(r)].at) < answerAge })
 	slices.SortStableFunc(due, func(x, y journal.Record) int { return a[of(x)].at.Compare(a[of(y)].at) })

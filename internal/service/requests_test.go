@@ -15,7 +15,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// merged is a tracker whose requests are all merged. It notes what it is asked about, and fails for one branch.
+// merged is a tracker whose requests are all merged. It records queries, and fails for one branch.
 type merged struct {
 	tracker.Tracker
 	asked map[string]int
@@ -34,8 +34,7 @@ func (m *merged) Refused(_ context.Context, head, _ string) (commit, url string,
 	return "", "", err
 }
 
-// A look at the board asks about few requests that are not open, about each once in a while, and does without those that it cannot
-// ask about.
+// A read of the board queries few closed requests, each of them rarely, and succeeds without those that cannot be queried.
 func TestBoardAsksLittle(t *testing.T) {
 	t.Parallel()
 	const issues = 15
@@ -84,7 +83,7 @@ func TestBoardAsksLittle(t *testing.T) {
 			forge.fails = head
 		}
 	}
-	look(15, 14) // the last one fails, and has its turn again later
+	look(15, 14) // the last query fails, and is repeated later
 	look(15, 14)
 	if !strings.Contains(log.text(), "the forge is away") {
 		t.Errorf("not logged:\n%s", log.text())

@@ -1,7 +1,7 @@
 // Package service works the backlogs of many projects for as long as its process runs.
 //
-// Each project is a pool.Pool that sweeps again and again. A project that cannot be opened, or whose tracker is away, is
-// shown as broken with one line, and disturbs no other. All projects share one number of slots. Nothing here writes to
+// Each project is a pool.Pool that sweeps repeatedly. A project that cannot be opened, or whose tracker is unreachable,
+// shows its problem in one line and does not disturb the others. All projects share the slots. Nothing here writes to
 // standard output, reads flags or handles signals.
 package service
 
@@ -21,58 +21,58 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Project is a project as the configuration names it.
+// Project is a project in the service's configuration.
 type Project struct {
 	Name string
-	// Load reads the project's configuration as it is now. It is called before each sweep, and at times during one.
+	// Load reads the current configuration of the project. It is called before each sweep, and regularly during one.
 	Load func(ctx context.Context) (Setup, error)
 }
 
-// Setup is one reading of a project's configuration.
+// Setup is the configuration of a project as Load read it.
 type Setup struct {
-	Repo     string            // the repository, for people; also where the configuration cannot be read
-	Values   map[string]string // every setting as text; by them a change is noticed
-	Live     []string          // those of them that take effect without opening the project anew
-	Parallel int               // issues of this project worked at the same time
+	Repo     string            // the repository, for display; also set if the configuration cannot be read
+	Values   map[string]string // all settings as text, to detect changes
+	Live     []string          // keys that take effect without reopening the project
+	Parallel int               // maximum number of concurrent issues of the project
 	Poll     time.Duration     // time between sweeps
-	// Open opens the project. The pool's Observe has to call observe.
+	// Open opens the project. The pool's Observe must call observe.
 	Open func(ctx context.Context, observe func(journal.Event)) (*Parts, error)
 }
 
-// Parts is an open project.
+// Parts are the components of an open project.
 type Parts struct {
 	Pool     *pool.Pool
 	Store    journal.Store
 	Tracker  tracker.Tracker
-	PickUp   string // a label without which no sweep takes an issue
-	InReview string // the label of issues whose work waits to be merged; default: they are not shown as such
+	PickUp   string // label that an issue needs to be worked
+	InReview string // label of issues that wait to be merged; empty: the board does not list them
 	Dir      string // the project's state folder
-	Merge    string // the command that merges a branch, with KEY in place of an issue's key; empty: none
+	Merge    string // command that merges a branch, with KEY in place of the issue's key; empty: none
 	Claims   pool.Claims
 	Close    func() error
-	// Problem is told why the project is not worked, empty when it is again. It may wait for the disk only. Default: none.
+	// Problem is called with why the project is not worked, and with "" when it is again. It may block only on the disk. May be nil.
 	Problem func(line string)
-	// Fix says of what is wrong what to do, if more than the error has; nil: nothing.
+	// Fix returns a hint about how to fix an error, or "". May be nil.
 	Fix func(error) string
-	// Webhook checks deliveries; nil: the project takes none.
+	// Webhook verifies deliveries. nil: the project accepts none.
 	Webhook func(tracker.Delivery) (tracker.Notice, error)
-	// Fetch gets a branch's commits from the remote; nil: there is none.
+	// Fetch fetches a branch's commits from the remote. nil: no remote.
 	Fetch func(ctx context.Context, branch string) error
-	// Work works the backlog until ctx ends and its runs have ended; nil: Pool.Sweep does, again and again.
+	// Work works the backlog until ctx ends, then waits for its runs. nil: the service calls Pool.Sweep repeatedly.
 	Work  func(ctx context.Context) error
-	Wake  func()      // has whoever plans for Work look at the backlog
-	Pause SharedPause // nil: a pause holds in this process
-	// Stop ends the run of an issue that another process works, or only this one if it is named; nil: there are no others.
+	Wake  func()      // makes the planner of Work look at the backlog
+	Pause SharedPause // nil: pauses apply to this process only
+	// Stop ends an issue's run in another process, or only the named run. nil: there are no other processes.
 	Stop func(ctx context.Context, key, run string) (bool, error)
-	// Folder is a copy, as package archive makes them, of the folder of a run that another machine has worked; nil: there is none.
+	// Folder returns a copy of the folder of another machine's run, in the format of package archive. nil: there are none.
 	Folder func(ctx context.Context, run string) ([]byte, error)
-	// Elsewhere lists the records of runs that other processes work; nil: there are none, or nobody wants to know.
+	// Elsewhere lists the records of runs in other processes. nil: there are none, or they are not shown.
 	Elsewhere func(ctx context.Context) ([]journal.Record, error)
-	// Held is why Work begins nothing for now, nil if nothing is in its way; nil: only Pool knows.
+	// Held returns why Work currently starts nothing, or nil. May be nil: then only Pool has such reasons.
 	Held func() error
 }
 
-// held is why nothing is begun for now, although a sweep is on.
+// held returns why no run is started although a sweep is active, or "".
 func (p *Parts) held() string {
 	err := p.Pool.Held()
 	if err == nil && p.Held != nil {
@@ -84,14 +84,14 @@ func (p *Parts) held() string {
 	return OneLine(err)
 }
 
-// Config is a service's set-up.
+// Config configures a Service.
 type Config struct {
 	Log *slog.Logger // default: none
-	// Observe gets the events of all projects, each project's in order, from one goroutine a project. It must not block.
+	// Observe receives all events, from one goroutine per project, in order for each project. It must not block.
 	Observe func(project string, e journal.Event)
 }
 
-// The errors of the methods that name a project or an issue.
+// Errors of methods with a project or an issue as argument.
 var (
 	ErrNoProject = errors.New("there is no such project")
 	ErrNotOpen   = errors.New("the project is not open")
@@ -99,27 +99,27 @@ var (
 	ErrNotOn     = errors.New("the issue is not being worked by this service")
 )
 
-// Service works projects. Its methods are safe for concurrent use.
+// Service works the backlogs of projects. Its methods are safe for concurrent use.
 type Service struct {
 	c     Config
-	loops sync.WaitGroup // of the projects
+	loops sync.WaitGroup // loops of the projects
 	tick  sync.WaitGroup
 	done  chan struct{} // closed when all loops have ended
 	once  sync.Once
-	beat  atomic.Int64 // when balance ran last, in Unix seconds
+	beat  atomic.Int64 // time of the last balance, in Unix seconds
 
-	life  context.Context // ends with Wait; looks at backlogs end with it
+	life  context.Context // ends in Wait; cancels reads of backlogs
 	end   context.CancelCauseFunc
-	looks sync.WaitGroup // that Queue has begun; grows under mu before the end of life
+	looks sync.WaitGroup // reads that Queue started; added to under mu, before life ends
 
 	mu       sync.Mutex
-	projects []*project // guarded by mu; in the configuration's order
-	total    int        // guarded by mu; slots of all projects; 0: no limit
+	projects []*project // guarded by mu; in the order of the configuration
+	total    int        // guarded by mu; slots of all projects; 0: unlimited
 	draining bool       // guarded by mu
 	refused  string     // guarded by mu; see Refuse
 }
 
-// New makes a service without projects.
+// New returns a service without projects.
 func New(c Config) *Service {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Observe == nil {
@@ -130,9 +130,9 @@ func New(c Config) *Service {
 	return s
 }
 
-// Apply makes these the service's projects, which are worked until ctx ends or Drain. total is how many issues are worked
-// at the same time in all of them; 0 is no limit. A project that is there already reads its configuration again, and one
-// that is not named any more goes when its runs have ended.
+// Apply sets the service's projects and works them until ctx ends or Drain is called. total is the maximum number of
+// concurrent issues in all projects; 0 means unlimited. A project that exists already reloads its configuration. A project
+// that is no longer listed is removed when its runs have ended.
 func (s *Service) Apply(ctx context.Context, list []Project, total int) {
 	s.mu.Lock()
 	if s.draining {
@@ -170,7 +170,7 @@ func (s *Service) Apply(ctx context.Context, list []Project, total int) {
 	}
 }
 
-// find returns the project of that name. s.mu is held.
+// find returns the project with that name. The caller holds s.mu.
 func (s *Service) find(name string) (*project, bool) {
 	i := slices.IndexFunc(s.projects, func(p *project) bool { return p.name == name })
 	if i < 0 {
@@ -185,7 +185,7 @@ func (s *Service) list() []*project {
 	return slices.Clone(s.projects)
 }
 
-// remove forgets a project that has come to its end, unless it is wanted again.
+// remove deletes a project that has ended, unless it was added again.
 func (s *Service) remove(p *project) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,21 +196,21 @@ func (s *Service) remove(p *project) bool {
 	return true
 }
 
-// Refuse notes why the latest list of projects was not applied, in one line; empty: it was.
+// Refuse records, in one line, why the latest list of projects was not applied; empty: it was applied.
 func (s *Service) Refuse(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refused = line
 }
 
-// Refused is what Refuse noted.
+// Refused returns the line that Refuse recorded.
 func (s *Service) Refused() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refused
 }
 
-// Drain starts nothing more. Wait returns when the runs that are on have come to their end.
+// Drain stops the start of new runs. Wait returns when the current runs have ended.
 func (s *Service) Drain() {
 	s.mu.Lock()
 	s.draining = true
@@ -220,7 +220,7 @@ func (s *Service) Drain() {
 	}
 }
 
-// Kill ends everything at once; see pool.Worker.Kill.
+// Kill ends everything immediately; see pool.Worker.Kill.
 func (s *Service) Kill() {
 	s.Drain()
 	for _, p := range s.list() {
@@ -228,10 +228,10 @@ func (s *Service) Kill() {
 	}
 }
 
-// errOver ends looks at backlogs.
+// errOver cancels reads of backlogs.
 var errOver = errors.New("the service has ended")
 
-// Wait returns when every project has come to its end, after Drain, Kill or the end of Apply's context. Looks at backlogs end, too.
+// Wait returns when every project has ended, after Drain, Kill or the end of Apply's context. It cancels reads of backlogs.
 func (s *Service) Wait() {
 	s.loops.Wait()
 	s.mu.Lock()
@@ -242,14 +242,14 @@ func (s *Service) Wait() {
 	s.tick.Wait()
 }
 
-// Draining reports whether the service is coming to its end.
+// Draining reports whether the service is shutting down.
 func (s *Service) Draining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.draining
 }
 
-// Ready reports that every project has been tried once, and that the service is not coming to its end nor cut off from the others.
+// Ready reports whether every project was tried once, and the service is neither shutting down nor cut off from its database.
 func (s *Service) Ready() bool {
 	if s.Draining() || s.beat.Load() == 0 {
 		return false
@@ -257,13 +257,13 @@ func (s *Service) Ready() bool {
 	return !slices.ContainsFunc(s.list(), func(p *project) bool { return !p.wasTried() || p.isCutOff() })
 }
 
-// stalled is how long the service may not have looked after its slots before it counts as dead.
+// stalled is the time without a balance after which the service counts as dead.
 const stalled = 30 * time.Second
 
-// Alive reports that the service still looks after its projects.
+// Alive reports whether the service still runs its periodic work.
 func (s *Service) Alive() bool { return time.Since(time.Unix(s.beat.Load(), 0)) < stalled }
 
-// lookAfter shares the slots again and again until Wait returns.
+// lookAfter follows pauses and balances slots periodically until Wait returns.
 func (s *Service) lookAfter() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -280,7 +280,7 @@ func (s *Service) lookAfter() {
 	}
 }
 
-// Projects lists the projects as they are now, in the configuration's order.
+// Projects returns the status of all projects, in the order of the configuration.
 func (s *Service) Projects() []Status {
 	list := s.list()
 	out := make([]Status, len(list))
@@ -290,7 +290,7 @@ func (s *Service) Projects() []Status {
 	return out
 }
 
-// Status is one project as it is now; see ErrNoProject.
+// Status returns the status of a project, or ErrNoProject.
 func (s *Service) Status(name string) (Status, error) {
 	p, err := s.project(name)
 	if err != nil {
@@ -308,7 +308,7 @@ func (s *Service) project(name string) (*project, error) {
 	return nil, ErrNoProject
 }
 
-// opened returns a project and its parts.
+// opened returns a project and its parts, or ErrNoProject or ErrNotOpen.
 func (s *Service) opened(name string) (*project, *Parts, error) {
 	p, err := s.project(name)
 	if err != nil {
@@ -321,7 +321,7 @@ func (s *Service) opened(name string) (*project, *Parts, error) {
 	return p, parts, nil
 }
 
-// Runs lists records of a project, oldest first.
+// Runs returns records of a project's runs, oldest first.
 func (s *Service) Runs(ctx context.Context, name string, q journal.Query) ([]journal.Record, error) {
 	p, parts, err := s.opened(name)
 	if err != nil {
@@ -334,8 +334,8 @@ func (s *Service) Runs(ctx context.Context, name string, q journal.Query) ([]jou
 	return p.placed(list), err
 }
 
-// Stop asks a run of an issue to end, and takes the pick-up label away so that no sweep continues it; see Retry. Without a run it
-// is whichever is on; one that is over is refused: the next may be on by now.
+// Stop asks a run of an issue to end, and removes the pick-up label so that no sweep continues it; see Retry. An empty run
+// means the active one. A run that has ended is an error: by now another run may be active.
 func (s *Service) Stop(ctx context.Context, name, key, run string) error {
 	_, parts, err := s.opened(name)
 	if err != nil {
@@ -347,7 +347,7 @@ func (s *Service) Stop(ctx context.Context, name, key, run string) error {
 	} else {
 		stopped = parts.Pool.StopRun(key, run)
 	}
-	if parts.Stop != nil && (run == "" || !stopped) { // here or elsewhere
+	if parts.Stop != nil && (run == "" || !stopped) { // the run may be here or elsewhere
 		var elsewhere bool
 		if elsewhere, err = parts.Stop(ctx, key, run); err != nil {
 			err = fmt.Errorf("%w: %w", ErrAway, err)
@@ -355,7 +355,7 @@ func (s *Service) Stop(ctx context.Context, name, key, run string) error {
 		stopped = stopped || elsewhere
 	}
 	switch {
-	case stopped: // also where others could not be asked
+	case stopped: // even if others could not be asked
 		return errors.Join(err, parts.Tracker.Change(ctx, key, tracker.Change{RemoveLabels: []string{parts.PickUp}}))
 	case err != nil:
 		return err
@@ -369,21 +369,21 @@ func (s *Service) Stop(ctx context.Context, name, key, run string) error {
 	return ErrNotOn
 }
 
-// Wake has a project look at its backlog now, such as after a webhook.
+// Wake makes a project look at its backlog now, for example after a webhook.
 func (s *Service) Wake(name string) {
 	if p, err := s.project(name); err == nil {
 		p.wake()
 	}
 }
 
-// Parts returns an open project's parts; see ErrNoProject and ErrNotOpen. They may be closed at any time.
+// Parts returns the parts of an open project, or ErrNoProject or ErrNotOpen. The service may close them at any time.
 func (s *Service) Parts(name string) (*Parts, error) {
 	_, parts, err := s.opened(name)
 	return parts, err
 }
 
-// Pause starts nothing more in a project, also after a restart, until it is called with false. Runs that are on go on. With
-// Parts.Pause that holds for all processes that work the project.
+// Pause pauses a project: no runs are started, also after a restart, until Pause is called with false. Current runs
+// continue. With Parts.Pause it applies to all processes that work the project.
 func (s *Service) Pause(name string, paused bool) error {
 	p, _, err := s.opened(name)
 	if err != nil {

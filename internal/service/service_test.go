@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// start makes a service that works the projects until the test ends.
+// start starts a service that works the projects until the test ends.
 func start(t *testing.T, total int, list ...*servicetest.Project) (*service.Service, *servicetest.Watch) {
 	t.Helper()
 	w := servicetest.NewWatch()
@@ -39,7 +39,7 @@ func projects(list []*servicetest.Project) (out []service.Project) {
 	return out
 }
 
-// until waits until the project is as wanted.
+// until waits until the project's status satisfies is.
 func until(t *testing.T, s *service.Service, name string, is func(service.Status) bool) (status service.Status) {
 	t.Helper()
 	servicetest.Eventually(t, func() bool {
@@ -54,7 +54,7 @@ func in(state service.State) func(service.Status) bool {
 	return func(s service.Status) bool { return s.State == state }
 }
 
-// A broken project is shown with its line, and the others are worked.
+// A broken project shows its error, and the others are worked.
 func TestOneProjectIsBroken(t *testing.T) {
 	t.Parallel()
 	good, bad := servicetest.New(t, "good", 1), servicetest.New(t, "bad", 1)
@@ -78,7 +78,7 @@ func TestOneProjectIsBroken(t *testing.T) {
 	}
 }
 
-// All projects together work as many issues as the total at the same time, and no more.
+// All projects together work exactly total issues at the same time.
 func TestSlotsAreShared(t *testing.T) {
 	t.Parallel()
 	var list []*servicetest.Project
@@ -89,7 +89,7 @@ func TestSlotsAreShared(t *testing.T) {
 		list = append(list, p)
 	}
 	_, w := start(t, 2, list...)
-	w.Until(t, "", journal.EventStarted, 2) // none goes on before
+	w.Until(t, "", journal.EventStarted, 2) // both must be running before the first continues
 	for i := range 6 {
 		e := w.Until(t, "", journal.EventStarted, i+1)
 		list[strings.Index("abc", e.Pool)].Go()
@@ -100,7 +100,7 @@ func TestSlotsAreShared(t *testing.T) {
 	}
 }
 
-// A project that works all slots gives one up when a run ends and another project waits.
+// A project with all slots gives one up when a run ends and another project waits.
 func TestFreeSlotGoesToWhoHasFewest(t *testing.T) {
 	t.Parallel()
 	a, b := servicetest.New(t, "a", 3), servicetest.New(t, "b", 3)
@@ -114,12 +114,12 @@ func TestFreeSlotGoesToWhoHasFewest(t *testing.T) {
 		if e := w.Until(t, "", journal.EventStarted, i+1); e.Pool != want.Name {
 			t.Fatalf("run %d is of %s, want %s", i+1, e.Pool, want.Name)
 		}
-		s.Apply(t.Context(), projects([]*servicetest.Project{a, b}), 1) // a look at the slots, as each second
+		s.Apply(t.Context(), projects([]*servicetest.Project{a, b}), 1) // triggers a balance, as happens every second
 		want.Go()
 	}
 }
 
-// Slots that a project has no issues for go to the others, also while it works.
+// Slots that a project cannot use go to the others, even while it works.
 func TestUnusedSlotsGoToOthers(t *testing.T) {
 	t.Parallel()
 	a, b := servicetest.New(t, "a", 1), servicetest.New(t, "b", 3)
@@ -130,7 +130,7 @@ func TestUnusedSlotsGoToOthers(t *testing.T) {
 	w.Until(t, "b", journal.EventStarted, 2)
 }
 
-// What keeps new runs back is seen while one is on, and no longer than it lasts.
+// The reason that holds back new runs is shown during a run, and only while it lasts.
 func TestHeldWhileARunIsOn(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)
@@ -160,7 +160,7 @@ func TestHeldWhileARunIsOn(t *testing.T) {
 	until(t, s, "p", in(service.Waiting))
 }
 
-// A change is taken up when the runs that are on have ended; a bad one is refused.
+// A changed configuration takes effect after the current runs. An invalid one is rejected.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)
@@ -174,7 +174,7 @@ func TestReload(t *testing.T) {
 		t.Errorf("while the configuration is bad: %+v", st)
 	}
 	p.Break(nil)
-	p.Set("parallel", "7") // live
+	p.Set("parallel", "7") // a live setting
 	again()
 	until(t, s, "p", func(st service.Status) bool { return st.Parallel == 7 && st.Problem == "" })
 	if opened, _ := p.Opened(); opened != 1 {
@@ -184,7 +184,7 @@ func TestReload(t *testing.T) {
 	again()
 	servicetest.Eventually(t, func() bool { opened, _ := p.Opened(); return opened == 2 })
 	p.Issue("later", "Later")
-	p.Go() // the agent that began under the old configuration
+	p.Go() // the agent that started under the old configuration
 	if e := w.Until(t, "p", journal.EventEnded, 1); e.Key != "task-1" || e.Outcome != journal.Succeeded {
 		t.Errorf("the first: %+v", e)
 	}
@@ -196,7 +196,7 @@ func TestReload(t *testing.T) {
 	again()
 	until(t, s, "p", func(st service.Status) bool { return st.Problem != "" })
 	s.Wake("p")
-	p.Issue("last", "Last") // a sweep goes well under the last good configuration
+	p.Issue("last", "Last") // a successful sweep under the last valid configuration
 	w.Until(t, "p", journal.EventEnded, 3)
 	until(t, s, "p", in(service.Waiting))
 	if got := p.Problems(); !slices.Equal(got, []string{"bad", "", "bad again"}) {
@@ -207,7 +207,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A project that is not named any more ends what is on, and may come back.
+// A removed project finishes its runs, and can be added again.
 func TestRemovedProject(t *testing.T) {
 	t.Parallel()
 	p, other := servicetest.New(t, "p", 2), servicetest.New(t, "other", 0)
@@ -218,7 +218,7 @@ func TestRemovedProject(t *testing.T) {
 	s.Apply(t.Context(), projects([]*servicetest.Project{other}), 0)
 	until(t, s, "p", in(service.Draining))
 	s.Apply(t.Context(), projects([]*servicetest.Project{other, p}), 0)
-	if st, err := s.Status("p"); err != nil || st.State != service.Draining { // it comes back when its runs have ended
+	if st, err := s.Status("p"); err != nil || st.State != service.Draining { // it is reopened when its runs have ended
 		t.Errorf("named again while a run is on: %s, %v", st.State, err)
 	}
 	s.Apply(t.Context(), projects([]*servicetest.Project{other}), 0)
@@ -230,7 +230,7 @@ func TestRemovedProject(t *testing.T) {
 	w.Until(t, "p", journal.EventEnded, 2)
 }
 
-// A stopped issue is left alone until somebody asks for it; a paused project starts nothing, also after a restart.
+// A stopped issue is not worked until somebody retries it. A paused project starts nothing, also after a restart.
 func TestStopRetryPause(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)
@@ -280,7 +280,7 @@ func TestStopRetryPause(t *testing.T) {
 	}
 }
 
-// A run that was ended here is not taken up again, also while other machines cannot be asked.
+// A run that was stopped here is not resumed, even if other machines cannot be asked.
 func TestStopWhileOthersAreAway(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 1)
@@ -306,7 +306,7 @@ func TestStopWhileOthersAreAway(t *testing.T) {
 	}
 }
 
-// Drain lets what is on come to its end and starts nothing more.
+// Drain waits for current runs and starts no others.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "p", 3)

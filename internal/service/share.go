@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// demand is a project as the sharing of slots sees it.
+// demand is the demand of a project for slots.
 type demand struct {
-	limit  int // of the project's own; 0: it may start nothing
-	busy   int // issues that are being worked
-	wants  int // slots that it could use; 0: no more than it works
-	waited int // looks since it last worked anything
+	limit  int // maximum for the project; 0: it may start nothing
+	busy   int // issues being worked
+	wants  int // slots that it could use; 0: no more than busy
+	waited int // balances since it last worked an issue
 }
 
-// share divides slots among projects: total of them, or all they want when total is 0. A free slot goes to the project that
-// has the fewest, first of those that could use it, and then to the one that has waited the longest. A project that works more
-// than its share gets fewer slots than it works, so that it starts nothing when a run ends; what is on is never counted out.
+// share divides slots among projects: total slots, or each project's limit if total is 0. A free slot goes to the project with the
+// fewest slots, first among those that could use it; ties go to the one that has waited longest. A project that works more issues
+// than its share gets fewer slots than issues, so that it starts nothing when a run ends. Current runs are never cut short.
 func share(total int, list []demand) []int {
 	out, target, free := make([]int, len(list)), make([]int, len(list)), total
 	if total == 0 {
@@ -34,7 +34,7 @@ func share(total int, list []demand) []int {
 	return out
 }
 
-// fill gives what is free to projects, one by one, up to as many as each may have, and returns what is left.
+// fill gives free slots to projects, one by one, up to upTo(i) for project i, and returns the number of slots left.
 func fill(list []demand, out []int, free int, upTo func(i int) int) int {
 	for ; free > 0; free-- {
 		next := -1
@@ -51,8 +51,8 @@ func fill(list []demand, out []int, free int, upTo func(i int) int) int {
 	return free
 }
 
-// merit orders projects that have as many slots as each other: the first slot goes to the one that has waited the longest,
-// others go to the one that works the most.
+// merit breaks ties between projects with the same number of slots: the first slot goes to the one that has waited longest,
+// further ones to the one that works the most issues.
 func merit(d demand, has int) int {
 	if has == 0 {
 		return d.waited
@@ -60,8 +60,7 @@ func merit(d demand, has int) int {
 	return d.busy
 }
 
-// balance gives every pool its slots. Where they are shared, all have none for a moment, so that what is being worked is
-// counted exactly.
+// balance gives every pool its slots. With a limit it first takes all slots away, so that the count of running issues is exact.
 func (s *Service) balance() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,7 +36,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// However projects come and go, no slots are given beyond the total, and none stay free that a project could use.
+// Whatever the demands, the slots never exceed the total, and no slot stays unused that a project could use.
 func TestShareHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,26 +11,28 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
-// Planting says where canaries are wanted.
+// Planting describes where canaries are wanted.
 type Planting struct {
-	// Files are all files of the repository, slash-separated; where canaries are planted in several trees, those of all.
+	// Files are all files of the repository, slash-separated. If canaries are planted in several trees, they are the files
+	// of all trees.
 	Files []string
-	// Read returns the text of one of the files. A file with an error has no canary beside it.
+	// Read returns the content of one of the files. A file that cannot be read gets no canary beside it.
 	Read func(path string) ([]byte, error)
-	// Near are files that were changed: the canaries beside them come first.
+	// Near are changed files. Canaries beside them come first.
 	Near []string
-	// Most is how many places near changes get one; 0: 3.
+	// Most is the maximum number of places near changes that get a canary. 0 means 3.
 	Most int
-	// Suffix becomes part of all names. A caller takes random letters and digits, so that nothing can know the names.
+	// Suffix becomes part of all names. It should be random letters and digits, so that no code can know the names.
 	Suffix string
 
 	roleOf func(file string) (ecosystem.Role, string)
 }
 
-// Canaries returns tests that must fail: for each ecosystem some beside changed files and one beside most of its other
-// tests. A gate that passes although it passed over one is not sound, if it fails with that one on the commit before the
-// change: only the caller can see that, since no gate runs the tests of all ecosystems. Each is to be planted alone,
-// because code that ends the process early hides only the tests that run with it. Scripts and make have none.
+// Canaries returns tests that must fail: for each ecosystem some beside changed files, and one where most of its other tests are.
+//
+// If a gate passes with a canary, but fails with the same canary on the commit before the change, the change has disabled the
+// gate. Only the caller can compare the two, because no gate runs the tests of all ecosystems. Each canary must be planted
+// alone, because code that ends the process early hides only the tests of the same process. Scripts and make have no canaries.
 func Canaries(p Planting) []ecosystem.Canary {
 	p.roleOf = roles(nil)
 	suffix := clean(p.Suffix)
@@ -50,9 +52,9 @@ func Canaries(p Planting) []ecosystem.Canary {
 	return out
 }
 
-// plant returns the canaries of a site: the files of one folder beside which to plant, the best first.
+// plant returns the canaries for a site. A site is the files of one folder beside which to plant, the best first.
 func (e language) plant(site []string, p Planting, suffix string, taken func(ecosystem.Canary) bool) []ecosystem.Canary {
-	const tries = 20 // names
+	const tries = 20 // attempts to find an unused name
 	file, text, found := e.neighbour(site, p)
 	if !found {
 		return nil
@@ -75,10 +77,10 @@ func (e language) plant(site []string, p Planting, suffix string, taken func(eco
 	return nil
 }
 
-// neighbour is the file of a site that a canary is like: of the first that can be read and are surely tests the one that asserts
-// most. One that was changed counts least, since whoever changed it would choose what the canary asserts.
+// neighbour returns the file of a site that the canary should resemble: among the first readable ones of the best rank, the
+// one with the most assertions. Changed files come last, because whoever changed them could choose what the canary asserts.
 func (e language) neighbour(site []string, p Planting) (best string, text []byte, found bool) {
-	const enough = 20 // files to look at
+	const enough = 20 // maximum number of files to try
 	most, first := -1, 0
 	for _, file := range site[:min(enough, len(site))] {
 		read, err := p.Read(file)
@@ -97,7 +99,7 @@ func (e language) neighbour(site []string, p Planting) (best string, text []byte
 	return best, text, found
 }
 
-// sites returns the places in which to plant, those near changes first.
+// sites returns the places for canaries, those near changes first.
 func (e language) sites(p Planting) [][]string {
 	const usual = 3
 	beside := map[string][]string{} // by folder
@@ -113,7 +115,7 @@ func (e language) sites(p Planting) [][]string {
 		}
 		beside[folder] = append(beside[folder], file)
 	}
-	// Roles cost most, so only the folders that are used get them.
+	// Roles are expensive, so only the folders that are used compute them.
 	looked := map[string]bool{}
 	sure := func(folder string) []string {
 		if looked[folder] {
@@ -138,7 +140,7 @@ func (e language) sites(p Planting) [][]string {
 	for _, file := range p.Near {
 		folder := path.Dir(path.Clean(file))
 		source := match.Any(e.Sources, file)
-		// Code whose tests stand further up, such as that of a crate.
+		// The tests of a source file may be in a folder above it, such as those of a crate.
 		for source && len(sure(folder)) == 0 && folder != "." && folder != "/" {
 			folder = path.Dir(folder)
 		}
@@ -161,8 +163,8 @@ func (e language) sites(p Planting) [][]string {
 	return sites
 }
 
-// rank says how surely the ecosystem's tools run the file as a test: the index of its first group that says so, or the
-// number of groups.
+// rank says how surely the ecosystem's tools run the file as a test: the index of the first group that matches it, or the
+// number of groups if none does.
 func (e language) rank(p Planting, file string) int {
 	i := e.group(file)
 	if i < len(e.Groups) {
@@ -173,18 +175,18 @@ func (e language) rank(p Planting, file string) int {
 	return i
 }
 
-// group is rank without a look at the other roles that the file may have.
+// group is rank without a check of the file's other roles.
 func (e language) group(file string) int {
 	if match.Any(e.Sources, file) && !match.Within(file, match.Foreign) {
 		i := slices.IndexFunc(e.Groups, func(g ecosystem.Group) bool { return g.Role == ecosystem.Test && match.Any(g.Files, file) })
-		if i >= 0 && (e.Excluded == nil || !e.Excluded(file, nil)) { // it takes longest
+		if i >= 0 && (e.Excluded == nil || !e.Excluded(file, nil)) { // last, because it is slowest
 			return i
 		}
 	}
 	return len(e.Groups)
 }
 
-// clean makes a suffix that is part of an identifier and of a file's name in every language.
+// clean returns a suffix that is valid in identifiers and file names of every language.
 func clean(suffix string) string {
 	return "x" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
-// plantingOf is one over files with their text.
+// plantingOf returns a Planting for the files.
 func plantingOf(files map[string]string, near ...string) suite.Planting {
 	p := suite.Planting{Near: near, Suffix: "q7", Read: func(path string) ([]byte, error) {
 		text, ok := files[path]
@@ -41,7 +41,7 @@ func TestCanaryPlaces(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
-		files string // of which each has the text in texts, or none
+		files string // names of files; each has its content in texts, or none
 		near  string
 		want  string
 	}{
@@ -99,7 +99,7 @@ func TestCanaryPlaces(t *testing.T) {
 	}
 }
 
-// Each canary is written like the test that it stands beside.
+// Each canary resembles the test beside it.
 func TestCanaryText(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, file, text, want string }{
@@ -148,12 +148,12 @@ func TestCanaryUnreadable(t *testing.T) {
 	}
 }
 
-// project is a small one whose gate passes.
+// project is a small project whose gate passes.
 type project struct {
 	name  string
 	files map[string]string
 	gate  []string
-	// Tricks replace files so that the gate passes whatever the tests say.
+	// tricks replace files so that the gate passes whatever the tests find.
 	tricks []map[string]string
 }
 
@@ -196,7 +196,7 @@ func projects() []project {
 	}
 }
 
-// Each canary makes a real gate fail, and each trick is seen by a canary that does not.
+// Each canary makes a real gate fail, and for each trick a canary passes.
 func TestCanaryFails(t *testing.T) {
 	t.Parallel()
 	for _, p := range projects() {
@@ -228,7 +228,7 @@ func TestCanaryFails(t *testing.T) {
 	}
 }
 
-// passes runs the gate over the files in a new folder.
+// passes runs the gate on the files in a new folder and reports whether it passed.
 func passes(t *testing.T, gate []string, layers ...map[string]string) bool {
 	t.Helper()
 	ok, out := output(t, gate, layers...)
@@ -236,7 +236,7 @@ func passes(t *testing.T, gate []string, layers ...map[string]string) bool {
 	return ok
 }
 
-// output runs a command over the files in a new folder.
+// output runs a command on the files in a new folder.
 func output(t *testing.T, gate []string, layers ...map[string]string) (ok bool, text string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,11 +10,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/plural"
 )
 
-// Change is a file that commits changed. Old and New are its text before and after, empty where there is none.
+// Change is a file that commits changed. Old and New are its contents before and after the change, empty if it did not exist.
 type Change struct {
-	// Path is the file's path after the change; that of a removed file is the one before it.
+	// Path is the path after the change, or the former path of a removed file.
 	Path string
-	// OldPath is the path before a rename; empty: the same.
+	// OldPath is the path before a rename. Empty: the same as Path.
 	OldPath string
 	Old     []byte
 	New     []byte
@@ -22,69 +22,69 @@ type Change struct {
 	Removed bool
 }
 
-// Summary is what a change did to the checks of a repository.
+// Summary describes what a change did to the checks of a repository.
 type Summary struct {
-	// Files are the changed files that the checks depend on: the strongest role first, then by path.
+	// Files are the changed files on which the checks depend, sorted by role, the strongest first, then by path.
 	Files []File
-	// Findings are what a person should look at, by path and kind. An honest change can have some.
+	// Findings are facts that a person should look at, sorted by path and kind. Honest changes can have some, too.
 	Findings []Finding
-	// Totals over all files. A test that was renamed or moved is neither added nor removed.
+	// Totals over all files. Renamed and moved tests count as neither added nor removed.
 	Added, Removed, Skipped, Focused, Assertions int
 }
 
-// File is a changed file that the checks depend on.
+// File is a changed file on which the checks depend.
 type File struct {
 	Path    string
-	OldPath string // of a rename, or empty
+	OldPath string // path before a rename, or empty
 	Role    ecosystem.Role
-	Reason  string // for the role: "holds Go tests"
+	Reason  string // why it has the role: "holds Go tests"
 	Added   bool
 	Removed bool
-	// Grown says that it holds tests that can be read, and that nothing of it was changed but what new tests need.
+	// Grown means that the file has tests in a known language, and that the change only added tests and the imports that they need.
 	Grown bool
-	// Inline says that only the tests in the file are meant: the rest is code.
+	// Inline means that only the tests in the file matter: the rest is code.
 	Inline bool
-	// Helper says that its text, and not its name, shows that tests use it.
+	// Helper means that the content, not the name, shows that tests use the file.
 	Helper bool
-	// Before and After are the file's tests.
+	// Before and After count the file's tests.
 	Before, After Tests
 }
 
-// The kinds of findings besides those of shapes.
+// Further kinds of findings, which need no shapes.
 const (
 	TestsRemoved      ecosystem.Kind = "tests-removed"
 	TestsSkipped      ecosystem.Kind = "tests-skipped"
 	TestsFocused      ecosystem.Kind = "tests-focused"
 	AssertionsRemoved ecosystem.Kind = "assertions-removed"
-	Shadowing         ecosystem.Kind = "shadowing" // a file takes the place of a library's module
-	Unread            ecosystem.Kind = "unread"    // too large to be read
+	Shadowing         ecosystem.Kind = "shadowing" // a file replaces a module of a library
+	Unread            ecosystem.Kind = "unread"    // too large to read
 )
 
 // Finding is a fact about one file.
 type Finding struct {
 	Path   string
 	Kind   ecosystem.Kind
-	Count  int    // how many more than before
-	Detail string // in words: "ends the process with success"
+	Count  int    // increase compared with before
+	Detail string // description: "ends the process with success"
 }
 
-// String is the finding as one line.
+// String returns the finding as one line.
 func (f Finding) String() string { return f.Path + ": " + f.Detail }
 
-// compared is one change on its way into the summary.
+// compared is the state of comparing one change.
 type compared struct {
 	Change
 	ecosystem    language
-	sameLanguage bool // before and after a rename
+	sameLanguage bool // the same before and after a rename
 	role         ecosystem.Role
 	reason       string
 	old, new     sheet
-	moved        int            // assertions before, of tests that came from or went to other files
-	gone         map[string]int // tests by name that the file has no longer
-	fresh        map[string]int // and those it has now
+	moved        int            // former assertions of tests that moved here, minus those of tests that moved away
+	gone         map[string]int // removed tests by name
+	fresh        map[string]int // new tests by name
 }
 
-// Compare says what the changes did to what the checks depend on. Gate are the lines of the gate.
+// Compare describes what the changes did to the checks. gate are the lines of the gate.
 func Compare(changes []Change, gate []string) Summary {
 	roleOf := roles(gate)
 	var all []*compared
@@ -147,7 +147,7 @@ func compare(change Change, roleOf func(string) (ecosystem.Role, string)) *compa
 	return c
 }
 
-// settleMoves takes tests that went from one file to another, with their assertions, out of what is gone and fresh.
+// settleMoves removes tests that moved between files from gone and fresh, and moves their assertions with them.
 func settleMoves(all []*compared) {
 	gained := map[string][]*compared{}
 	for _, c := range all {
@@ -173,7 +173,7 @@ func settleMoves(all []*compared) {
 	}
 }
 
-// grown reports that a test file was only added to.
+// grown reports whether the change only added tests to a test file.
 func (c *compared) grown() bool {
 	if c.Added || c.Removed || c.OldPath != c.Path || len(c.ecosystem.Tests) == 0 || c.old.Unread || c.new.Unread {
 		return false
@@ -184,7 +184,7 @@ func (c *compared) grown() bool {
 	return onlyGrew(c.Old, c.New, c.old.names)
 }
 
-// list adds the file to those that the checks depend on.
+// list adds the file to the summary if the checks depend on it.
 func (s *Summary) list(c *compared) {
 	inline := c.role == ecosystem.None && c.ecosystem.Inline && c.old.inline != c.new.inline
 	if inline {
@@ -197,7 +197,7 @@ func (s *Summary) list(c *compared) {
 	if role == ecosystem.None {
 		return
 	}
-	// What is added to a helper may take the place of what is there.
+	// Additions to a helper may replace what is there.
 	f := File{
 		Path:    c.Path,
 		Role:    role,
@@ -222,7 +222,7 @@ func (s *Summary) list(c *compared) {
 	}
 }
 
-// tests adds what became of the file's tests.
+// tests adds the changes of the file's tests to the summary.
 func (s *Summary) tests(c *compared) {
 	if lost := sum(c.gone) - sum(c.fresh); lost > 0 {
 		s.Removed += lost
@@ -242,7 +242,7 @@ func (s *Summary) tests(c *compared) {
 	}
 }
 
-// shapes adds what the file has more of than before.
+// shapes adds findings for shapes that the file has more often than before.
 func (s *Summary) shapes(c *compared) {
 	for i, shape := range c.ecosystem.Shapes {
 		if i >= len(c.new.shapes) || len(shape.Roles) > 0 && !slices.Contains(shape.Roles, c.role) || c.new.main && !shape.Main {

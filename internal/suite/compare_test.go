@@ -17,7 +17,7 @@ const (
 	rsTest = "pub fn add() {}\n#[cfg(test)]\nmod tests {\n  #[test]\n  fn adds() { assert_eq!(super::add(), 3); }\n}\n"
 )
 
-// edited, added and removed are changes of one file.
+// edited, added and removed return changes of one file.
 func edited(path, from, to string) suite.Change {
 	return suite.Change{Path: path, Old: []byte(from), New: []byte(to)}
 }
@@ -37,7 +37,7 @@ func replaced(path, text, from, to string) suite.Change {
 	return edited(path, text, strings.ReplaceAll(text, from, to))
 }
 
-// Each trick is listed with its role, or found, or both.
+// Each trick is listed with its role, or causes a finding, or both.
 func TestCompareTricks(t *testing.T) {
 	t.Parallel()
 	gate := []string{"make test", "./ci/check.sh", "npm test"}
@@ -137,7 +137,7 @@ func TestCompareTricks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			// Beside honest changes, which change nothing about it.
+			// Together with honest changes, which must not affect the result.
 			got := suite.Compare([]suite.Change{edited("README.md", "a", "b"), tt.change, added("zz/new_test.go", strings.ReplaceAll(goTest, "TestAdd", "TestZz"))}, gate)
 			role := ecosystem.None
 			for _, f := range got.Files {
@@ -165,7 +165,7 @@ func kindsOf(s suite.Summary) string {
 
 func sorted(words string) string { return strings.Join(slices.Sorted(strings.FieldsSeq(words)), " ") }
 
-// What an honest agent does is listed and nothing more.
+// Honest changes are listed and cause no findings.
 func TestCompareHonest(t *testing.T) {
 	t.Parallel()
 	another := strings.ReplaceAll(goTest, "TestAdd", "TestSub")
@@ -213,7 +213,7 @@ func TestCompareTotals(t *testing.T) {
 		edited("Makefile", "a:", "b:"),
 		added("new_test.go", strings.ReplaceAll(two, "Test", "TestNew")),
 		added(".env", ""),
-		// A moved test that lost its assertion on the way.
+		// A moved test that lost its assertion.
 		removed("a_test.go", strings.ReplaceAll(goTest, "TestAdd", "TestMoved")),
 		added("b_test.go", strings.ReplaceAll(strings.ReplaceAll(goTest, "TestAdd", "TestMoved"), "t.Error", "t.Log")),
 	}

@@ -8,26 +8,26 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
-// maxText bounds the text that is read of a file, in bytes.
+// maxText is the maximum number of bytes of a file that are read.
 const maxText = 1 << 20
 
-// Tests are the tests of a file, as far as its text shows them: each test function or case counts once, whatever number
-// of inputs it runs with.
+// Tests counts the tests of a file, as far as the text shows them. Each test function or case counts once, however many
+// inputs it has.
 type Tests struct {
-	// Tests includes those that are skipped.
+	// Tests includes skipped tests.
 	Tests int
-	// Skipped are marks and calls that skip tests or expect them to fail, tests without a body, and all tests of a file
-	// that the tools leave out.
+	// Skipped counts marks and calls that skip tests or expect them to fail, tests with an empty body, and all tests of a
+	// file that the tools ignore.
 	Skipped int
-	// Focused are marks that leave out all other tests.
+	// Focused counts marks that exclude all other tests.
 	Focused int
-	// Assertions are calls that can make a test fail.
+	// Assertions counts calls that can make a test fail.
 	Assertions int
-	// Unread says that the file is too large to be read: the numbers are 0.
+	// Unread means that the file is too large to read: all counts are 0.
 	Unread bool
 }
 
-// Count counts the tests of a file; all are 0 where its path is not one of tests. Comments and strings do not count.
+// Count counts the tests of a file. All counts are 0 if the path is not that of a test file. Comments and strings do not count.
 func Count(file string, text []byte) Tests {
 	s := examine(file, text)
 	if s.helper {
@@ -36,27 +36,27 @@ func Count(file string, text []byte) Tests {
 	return s.Tests
 }
 
-// HoldsTests reports a file of tests with at least one test in it that can be read.
+// HoldsTests reports whether the file is a test file with at least one test in a known language.
 func HoldsTests(file string, text []byte) bool {
 	role, _ := RoleOf(file, nil)
 	return role == ecosystem.Test && len(sourceOf(file).Tests) > 0 && Count(file, text).Tests > 0
 }
 
-// HasInline reports a file of a language whose tests also stand among the code.
+// HasInline reports whether the file's language also allows tests among the code.
 func HasInline(file string) bool { return sourceOf(file).Inline }
 
-// source is a text in a language.
+// source is a tokenised text.
 type source struct{ lex.Source }
 
-// sheet is what a file's text shows.
+// sheet has the facts that a file's text shows.
 type sheet struct {
 	Tests
-	names  map[string]int // of the tests
-	checks map[string]int // assertions by the test before which they do not stand; empty: before the first
-	shapes []int          // by index in the ecosystem's Shapes
+	names  map[string]int // number of tests by name
+	checks map[string]int // number of assertions by the name of the test before them; "": before the first test
+	shapes []int          // counts by index in the ecosystem's Shapes
 	inline string         // text from the first test on
-	main   bool           // a file of a program
-	helper bool           // its text, and not its path, is one of a helper of tests
+	main   bool           // the file is a program
+	helper bool           // the text, not the path, shows that it is a helper of tests
 }
 
 func examine(file string, text []byte) sheet {
@@ -75,7 +75,7 @@ func examine(file string, text []byte) sheet {
 	}
 	role, _ := RoleOf(file, nil)
 	out.helper = role == ecosystem.None && (len(e.helpers.Find(s.Source)) > 0 || match.Any(e.PerhapsFiles, file) && len(e.perhaps.Find(s.Source)) > 0)
-	if role != ecosystem.Test && !e.Inline && !out.helper { // the tools run no tests of it, and nothing else does
+	if role != ecosystem.Test && !e.Inline && !out.helper { // no tool runs tests in such a file
 		return out
 	}
 	tests := e.tests.Find(s.Source)
@@ -91,7 +91,7 @@ func examine(file string, text []byte) sheet {
 		}
 		next, ok := s.nameOf(t, end)
 		if !ok && end < len(s.Tokens) {
-			continue // an annotation of the next test, which shows by itself that it is one
+			continue // an annotation of the next test, which a pattern matches as well
 		}
 		for ; last < len(checks) && checks[last].Start < t.Start; last++ {
 			out.checks[name]++
@@ -113,13 +113,13 @@ func examine(file string, text []byte) sheet {
 	return out
 }
 
-// isProgram reports a file that is a program of its own, which may end the process.
+// isProgram reports whether the file is a program, which may end the process.
 func isProgram(e language, file string, s source) bool {
 	return len(s.Text) > 1 && string(s.Text[:2]) == "#!" || match.Any(e.MainFiles, file) || len(e.main.Find(s.Source)) > 0
 }
 
-// nameOf returns the name of the test: the token that the pattern marks, or else that of the function after it. It fails
-// where an annotation has no function after it.
+// nameOf returns the name of the test: the token that the pattern marks, or else the name of the function after it. It
+// returns false for an annotation without a function after it.
 func (s source) nameOf(t lex.Hit, end int) (string, bool) {
 	if t.Name >= 0 {
 		return string(s.Tokens[t.Name].Of(s.Text)), true
@@ -138,7 +138,7 @@ func (s source) nameOf(t lex.Hit, end int) (string, bool) {
 	return "", s.Tokens[t.Start].Kind == lex.Word
 }
 
-// idle reports a test whose body, between the tokens, is empty or returns at once.
+// idle reports whether the body of a test, between the tokens, is empty or returns at once.
 func (s source) idle(body ecosystem.Body, from, end int) bool {
 	switch body {
 	case ecosystem.Indent:
@@ -150,7 +150,7 @@ func (s source) idle(body ecosystem.Body, from, end int) bool {
 		return from < end && s.Is(from, "end") || s.Is(from, "return")
 	}
 	for i := from; i < end; i++ {
-		// A { after these begins an object or the values of an annotation.
+		// After these a { begins an object or the values of an annotation, not the body.
 		value := s.Is(i-1, "(") || s.Is(i-1, "[") || s.Is(i-1, ",") || s.Is(i-1, "=") || s.Is(i-1, ":")
 		if !s.Is(i, "{") || value {
 			continue
@@ -166,9 +166,9 @@ func (s source) idle(body ecosystem.Body, from, end int) bool {
 	return false
 }
 
-// idleBlock is idle for a block after the parameters and a colon.
+// idleBlock is idle for a body that is an indented block after the parameters and a colon.
 func (s source) idleBlock(from, end int) bool {
-	depth := 1 // of the parameters
+	depth := 1 // of brackets, within the parameters
 	for ; from < end; from++ {
 		switch {
 		case s.Is(from, "(") || s.Is(from, "["):
@@ -180,12 +180,12 @@ func (s source) idleBlock(from, end int) bool {
 			break
 		}
 	}
-	for from++; from < end && s.Tokens[from].Kind == lex.String; from++ { // what the test is about
+	for from++; from < end && s.Tokens[from].Kind == lex.String; from++ { // docstrings
 	}
 	return from < end && (s.Is(from, "pass") || s.Is(from, "return") || s.Is(from, ".") && s.Is(from+1, "."))
 }
 
-// newLine reports whether the token is the first of its line.
+// newLine reports whether the token is the first in its line.
 func (s source) newLine(i int) bool {
 	return slices.Contains(s.Text[s.Tokens[i-1].End:s.Tokens[i].Start], '\n')
 }

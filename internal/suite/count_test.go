@@ -68,11 +68,11 @@ func TestCountLarge(t *testing.T) {
 	}
 }
 
-// hostile are texts that a lexer with a search in each step takes quadratic time for.
+// hostile are texts for which a lexer that searches at each step takes quadratic time.
 var hostile = []string{"/[", "=/", "`${", "<<A\n", "<<A ", "'a", "/*", `"""`, "'''", "r#\"", "func TestA(", "def test_(", "it(\"", "@Test ",
 	"#[test]", "\\", "{", "}`", "//go:build (", "x.", "\n", "(", "#", "'\\", "[Fact]", "\"\n", "it.each", "/(?", "$#", "=begin\n", "\n=begin"}
 
-// The time is linear in the text, whatever it holds.
+// The time is linear in the size of the text, whatever its content.
 func TestCountTime(t *testing.T) {
 	t.Parallel()
 	for _, file := range sources {
@@ -87,7 +87,7 @@ func TestCountTime(t *testing.T) {
 	}
 }
 
-// sources has a test file of each language.
+// sources are test files, one for each language.
 var sources = []string{"a_test.go", "a.test.ts", "test_a.py", "tests/a.rs", "src/test/java/ATest.java", "spec/a_spec.rb", "tests/ATest.php",
 	"tests/ATests.cs", "tests/a.sh"}
 
@@ -101,7 +101,7 @@ func FuzzCount(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, file := range sources {
 			got := suite.Count(file, text)
-			// No count can be larger than the text, as it would be if a part of it were read again and again.
+			// No count exceeds the size of the text, as it would if a part were read repeatedly.
 			if got.Tests < 0 || got.Tests > len(text) || got.Skipped > 2*len(text) || got.Assertions > len(text) || got.Focused > len(text) {
 				t.Fatalf("%s: %+v of %d bytes", file, got, len(text))
 			}

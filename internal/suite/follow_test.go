@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
-// The scripts of a gate are followed to those that they run and read; what they only look at is no script.
+// The scripts of a gate are followed to those that they run and read. Files that they only inspect do not count.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	repo := map[string]string{
@@ -24,7 +24,7 @@ func TestFollow(t *testing.T) {
 		"build.mak": "include $(TOP)/conf/rules none\n-include mk/*.inc\nSRC := $(wildcard src/*.sh)\n", "conf/rules": "gen:\n\tpython3 tools/gen.py\n", "mk/a.inc": "x:\n\t@$(SHELL) ci.sh\n",
 		"tools/gen.py": "", "make.sh": "set -e\nmake -s test\n", "rules.mk": "", "ci.sh": "", "package.json": `{"scripts": {"test": "node tests/all.js"}}`, "tests/all.js": "", "unused.sh": "",
 	}
-	for i := range 300 { // names of nothing
+	for i := range 300 { // names of missing files
 		repo["long.sh"] += fmt.Sprintf("./x%d\n", i)
 	}
 	repo["long.sh"] += "sh ci.sh\n"
@@ -57,7 +57,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// Any text is read in the end, and named no more than the files that there are.
+// Follow ends for any text, and its result is bounded by the number of files.
 func FuzzFollow(f *testing.F) {
 	f.Add("sh */*.sh", "for f in *.sh; do . $f; done\ninclude [a\n")
 	f.Add("sh a.sh", ". ./a.sh\nimport a\n")

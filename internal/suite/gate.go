@@ -19,9 +19,9 @@ var programs = sync.OnceValue(func() script.Programs {
 	return p
 })
 
-// Follow returns the lines of a gate and one more for each script, or pattern of scripts, that those of its scripts run or
-// read, and so on, as far as their text tells. list names the files of the repository, and read returns the text of one, and
-// whether there is one.
+// Follow returns the lines of a gate, and one more line for each script, or pattern of scripts, that its scripts run or
+// read, directly or indirectly, as far as their texts show. list returns the files of the repository. read returns the
+// content of a file and whether it exists.
 func Follow(gate []string, list func() []string, read func(file string) (text []byte, ok bool)) []string {
 	return programs().Follow(gate, list, read)
 }

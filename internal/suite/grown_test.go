@@ -6,7 +6,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
-// A test file counts as only added to when nothing in it can have taken the place of what was there.
+// A test file counts as grown if nothing in it can have replaced what was there.
 func TestGrown(t *testing.T) {
 	t.Parallel()
 	const jsSuite = "const assert = require(\"node:assert\");\n\ndescribe('calc', () => {\n" + jsTest + "});\n"

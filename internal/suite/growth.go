@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// Lines that may be added in front of a file's tests, and the names that such a line binds.
+// Lines that may be inserted before a file's tests, and the names that such lines bind.
 var (
 	importForm = pattern.Lazy(`^\s*(import|use|using|require|require_relative|from\s+\S+\s+import)\b` +
 		`|^\s*([\w.]+ )?"[^"\s]+"$|=\s*require\(["'][^"']+["']\);?$`)
@@ -17,13 +17,13 @@ var (
 	closingForm = pattern.Lazy(`^[\s})\];,]*$|^\s*end$`)
 )
 
-// onlyGrew reports that a text was only added to: each line that was there still is, in its order, with nothing but imports
-// between, and all that is new follows. What is new neither imports a name that was in use, nor has the name of one of
-// the tests that were there: either could take its place.
+// onlyGrew reports whether text was only added: all old lines are still there, in order, with nothing but imports between
+// them, and the rest follows. New text must neither import a name that was in use nor contain the name of an old test:
+// either could replace the old one.
 func onlyGrew(old, now []byte, tests map[string]int) bool {
 	before, after := lines(old), lines(now)
 	end := len(before)
-	for end > 0 && closingForm().MatchString(before[end-1]) { // new tests may stand in the same suite
+	for end > 0 && closingForm().MatchString(before[end-1]) { // new tests may be inside the same suite
 		end--
 	}
 	known := words(before)
@@ -49,7 +49,7 @@ func onlyGrew(old, now []byte, tests map[string]int) bool {
 	return n == len(before)
 }
 
-// bindsKnown reports that a line imports a name that is in use, or names that it does not say.
+// bindsKnown reports whether the line imports a name that was in use, or everything (*).
 func bindsKnown(line string, known map[string]bool) bool {
 	for _, m := range bindForm().FindAllStringSubmatch(line, -1) {
 		names := nameForm().FindAllString(m[1]+m[2], -1)
@@ -60,7 +60,7 @@ func bindsKnown(line string, known map[string]bool) bool {
 	return false
 }
 
-// words are those of a text that can be names.
+// words returns the words of a text that can be names.
 func words(text []string) map[string]bool {
 	all := map[string]bool{}
 	for _, line := range text {
@@ -71,7 +71,7 @@ func words(text []string) map[string]bool {
 	return all
 }
 
-// lines are the lines of a text, without blank ones at its end.
+// lines returns the lines of a text, without blank lines at the end.
 func lines(text []byte) []string {
 	text = bytes.TrimRight(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), " \t\n")
 	if len(text) == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
-// A file whose text, before or after the change, is one of a helper of tests counts as a test; other code does not.
+// A file counts as a helper of tests if its text shows it before or after the change. Other code does not.
 func TestHelpers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestHelpers(t *testing.T) {
 			}
 		}
 	}
-	// The name says more.
+	// The role by name takes precedence.
 	got := suite.Compare([]suite.Change{edited("conftest.py", "import pytest\n", "")}, nil)
 	if len(got.Files) != 1 || got.Files[0].Helper || got.Files[0].Role != ecosystem.TestConfig {
 		t.Errorf("%+v", got)

@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem/match"
 )
 
-// language is an ecosystem whose patterns of text are compiled.
+// language is an ecosystem with compiled patterns of text.
 type language struct {
 	ecosystem.Ecosystem
 	tests, skips, focus, assertions, main, helpers, perhaps *lex.Patterns
@@ -39,7 +39,7 @@ var languages = sync.OnceValue(func() (all []language) {
 	return all
 })
 
-// sourceOf returns the ecosystem in whose language the file is written: of a script without an ending the generic one.
+// sourceOf returns the ecosystem whose language the file is written in, or the generic one for unknown files.
 func sourceOf(file string) (l language) {
 	for _, l = range languages() {
 		if match.Any(l.Sources, file) {

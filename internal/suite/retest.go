@@ -12,12 +12,12 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// maxNames bounds the expression of the names of tests, in bytes.
+// maxNames is the maximum size in bytes of the regular expression of test names.
 const maxNames = 16 << 10
 
-// RerunOf returns the template of the command that runs the tests of a file, with its line filled in for a shell in the top folder;
-// false where none is known. read reports whether the repository has a file, with its text at least for those of RootsAbove, and
-// gate are the lines of its gate.
+// RerunOf returns the template of the command that runs the tests of a file. Its Line is filled in, for a shell in the top
+// folder. It returns false if no command is known. read reports whether a file exists; it must return the content at least
+// of the files in RootsAbove. gate are the lines of the gate.
 func RerunOf(file string, text []byte, gate []string, read func(string) ([]byte, bool)) (ecosystem.Retest, bool) {
 	for _, t := range sourceOf(file).Retests {
 		root, ok := rootOf(t, file, gate, read)
@@ -30,7 +30,7 @@ func RerunOf(file string, text []byte, gate []string, read func(string) ([]byte,
 	return ecosystem.Retest{}, false
 }
 
-// RootsAbove are the files whose text RerunOf asks for, where the repository has them.
+// RootsAbove returns the files whose content RerunOf reads if they exist.
 func RootsAbove(file string) (list []string) {
 	for _, t := range sourceOf(file).Retests {
 		for _, dir := range above(file) {
@@ -44,7 +44,7 @@ func RootsAbove(file string) (list []string) {
 	return list
 }
 
-// above are the folders that hold a file, the nearest first.
+// above returns the folders above a file, the nearest first.
 func above(file string) (list []string) {
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
 		if list = append(list, dir); dir == "." || dir == "/" {
@@ -53,10 +53,11 @@ func above(file string) (list []string) {
 	}
 }
 
-// enters finds the folder in which a line of a gate runs.
+// enters matches a gate line that begins with a change of folder.
 var enters = pattern.Lazy(`^\s*cd\s+(?:'([^']+)'|([\w./-]+))\s*(?:&&|;)`)
 
-// rootOf is the folder in which the command runs: without a file that shows it, that in which the gate runs its tool.
+// rootOf returns the folder in which the command runs: the nearest one with a root file, or, for templates without root
+// files, the folder in which the gate runs the tool.
 func rootOf(t ecosystem.Retest, file string, gate []string, read func(string) ([]byte, bool)) (string, bool) {
 	if len(t.Root) == 0 {
 		for _, line := range gate {
@@ -79,7 +80,7 @@ func rootOf(t ecosystem.Retest, file string, gate []string, read func(string) ([
 	return "", false
 }
 
-// programOf is what runs the tests, as the folder root sees it.
+// programOf returns the command that runs the tests, relative to the folder root.
 func programOf(t ecosystem.Retest, root string, read func(string) ([]byte, bool)) string {
 	if t.Wrapper == "" {
 		return t.Program
@@ -95,7 +96,7 @@ func programOf(t ecosystem.Retest, root string, read func(string) ([]byte, bool)
 	}
 }
 
-// lineOf fills the template's line in.
+// lineOf fills in the template's line.
 func lineOf(t ecosystem.Retest, file, root string, text []byte, program string) string {
 	if root != "." {
 		file = strings.TrimPrefix(file, root+"/")
@@ -112,7 +113,7 @@ func lineOf(t ecosystem.Retest, file, root string, text []byte, program string) 
 	return line
 }
 
-// namesIn is a regular expression of the file's tests.
+// namesIn returns a regular expression that matches the file's tests.
 func namesIn(t ecosystem.Retest, file string, text []byte) string {
 	e := sourceOf(file)
 	if len(t.Unnamed) > 0 && e.Syntax.Read(text).Has(t.Unnamed...) {
@@ -125,10 +126,10 @@ func namesIn(t ecosystem.Retest, file string, text []byte) string {
 	if all := "^(" + strings.Join(names, "|") + ")$"; len(all) <= maxNames {
 		return all
 	}
-	return "." // of the whole folder: no line has room for them
+	return "." // all tests of the folder: the names do not fit into a line
 }
 
-// Quote makes one word of a shell's line of any text. One that would be an option is a path.
+// Quote quotes a text as one word for a shell. It makes a text that looks like an option a path.
 func Quote(s string) string {
 	if strings.HasPrefix(s, "-") {
 		s = "./" + s

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
-// Each ecosystem with templates names the tests of one file, from the folder in which its tools run.
+// Each ecosystem with templates runs the tests of one file, from the folder in which its tools run.
 func TestRerunOf(t *testing.T) {
 	t.Parallel()
 	const (
@@ -24,7 +24,7 @@ func TestRerunOf(t *testing.T) {
 	)
 	for _, c := range []struct {
 		file, text, gate string
-		has              string // names of files; after bare:, without a script; after unset:, with that of `npm init`
+		has              string // names of files; after "bare:" without a script, after "unset:" with the script of `npm init`
 		want             string // empty: no command is known
 	}{
 		{"a_test.go", goTest, "go test ./...", "go.mod", "go test -count=1 -run '^(TestA|TestB)$' ."},
@@ -92,7 +92,7 @@ func TestRerunOf(t *testing.T) {
 	}
 }
 
-// A path becomes exactly one word, and no option.
+// A quoted path is exactly one word and never an option.
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"plain/a_test.go", "", "a b", "$(touch x)", "`id`", "it's", "'; exit 0; '", "a\nb", "*", "~", "\\", "ü"} {
@@ -130,7 +130,8 @@ func TestRerunRuns(t *testing.T) {
 	java := map[string]string{
 		"src/main/java/x/Calc.java":     "package x;\n\npublic class Calc {\n    public static int add(int a, int b) {\n        return a + b;\n    }\n}\n",
 		"src/test/java/x/CalcTest.java": "package x;\n\nimport static org.junit.Assert.assertEquals;\n\nimport org.junit.Test;\n\npublic class CalcTest {\n    @Test public void adds() {\n        assertEquals(3, Calc.add(1, 2));\n    }\n}\n",
-		// What Debian's packages maven, libsurefire-java, libmaven-compiler-plugin-java, libmaven-resources-plugin-java, gradle and junit4 have.
+		// Only what Debian's packages maven, libsurefire-java, libmaven-compiler-plugin-java,
+		// libmaven-resources-plugin-java, gradle and junit4 provide.
 		"pom.xml": `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>x</groupId><artifactId>calc</artifactId><version>1</version>
 <properties><maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target></properties>
@@ -150,7 +151,7 @@ dependencies { testImplementation files('/usr/share/java/junit4.jar', '/usr/shar
 		files      map[string]string
 		gate       string
 		code, test string
-		needs      []string // a command that shows that the tools are there
+		needs      []string // command that succeeds if the tools are installed
 	}{
 		"go":       {known["go"], "go test ./...", "calc.go", "calc_test.go", nil},
 		"unittest": {known["unittest"], "python3 -m unittest", "calc.py", "tests/test_calc.py", nil},
@@ -169,9 +170,9 @@ dependencies { testImplementation files('/usr/share/java/junit4.jar', '/usr/shar
 			if slow && os.Getenv("RALPH_TEST_EVERYTHING") == "" {
 				t.Skip("takes a minute and a half; `make soak` runs it")
 			}
-			before := "" // of the line
+			before := "" // prefix of the line
 			if name == "pytest" && os.Getenv("RALPH_TEST_PYTEST") != "" {
-				dir := t.TempDir() // with the system's Python, which has pytest, and not another one in PATH
+				dir := t.TempDir() // the system's Python, which has pytest, instead of another one in PATH
 				if err := os.Symlink("/usr/bin/python3", filepath.Join(dir, "python3")); err != nil {
 					t.Fatal(err)
 				}
@@ -198,7 +199,7 @@ dependencies { testImplementation files('/usr/share/java/junit4.jar', '/usr/shar
 			}
 			ok, out := output(t, line, c.files, map[string]string{c.code: without})
 			unbuilt := slices.ContainsFunc(run.Unbuilt, func(text string) bool { return strings.Contains(out, text) })
-			if ok || unbuilt != (name != "npm" && name != "node") { // where nothing is built, the call fails
+			if ok || unbuilt != (name != "npm" && name != "node") { // without a build step the call itself fails
 				t.Errorf("%s without the code: %v\n%s", run.Line, ok, out)
 			}
 		})

@@ -1,9 +1,9 @@
-// Package suite says what files are to the checks of a repository ([RoleOf]), counts tests ([Count]), says what a change did to
-// them ([Compare]), names the command that runs those of one file ([RerunOf]) and writes tests that must fail ([Canaries]). What it
-// knows of languages and tools is data of package ecosystem.
+// Package suite examines the checks of a repository: which role a file has ([RoleOf]), how many tests it has ([Count]), what
+// a change did to the checks ([Compare]) and which command runs the tests of one file ([RerunOf]). It also writes tests that
+// must fail ([Canaries]). Its knowledge of languages and tools is the data of package ecosystem.
 //
-// It reads text that agents wrote. What it says are facts for a person or a stage to judge: lists can be evaded, so nothing here
-// proves that checks are sound. All its functions are pure, linear in their input, and safe for concurrent use.
+// It reads text that agents wrote. Its results are facts for a person or a stage to judge: lists can be evaded, so nothing
+// here proves that checks are sound. All functions are pure, linear in their input, and safe for concurrent use.
 package suite
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite/script"
 )
 
-// RoleOf returns what the file (a slash-separated path from the root) is to the checks, and why: in words, empty for
-// none. Gate are the lines of the gate. What scripts call in turn is not followed; see [Follow].
+// RoleOf returns the role of a file (a slash-separated path from the root) and the reason in words, or an empty reason if it has
+// no role. gate are the lines of the gate. Scripts that these lines call are found, scripts that those call are not; see [Follow].
 func RoleOf(file string, gate []string) (ecosystem.Role, string) { return roles(gate)(file) }
 
-// roles returns RoleOf for one gate.
+// roles returns RoleOf for a given gate.
 func roles(gate []string) func(file string) (ecosystem.Role, string) {
 	all := ecosystem.All()
 	files := programs().Files(gate)
@@ -54,7 +54,7 @@ func roles(gate []string) func(file string) (ecosystem.Role, string) {
 	}
 }
 
-// IsDocument reports a file that people read and no program does, as far as its name says.
+// IsDocument reports whether the file, judged by its name, is for people to read and not used by programs.
 func IsDocument(file string) bool {
 	role, _ := RoleOf(file, nil)
 	return role == ecosystem.None && match.Any([]string{
@@ -63,7 +63,7 @@ func IsDocument(file string) bool {
 	}, file)
 }
 
-// shadowed returns the module of a library whose place the file takes.
+// shadowed returns the module of a library that the file replaces.
 func shadowed(file string, all []ecosystem.Ecosystem) (module string, ok bool) {
 	for _, e := range all {
 		if e.Shadows.Ending == "" {
@@ -75,7 +75,7 @@ func shadowed(file string, all []ecosystem.Ecosystem) (module string, ok bool) {
 			return name, true
 		}
 		folders := strings.Split(strings.TrimSuffix(folder, "/"), "/")
-		for i, f := range folders { // a package: pytest/anything
+		for i, f := range folders { // a file of a package: pytest/anything
 			if i < 2 && slices.Contains(e.Shadows.Test, f) && isModule {
 				return f, true
 			}
@@ -84,7 +84,7 @@ func shadowed(file string, all []ecosystem.Ecosystem) (module string, ok bool) {
 		if isModule && inRoot && slices.Contains(e.Shadows.Standard, name) {
 			return name, true
 		}
-		// The package json/ in the root; its other files count only with its __init__.
+		// A package json/ in the root. Its other files have no effect without its __init__.
 		if isModule && name == "__init__" && len(folders) == 1 && slices.Contains(e.Shadows.Standard, folders[0]) {
 			return folders[0], true
 		}

@@ -74,7 +74,7 @@ func TestRoleOfGate(t *testing.T) {
 		{"eslint src/*.js && prettier --check *.md", "src/a.js", ecosystem.None},
 		{"make -fci/rules", "ci/rules", ecosystem.GateScript},
 		{". \"$PWD/ci/env\"", "ci/env", ecosystem.GateScript},
-		{"cd a; cd b; cd c; cd d; cd e; cd f; ./x.sh", "a/b/c/d/e/f/x.sh", ecosystem.None}, // the folders are bounded
+		{"cd a; cd b; cd c; cd d; cd e; cd f; ./x.sh", "a/b/c/d/e/f/x.sh", ecosystem.None}, // the number of folders is limited
 	}
 	for _, tt := range tests {
 		if got, _ := suite.RoleOf(tt.file, []string{tt.gate}); got != tt.want {
@@ -83,7 +83,7 @@ func TestRoleOfGate(t *testing.T) {
 	}
 }
 
-// A file that a gate line only looks at is no script of the gate.
+// A file that a gate line only inspects is not a script of the gate.
 func TestFilesThatAGateLooksAt(t *testing.T) {
 	t.Parallel()
 	gate := []string{"test -f hello.txt && ! grep -q x src/a.txt; sh ci/run.sh", "if [ -e other.txt ]; then ./check.py; fi"}

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// heldTries is how often a new folder may be taken away by another start, which believes it to be left.
+// heldTries is the maximum number of attempts to create a folder. Another process may remove a new one as stale.
 const heldTries = 10
 
-// Held makes a folder whose name begins with the prefix, and which is locked as long as this process lives. Folders of
-// the same prefix that nobody holds any more are removed first.
+// Held creates a folder with the prefix and locks it until the process ends or remove is called. First it removes folders
+// with that prefix that no process holds.
 func Held(prefix string) (dir string, remove func() error, err error) {
 	sweep(prefix)
 	for range heldTries {
@@ -28,7 +28,7 @@ func Held(prefix string) (dir string, remove func() error, err error) {
 	return "", nil, errVanish()
 }
 
-// lockNew locks a folder that was just made; remove is nil when another start has taken it for one that is left.
+// lockNew locks a new folder. remove is nil if another process has removed the folder as stale.
 func lockNew(dir string) (remove func() error, err error) {
 	lock, err := hold(dir)
 	if err != nil {
@@ -44,7 +44,7 @@ func errVanish() error {
 	return errors.New("temporary folders vanish as soon as they are made: is something cleaning " + os.TempDir() + "?")
 }
 
-// hold locks a folder; nil when somebody else has it, or when it is not there any more.
+// hold locks a folder. It returns nil if another process holds it or it no longer exists.
 func hold(dir string) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -64,15 +64,14 @@ func hold(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	// Another start may have removed it between its making and its lock.
+	// Another process may have removed it after it was created and before it was locked.
 	if now, err := os.Lstat(dir); err != nil || !os.SameFile(held, now) {
 		return nil, f.Close()
 	}
 	return f, nil
 }
 
-// sweep removes what processes that are no more have left. What cannot be removed, or a place that cannot be listed, is
-// no reason to stop.
+// sweep removes folders whose processes have ended. It ignores errors, because stale folders do no harm.
 func sweep(prefix string) {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package tempdir makes folders in the system's temporary folder, with names by which a later start of ralph finds and
-// removes those of a ralph that was killed. Other users may share that folder: their files are not used, followed or
-// removed. Everything is safe for concurrent use.
+// Package tempdir creates folders in the system's temporary folder. Their names let a later ralph process find and remove
+// those of one that was killed. Other users may share the temporary folder: their files are not used, followed or removed.
+// Everything is safe for concurrent use.
 package tempdir
 
 import (
@@ -17,20 +17,20 @@ import (
 
 const runPrefix = "ralph-run-"
 
-// runDir is short: it holds a socket, whose path may have about 100 bytes.
+// runDir returns a short path: the folder contains a socket, whose path is limited to about 100 bytes.
 func runDir(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return filepath.Join(os.TempDir(), runPrefix+hex.EncodeToString(sum[:6]))
 }
 
-// A Sweep that is removing a folder gets this long for it, in so many looks.
+// removeLeft waits this long for a Sweep that is removing the folder, in this many checks.
 const (
 	sweepTime  = 2 * time.Second
 	sweepLooks = 100
 )
 
-// ForRun makes the folder of a run, which only this user may enter. What is left of an earlier one is removed. Until remove is
-// called it is locked, so that no Sweep takes it.
+// ForRun creates the folder of a run, accessible only to this user, and removes what an earlier process left there. The
+// folder is locked until remove is called, so that no Sweep removes it.
 func ForRun(run string) (dir string, remove func() error, err error) {
 	dir = runDir(run)
 	for range heldTries {
@@ -47,8 +47,8 @@ func ForRun(run string) (dir string, remove func() error, err error) {
 	return "", nil, errVanish()
 }
 
-// removeLeft removes what an earlier process has left of a run's folder. It waits for a Sweep that does the same, because that would
-// remove the new folder, too.
+// removeLeft removes a run's folder of an earlier process. It waits for a concurrent Sweep of the folder, which would remove
+// the new folder, too.
 func removeLeft(dir string) error {
 	for look := 0; ; look++ {
 		if !ours(dir) {
@@ -68,11 +68,10 @@ func removeLeft(dir string) error {
 	}
 }
 
-// Sweep removes the folders of runs that no process has any more, such as those that could not be removed when the run ended.
+// Sweep removes folders of runs that no process holds, such as those that could not be removed when their runs ended.
 func Sweep() { sweep(runPrefix) }
 
-// RemoveRun removes the folder of a run that is over; it is found as long as TMPDIR is what it was. It is no error if
-// there is none.
+// RemoveRun removes the folder of a finished run, if TMPDIR has not changed since. A missing folder is not an error.
 func RemoveRun(run string) error {
 	dir := runDir(run)
 	if !ours(dir) {
@@ -81,7 +80,7 @@ func RemoveRun(run string) error {
 	return os.RemoveAll(dir)
 }
 
-// ours reports whether the path is a folder, and no link, that this user has made.
+// ours reports whether the path is a folder, not a link, that belongs to this user.
 func ours(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {

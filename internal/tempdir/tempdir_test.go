@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }
 
-// startHolder starts a process that holds a folder; kill ends it as a crash does.
+// startHolder starts a process that holds a folder. kill ends it like a crash.
 func startHolder(t *testing.T) (dir string, kill func()) {
 	t.Helper()
 	self, err := os.Executable()
@@ -61,7 +61,7 @@ func startHolder(t *testing.T) (dir string, kill func()) {
 	return dir, kill
 }
 
-// Every start removes what the dead have left, and nothing that the living hold or that is not of its kind.
+// Held removes the folders of dead processes, but neither those of living ones nor folders with another prefix.
 func TestHeldRemovesWhatIsLeft(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -92,7 +92,7 @@ func TestHeldRemovesWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A link in the folder's place, which another user could have put there, is neither used nor followed.
+// A link in place of the folder, which another user could have created, is neither used nor followed.
 func TestForRunTrustsNoLink(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -139,7 +139,7 @@ func TestForRunTrustsNoLink(t *testing.T) {
 	}
 }
 
-// What another user has made is neither used nor removed.
+// Another user's folder is neither used nor removed.
 func TestForRunTrustsNobodyElse(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can make another user's folder")
@@ -163,7 +163,7 @@ func TestForRunTrustsNobodyElse(t *testing.T) {
 	}
 }
 
-// A folder that could not be removed at the end of its run goes with a later sweep, and that of a run that is on stays.
+// A folder that was not removed at the end of its run is removed by a later sweep. The folder of an active run stays.
 func TestSweep(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -185,7 +185,7 @@ func TestSweep(t *testing.T) {
 	if err := remove(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(aside, left); err != nil { // as if nothing could have been removed
+	if err := os.Rename(aside, left); err != nil { // simulates a failed removal
 		t.Fatal(err)
 	}
 	tempdir.Sweep()
@@ -196,7 +196,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A sweep that is removing what a dead run has left does not remove the folder of the run that continues it.
+// A sweep that is removing the folder of a dead run does not remove the folder of the run that continues it.
 func TestForRunDuringASweep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	left, _, err := tempdir.ForRun("run")
@@ -215,7 +215,7 @@ func TestForRunDuringASweep(t *testing.T) {
 	}
 	swept := make(chan error)
 	go func() { swept <- errors.Join(os.RemoveAll(left), sweeper.Close()) }()
-	dir, remove, err := tempdir.ForRun("run") // before, while or after it is removed
+	dir, remove, err := tempdir.ForRun("run") // before, during or after the removal
 	if err := errors.Join(err, <-swept); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestForRunDuringASweep(t *testing.T) {
 	}
 }
 
-// TestHeldSaysWhatNamesThePlace is not parallel: the environment is the process's.
+// TestHeldSaysWhatNamesThePlace is not parallel, because the environment belongs to the whole process.
 func TestHeldSaysWhatNamesThePlace(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	if _, _, err := tempdir.Held("ralph-test-"); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
@@ -235,7 +235,7 @@ func TestHeldSaysWhatNamesThePlace(t *testing.T) {
 	}
 }
 
-// Where no folder can be made, the error says what to set.
+// If no folder can be created, the error names the variable to set.
 func TestNoPlace(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	for name, fold := range map[string]func(string) (string, func() error, error){"a run": tempdir.ForRun, "a process": tempdir.Held} {

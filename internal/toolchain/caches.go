@@ -1,6 +1,7 @@
 package toolchain
 
-// Caches are folders below a home in which tools keep what they fetch and compile: what is there too much changes no result.
+// Caches returns folders, relative to the home, where tools keep what they fetch and compile. Extra entries in them change
+// no result.
 func Caches() []string { return known().caches() }
 
 func (all table) caches() (folders []string) {

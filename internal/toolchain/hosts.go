@@ -10,19 +10,19 @@ import (
 	"github.com/ralph-pool/ralph/internal/proc"
 )
 
-// Source is where the tools of a project fetch from.
+// Source describes where the tools of a project fetch from.
 type Source struct {
 	Hosts []string // HOST or HOST:PORT
-	// Env are the user's own settings, NAME=VALUE: in a sandbox the tools do not see them.
+	// Env are the user's own settings, as NAME=VALUE, which tools in a sandbox cannot read otherwise.
 	Env []string
-	// Secret are names of settings that hold a password, and are not part of Env.
+	// Secret are names of settings that contain a password. They are not in Env.
 	Secret []string
 }
 
-// patience is how long a tool may take to print a setting.
+// patience limits the time in which a tool prints a setting.
 const patience = 20 * time.Second
 
-// Source asks the tools. A tool that is not there, or cannot say, adds nothing.
+// Source asks the tools for their settings. A tool that is missing or gives no answer adds nothing.
 func (p Proposal) Source(ctx context.Context, env []string) (s Source) {
 	answered := false
 	for _, q := range p.asks {
@@ -45,14 +45,14 @@ func (p Proposal) Source(ctx context.Context, env []string) (s Source) {
 		case q.Name == "" || answer == "":
 		case secret:
 			s.Secret = append(s.Secret, q.Name)
-		case own || answer != run(ctx, slices.Concat(p.without(env), p.asked), q.Argv): // the user's own choice
+		case own || answer != run(ctx, slices.Concat(p.without(env), p.asked), q.Argv): // not the default, so the user chose it
 			s.Env = append(s.Env, q.Name+"="+answer)
 		}
 	}
 	return s
 }
 
-// valueOf is the last value of a variable; empty: it is not set.
+// valueOf returns the last value of a variable, or "" if it is not set.
 func valueOf(env []string, name string) (value string) {
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, name+"="); ok && name != "" {
@@ -62,7 +62,7 @@ func valueOf(env []string, name string) (value string) {
 	return value
 }
 
-// without is an environment without the user's home and settings, in which tools answer with what they were built with.
+// without returns an environment without the user's home and settings, in which tools print their defaults.
 func (p Proposal) without(env []string) []string {
 	out := append([]string{"HOME=/nonexistent"}, p.bare...)
 	for _, e := range env {
@@ -73,8 +73,8 @@ func (p Proposal) without(env []string) []string {
 	return out
 }
 
-// run returns what a tool prints; nothing when it is not there or fails. It runs in /: tools obey settings, some of them programs,
-// in the folders above theirs, and whoever shares a temporary folder can put some there.
+// run returns the output of a tool, or "" if it is missing or fails. It runs in /: tools read settings, some of which name
+// programs, in the folders above their own, and other users could put some into a shared temporary folder.
 func run(ctx context.Context, env, argv []string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -88,10 +88,10 @@ func run(ctx context.Context, env, argv []string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// hostsIn finds the hosts in a setting, and whether it holds a password.
+// hostsIn returns the hosts in a setting, and whether it contains a password.
 func hostsIn(text string) (hosts []string, secret bool) {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",| \t\n", r) }) {
-		secret = secret || strings.Contains(word, "@") // also where the address is none to us
+		secret = secret || strings.Contains(word, "@") // even if the rest is not an address
 		if !strings.Contains(word, "://") {
 			word, _, _ = strings.Cut(word, "+") // a checksum database has its key after its name
 			word = "https://" + word
@@ -99,7 +99,7 @@ func hostsIn(text string) (hosts []string, secret bool) {
 		u, err := url.Parse(word)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || !strings.Contains(u.Hostname(), ".") && !strings.Contains(u.Hostname(), ":") &&
 			u.Hostname() != "localhost" {
-			continue // such as direct, off, or a key after a name
+			continue // not a host, such as direct, off, or a key
 		}
 		host := u.Hostname()
 		if strings.Contains(host, ":") {

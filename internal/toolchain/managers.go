@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
-// Managers are the version managers that have installed something, by the environment, each with the folder where it is.
+// Managers returns the version managers that have installed something, according to the environment. Folder is the actual folder.
 func Managers(getenv func(string) string) []ecosystem.Manager { return known().managers(getenv) }
 
 func (all table) managers(getenv func(string) string) (out []ecosystem.Manager) {

@@ -9,10 +9,10 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
-// Named is a host that a file of the project names. Whoever writes the project chooses it.
+// Named is a host that a project file names. It is not trusted: the project's authors choose it.
 type Named struct{ Host, File string }
 
-// named finds the hosts in files of a folder.
+// named returns the hosts in the settings files of a folder.
 func named(here fs.FS, dir string, registries []ecosystem.Registry) (out []Named) {
 	for _, r := range registries {
 		info, err := fs.Lstat(here, r.File)
@@ -32,7 +32,7 @@ func named(here fs.FS, dir string, registries []ecosystem.Registry) (out []Named
 	return out
 }
 
-// hostsOf are the hosts in the values of the keys.
+// hostsOf returns the hosts in the values of the registry's keys.
 func hostsOf(r ecosystem.Registry, text string) (out []string) {
 	section := ""
 	for line := range strings.Lines(text) {
@@ -53,5 +53,5 @@ func hostsOf(r ecosystem.Registry, text string) (out []string) {
 	return out
 }
 
-// hostBytes are what the name or address of a host, and its port, consist of.
+// hostBytes are the characters of host names, addresses and ports.
 const hostBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:[]"

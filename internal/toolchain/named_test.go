@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Hosts that only the project names are apart from those of the user's tools.
+// Hosts in project files are kept apart from those of the user's tools.
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	for file, c := range map[string]struct {

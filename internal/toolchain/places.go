@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Places are the folders that a program needs: where it was found in PATH, and what that leads to. A folder that is or holds one
-// of kept is not shown for the sake of one program in it: the program alone is.
+// Places returns the folders that a program needs: the one where it was found in PATH, and those to which its links lead. If
+// such a folder is, or contains, one of kept, only the program itself is returned instead of the folder.
 func Places(found string, kept ...string) (places []string) {
 	holds := func(dir string) bool {
 		return slices.ContainsFunc(kept, func(k string) bool {
@@ -20,7 +20,7 @@ func Places(found string, kept ...string) (places []string) {
 		if holds(root) {
 			root = at
 		}
-		if i := strings.LastIndex(at, "/node_modules/"); i >= 0 && at != found { // a package of npm needs its neighbours too
+		if i := strings.LastIndex(at, "/node_modules/"); i >= 0 && at != found { // an npm package also needs its neighbours
 			root = at[:i+len("/node_modules")]
 		}
 		if !slices.Contains(places, root) {
@@ -28,7 +28,7 @@ func Places(found string, kept ...string) (places []string) {
 		}
 	}
 	add(found)
-	// Each link leads on from where it stands, and that may itself be below a link.
+	// Each link is resolved relative to its own folder, which may itself be below a link.
 	for at, links := found, 0; links < 10; links++ {
 		next, err := os.Readlink(at)
 		if err != nil {

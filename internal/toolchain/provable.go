@@ -11,12 +11,12 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
-// maxLooks bounds the files that Provable looks at.
+// maxLooks limits the number of files that Provable visits.
 const maxLooks = 20_000
 
 var errFound = errors.New("found")
 
-// Provable reports that the project has tests of which each file can be run by itself, where these shell lines are its gate.
+// Provable reports whether the project has tests whose files can be run separately. gate are the shell lines of its gate.
 func Provable(top string, gate []string) bool {
 	files := os.DirFS(top)
 	read := func(name string) ([]byte, bool) {
@@ -34,7 +34,7 @@ func Provable(top string, gate []string) bool {
 		}
 		switch {
 		case err != nil:
-			return fs.SkipDir // it may not be the user's to read
+			return fs.SkipDir // the user may not be allowed to read it
 		case e.IsDir():
 			if name != "." && (strings.HasPrefix(e.Name(), ".") || match.Within(name+"/x", match.Foreign)) {
 				return fs.SkipDir

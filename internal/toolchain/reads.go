@@ -7,7 +7,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
-// ReadsOf is what setup lines read; ok is false where that is not known.
+// ReadsOf returns what the setup lines read. ok is false if that is unknown.
 func ReadsOf(setup []string) (all ecosystem.Reads, ok bool) { return known().readsOf(setup) }
 
 func (all table) readsOf(setup []string) (sum ecosystem.Reads, ok bool) {
@@ -28,7 +28,7 @@ func (all table) readsOf(setup []string) (sum ecosystem.Reads, ok bool) {
 	return sum, len(setup) > 0
 }
 
-// read is what one line reads.
+// read returns what one line reads.
 func (all table) read(line string) (ecosystem.Reads, bool) {
 	for _, t := range all.tools() {
 		for _, f := range t.Reads {
@@ -40,7 +40,7 @@ func (all table) read(line string) (ecosystem.Reads, bool) {
 	return ecosystem.Reads{}, false
 }
 
-// isOf reports a line that is one of the fetching ones; proposed says that it is in the tool's setup.
+// isOf reports whether the line is one of the fetching commands. proposed means that the line is in the tool's Setup.
 func isOf(f ecosystem.Fetch, line string, proposed bool) bool {
 	has := func(part string) bool { return strings.Contains(line, part) }
 	if proposed && slices.ContainsFunc(f.Lines, has) {
@@ -52,7 +52,7 @@ func isOf(f ecosystem.Fetch, line string, proposed bool) bool {
 	})
 }
 
-// tools are those of all ecosystems.
+// tools returns the tools of all ecosystems.
 func (all table) tools() (tools []ecosystem.Tool) {
 	for _, e := range all {
 		tools = append(tools, e.Tools...)

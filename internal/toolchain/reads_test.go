@@ -9,7 +9,7 @@ import (
 
 func TestReadsOf(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]string{ // a file that it reads; empty: that is not known
+	for line, want := range map[string]string{ // one file that the line reads; empty: unknown
 		"npm ci":                         "package-lock.json",
 		"npm ci --no-audit --no-fund":    "package.json",
 		"(cd web && npm ci)":             ".npmrc",
@@ -31,7 +31,7 @@ func TestReadsOf(t *testing.T) {
 	if got, ok := ReadsOf([]string{"npm ci", "make deps"}); ok {
 		t.Errorf("one line is not known: %v", got)
 	}
-	// Whatever is proposed and compiles nothing of the project is known, also in a folder below the top.
+	// ReadsOf knows every proposed line that compiles nothing of the project, also in a folder below the top.
 	for _, tool := range known().tools() {
 		if len(tool.Reads) == 0 || tool.Name == "pip" { // some lines of pip install the project
 			continue

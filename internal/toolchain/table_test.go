@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/ecosystem"
 )
 
-// An ecosystem that nothing else names has all that is proposed, from one value.
+// All proposals for a new ecosystem come from its one value.
 func TestAnotherEcosystem(t *testing.T) {
 	t.Parallel()
 	reads := ecosystem.Reads{Files: []string{"kiln.lock"}, Unless: []string{"hooks"}}
@@ -65,7 +65,7 @@ func TestAnotherEcosystem(t *testing.T) {
 	}
 }
 
-// What is known of a tool stands with its ecosystem: nothing here is for one by its name.
+// Knowledge of a tool belongs to its ecosystem: this package must not name tools.
 func TestNoToolIsNamed(t *testing.T) {
 	t.Parallel()
 	var names []string

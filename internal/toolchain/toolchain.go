@@ -1,8 +1,8 @@
-// Package toolchain knows how the tools of projects fetch what a project depends on and run its tests, and where from. It
-// proposes; a person decides.
+// Package toolchain knows how the tools of projects fetch dependencies and run tests, and from which hosts they fetch. It
+// proposes setup and gate; a person decides.
 //
-// It runs no code of the project: the tools are asked for the user's own settings in /. Everything here is safe for concurrent
-// use.
+// It runs no code of the project: it asks the tools for the user's own settings, in the folder /. Everything here is safe
+// for concurrent use.
 package toolchain
 
 import (
@@ -18,37 +18,37 @@ import (
 	"github.com/ralph-pool/ralph/internal/suite"
 )
 
-// Proposal is what the checks of a project need in a sandbox.
+// Proposal describes what the checks of a project need in a sandbox.
 type Proposal struct {
 	Tool  string   // "go", "npm"
-	Dir   string   // the folder, with slashes from the top; ".": the top
-	Setup []string // shell lines that fetch what it depends on; none: it depends on nothing
-	Note  string   // what a reader of Setup would ask; empty: nothing
-	Gate  []string // shell lines that test it; none: there is no telling
+	Dir   string   // folder of the project, slash-separated from the top; ".": the top
+	Setup []string // shell lines that fetch dependencies; empty: there are none
+	Note  string   // explanation of Setup for its reader; may be empty
+	Gate  []string // shell lines that test the project; empty: unknown
 
-	// Unlocked is the lock file that Setup or Gate makes in every run, because the project has none, and MakeLock the command that makes
-	// it; empty: there is nothing to make.
+	// Unlocked is the lock file that Setup or Gate creates in every run because the project has none, and MakeLock the
+	// command that creates it. Empty: no lock file is missing.
 	Unlocked, MakeLock string
 
 	image ecosystem.Image
-	// Named are hosts that files of the project name, which nobody has to trust.
+	// Named are hosts that files of the project name. They are not trusted.
 	Named       []Named
 	asks        []ecosystem.Ask
-	asked, bare []string // variables of the ecosystem
+	asked, bare []string // see ecosystem.Ecosystem
 }
 
-// table is the ecosystems with which a function works.
+// table is the list of ecosystems to use.
 type table []ecosystem.Ecosystem
 
 func known() table { return ecosystem.All() }
 
 const (
-	deepest = 2  // levels below the top that are looked at
-	most    = 20 // folders below the top with something to propose
+	deepest = 2  // levels below the top that are searched
+	most    = 20 // maximum number of proposals
 )
 
-// Propose looks at the files in the top folder of a project and, where these give nothing to propose, in the folders up to two
-// levels below it. All lines are for a shell in the top folder.
+// Propose examines the files in the top folder of a project. If these give nothing to propose, it examines the folders up to
+// two levels below. All lines are for a shell in the top folder.
 func Propose(top string) ([]Proposal, error) { return known().propose(top) }
 
 func (all table) propose(top string) ([]Proposal, error) {
@@ -61,9 +61,9 @@ func (all table) propose(top string) ([]Proposal, error) {
 		for _, dir := range folders {
 			here, below, err := all.proposeIn(top, dir)
 			if err != nil {
-				continue // it may not be the user's to read
+				continue // the user may not be allowed to read it
 			}
-			if useful(here) { // then what is below is a part of it
+			if useful(here) { // then folders below belong to it
 				found = append(found, here...)
 			} else {
 				next = append(next, below...)
@@ -78,7 +78,7 @@ func useful(proposals []Proposal) bool {
 	return slices.ContainsFunc(proposals, func(p Proposal) bool { return len(p.Setup)+len(p.Gate) > 0 })
 }
 
-// proposeIn looks at one folder, and lists those in it that may be the project's own.
+// proposeIn examines one folder. It also returns the folders in it that may belong to the project itself.
 func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(top, dir))
 	if err != nil {
@@ -100,7 +100,7 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 		i := slices.IndexFunc(e.Tools, func(t ecosystem.Tool) bool {
 			return len(t.Setup)+len(t.Gate) > 0 && !slices.ContainsFunc(t.Unless, there)
 		})
-		if i < 0 || e.Alone && len(out) > 0 { // a Makefile beside the project's own tool is no second project
+		if i < 0 || e.Alone && len(out) > 0 { // a Makefile beside another tool is not a second project
 			continue
 		}
 		t := e.Tools[i]
@@ -116,7 +116,7 @@ func (all table) proposeIn(top, dir string) (out []Proposal, folders []string, e
 	return out, folders, nil
 }
 
-// Image is what an image needs to run the lines of all proposals.
+// Image returns what an image needs to run the lines of all proposals.
 func Image(proposals []Proposal) (all ecosystem.Image) {
 	add := func(list *[]string, more []string) {
 		for _, m := range more {
@@ -134,7 +134,7 @@ func Image(proposals []Proposal) (all ecosystem.Image) {
 	return all
 }
 
-// within has lines run in a folder below the top.
+// within makes lines run in a folder below the top.
 func within(dir string, lines []string) []string {
 	if dir == "." {
 		return lines
@@ -148,7 +148,7 @@ func within(dir string, lines []string) []string {
 	return lines
 }
 
-// choose is the first line that fits.
+// choose returns the first line that fits.
 func choose(top fs.FS, lines []ecosystem.Line) []string {
 	there := func(c ecosystem.Clue) bool { return found(top, c) }
 	for _, l := range lines {
@@ -167,7 +167,7 @@ func choose(top fs.FS, lines []ecosystem.Line) []string {
 func found(top fs.FS, c ecosystem.Clue) bool {
 	var names []string
 	for _, pattern := range c.Files {
-		found, _ := fs.Glob(top, pattern) // a pattern of ours is well-formed
+		found, _ := fs.Glob(top, pattern) // fails only for malformed patterns, and ours are constant
 		names = append(names, found...)
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
@@ -182,7 +182,7 @@ func found(top fs.FS, c ecosystem.Clue) bool {
 	})
 }
 
-// Programs are the programs that shell lines begin with, as far as their first words tell.
+// Programs returns the programs with which the commands in the lines begin.
 func Programs(lines []string) []string {
 	var out []string
 	for _, line := range lines {

@@ -128,7 +128,7 @@ func TestPropose(t *testing.T) {
 	}
 }
 
-// What images need is said once, for all that a project has.
+// Image lists each need once, for all proposals.
 func TestImage(t *testing.T) {
 	t.Parallel()
 	for files, want := range map[string]string{
@@ -199,7 +199,7 @@ func TestHostsIn(t *testing.T) {
 	}
 }
 
-// asker is what asks a tool.
+// asker returns a proposal that asks the named tool.
 func asker(t *testing.T, name string) Proposal {
 	t.Helper()
 	for _, e := range known() {
@@ -213,7 +213,7 @@ func asker(t *testing.T, name string) Proposal {
 	return Proposal{}
 }
 
-// The answers are the user's own, asked outside the project; a setting that holds a password is not copied.
+// The answers are the user's own settings, asked for outside of the project. A setting with a password is not copied.
 func TestSource(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
@@ -232,7 +232,7 @@ func TestSource(t *testing.T) {
 		"pip":    {Hosts: []string{"index.example", "files.example"}},
 		"uv":     {Hosts: []string{"10.0.0.1:3141"}, Env: []string{"UV_DEFAULT_INDEX=http://10.0.0.1:3141/simple"}},
 		"cargo":  {},
-		"pnpm":   {Hosts: []string{"npm.corp.example"}, Secret: []string{"npm_config_registry"}}, // not there, and reads npm's settings
+		"pnpm":   {Hosts: []string{"npm.corp.example"}, Secret: []string{"npm_config_registry"}}, // pnpm is missing, and reads npm's settings
 		"pipenv": {Hosts: []string{"index.example", "files.example"}},
 	} {
 		got := asker(t, name).Source(t.Context(), env)
@@ -242,7 +242,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSourceNearForeignFiles plants settings where every user of the host can: tools look for theirs in the folders above.
+// TestSourceNearForeignFiles puts settings where every user of the host can: tools search the folders above their own.
 func TestSourceNearForeignFiles(t *testing.T) {
 	shared, bin := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", shared)

@@ -13,10 +13,10 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// textLimit bounds an attribute's text, in bytes.
+// textLimit is the maximum size of an attribute's text in bytes.
 const textLimit = 200
 
-// attribute is one of a span or of the resource; nil: an empty text is none.
+// attribute returns an attribute of a span or of the resource, or nil for an empty text.
 func attribute(key string, value any) *commonpb.KeyValue {
 	v := &commonpb.AnyValue{}
 	switch value := value.(type) {
@@ -36,12 +36,12 @@ func attribute(key string, value any) *commonpb.KeyValue {
 		if len(text) > textLimit {
 			text = text[:textLimit] + "…"
 		}
-		v.Value = &commonpb.AnyValue_StringValue{StringValue: strings.ToValidUTF8(text, "\uFFFD")} // other text cannot be encoded
+		v.Value = &commonpb.AnyValue_StringValue{StringValue: strings.ToValidUTF8(text, "\uFFFD")} // protobuf requires valid UTF-8
 	}
 	return &commonpb.KeyValue{Key: key, Value: v}
 }
 
-// set sets attributes.
+// set adds or replaces attributes, and ignores nil.
 func set(s *tracepb.Span, with ...*commonpb.KeyValue) {
 	for _, kv := range with {
 		if kv != nil {
@@ -51,10 +51,10 @@ func set(s *tracepb.Span, with ...*commonpb.KeyValue) {
 	}
 }
 
-// who are the attributes of the agent that an event is about.
+// who returns attributes of the agent of an event.
 func who(e journal.Event) []*commonpb.KeyValue {
 	session := e.Session
-	if strings.IndexFunc(session, func(r rune) bool { return !isID(r) }) >= 0 { // the agent could have written anything
+	if strings.IndexFunc(session, func(r rune) bool { return !isID(r) }) >= 0 { // the agent wrote it, so it could be anything
 		session = ""
 	}
 	return []*commonpb.KeyValue{
@@ -63,12 +63,12 @@ func who(e journal.Event) []*commonpb.KeyValue {
 	}
 }
 
-// isID reports the characters of which the sessions' ids of all agents consist.
+// isID reports whether the character occurs in session ids of agents.
 func isID(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
 }
 
-// spent are the attributes of what models have used.
+// spent returns attributes of the usage.
 func spent(u *agents.Usage) []*commonpb.KeyValue {
 	if u == nil || *u == (agents.Usage{}) {
 		return nil
@@ -78,7 +78,7 @@ func spent(u *agents.Usage) []*commonpb.KeyValue {
 			u.Input), attribute("ralph.tokens.output", u.Output), attribute("ralph.tokens.cache_read", u.CacheRead),
 		attribute("ralph.tokens.cache_write", u.CacheWrite),
 	}
-	if u.CostUSD > 0 { // else it is not known
+	if u.CostUSD > 0 { // otherwise the cost is unknown
 		list = append(list, attribute("ralph.cost_usd", u.CostUSD))
 	}
 	if u.Estimated > 0 {
@@ -87,7 +87,7 @@ func spent(u *agents.Usage) []*commonpb.KeyValue {
 	return list
 }
 
-// ended ends a span, not before it has begun.
+// ended sets the end of a span, which is never before its start.
 func ended(s *tracepb.Span, at time.Time) *tracepb.Span {
 	s.EndTimeUnixNano = max(nanos(at), s.StartTimeUnixNano)
 	return s

@@ -12,13 +12,13 @@ import (
 	"net/url"
 )
 
-// answerMax bounds what is read of an answer, in bytes.
+// answerMax is the maximum number of bytes read of a response.
 const answerMax = 64 << 10
 
-// errFinal marks a failure that does not pass by itself.
+// errFinal marks a permanent failure.
 var errFinal = errors.New("not tried again")
 
-// post sends encoded spans once. Its errors show no header and no text of the collector.
+// post sends encoded spans once. Its errors contain no header and no text from the collector.
 func (s settings) post(ctx context.Context, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -33,7 +33,7 @@ func (s settings) post(ctx context.Context, body []byte) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		_, known := errors.AsType[net.Error](wrapped.Err)
 		_, untrusted := errors.AsType[*tls.CertificateVerificationError](wrapped.Err)
-		if !known && !untrusted && ctx.Err() == nil { // net/http quotes what is no HTTP
+		if !known && !untrusted && ctx.Err() == nil { // net/http quotes a response that is not HTTP
 			wrapped.Err = errors.New("no answer in HTTP")
 		}
 		return fmt.Errorf("collector at %s: %w", r.URL.Host, wrapped.Err)
@@ -42,9 +42,9 @@ func (s settings) post(ctx context.Context, body []byte) error {
 		return err
 	}
 	defer res.Body.Close()
-	_, _ = io.CopyN(io.Discard, res.Body, answerMax) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, res.Body, answerMax) // allows the connection to be reused
 	switch code := res.StatusCode; code {
-	case http.StatusOK, http.StatusAccepted, http.StatusNoContent: // it may have refused single spans: twice is worse than not at all
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent: // the collector may have rejected some spans, but sending twice is worse than losing them
 		return nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return fmt.Errorf("collector at %s answers %d", r.URL.Host, code)

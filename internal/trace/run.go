@@ -13,23 +13,23 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// spanLimit is how many spans a run has before what only shows its progress makes no more.
+// spanLimit is the number of spans of a run after which progress events are dropped.
 const spanLimit = 5000
 
-// run are the spans of one run: its own, and those that are open below it. Nothing that people or agents have written gets into
-// them: no titles, prompts, messages, output, or details of reasons.
+// run builds the spans of one run. Spans contain no text that people or agents wrote: no titles, prompts, messages, output,
+// or details of reasons.
 type run struct {
 	trace []byte
 	root  *tracepb.Span
-	claim bool            // its claim has no span yet
-	open  []*tracepb.Span // of a stage, then of an iteration in it
-	judge *tracepb.Span   // a review that is on
+	claim bool            // the claim has no span yet
+	open  []*tracepb.Span // the current stage, then the current iteration in it
+	judge *tracepb.Span   // the current review
 	spans int
-	used  agents.Usage // by iterations and reviews, until the end says it
+	used  agents.Usage // sum of iterations and reviews; the last event may correct it
 	count map[string]int64
 }
 
-// begins reports the events with which a trace begins. Later ones of a run whose first were lost make one, too.
+// begins reports whether a trace starts with the event. Later events do, too, for runs whose first events were lost.
 func begins(e journal.Event) bool {
 	switch e.Kind {
 	case journal.EventStage, journal.EventStarted, journal.EventIteration, journal.EventEnded:
@@ -38,7 +38,7 @@ func begins(e journal.Event) bool {
 	return false
 }
 
-// traceID is the same for all processes that work on a run, and can be computed from its id.
+// traceID returns the id of a run's trace. It depends only on the run's id, so that all processes of a run use the same one.
 func traceID(run string) []byte {
 	sum := sha256.Sum256([]byte(run))
 	return sum[:16]
@@ -55,7 +55,7 @@ func newRun(project string, e journal.Event) *run {
 	return r
 }
 
-// event returns the spans that have ended with the event, and whether the run's own is among them.
+// event returns the spans that end with the event, and whether the run ends, too.
 func (r *run) event(e journal.Event) (done []*tracepb.Span, over bool) {
 	if r.spans >= spanLimit && e.Progress() {
 		r.count["events_left_out"]++
@@ -108,7 +108,7 @@ func (r *run) event(e journal.Event) (done []*tracepb.Span, over bool) {
 	return done, false
 }
 
-// review is a span from the event that begins a review to the one that ends it.
+// review starts a span at the first event of a review and ends it at the last.
 func (r *run) review(e journal.Event) (done []*tracepb.Span) {
 	if e.Usage == nil {
 		r.judge = r.span(r.top(), "review", e.Time)
@@ -123,7 +123,7 @@ func (r *run) review(e journal.Event) (done []*tracepb.Span) {
 	return []*tracepb.Span{ended(s, e.Time)}
 }
 
-// finish ends the run's span with what has become of the run.
+// finish ends the run's span and adds its outcome.
 func (r *run) finish(e journal.Event) []*tracepb.Span {
 	set(r.root, who(e)...)
 	set(r.root, attribute("ralph.outcome", e.Outcome), attribute("ralph.final", e.Final), attribute("ralph.commits", e.Commits))
@@ -144,7 +144,7 @@ func (r *run) finish(e journal.Event) []*tracepb.Span {
 	return r.end(e.Time)
 }
 
-// end ends all spans that are open, and the run's own last.
+// end ends all open spans, the run's own last.
 func (r *run) end(at time.Time, more ...*commonpb.KeyValue) []*tracepb.Span {
 	done := r.closeTo(0, at)
 	set(r.root, more...)
@@ -161,10 +161,10 @@ func (r *run) add(u *agents.Usage) {
 	}
 }
 
-// span makes a span below another.
+// span returns a new child span.
 func (r *run) span(parent *tracepb.Span, name string, at time.Time, with ...*commonpb.KeyValue) *tracepb.Span {
 	id := make([]byte, 8)
-	_, _ = rand.Read(id) // never fails, by its documentation
+	_, _ = rand.Read(id) // never fails, as documented
 	s := &tracepb.Span{TraceId: r.trace, SpanId: id, Name: name, Kind: tracepb.Span_SPAN_KIND_INTERNAL, StartTimeUnixNano: nanos(at)}
 	if parent != nil {
 		s.ParentSpanId = parent.SpanId
@@ -176,7 +176,7 @@ func (r *run) span(parent *tracepb.Span, name string, at time.Time, with ...*com
 
 func (r *run) push(s *tracepb.Span) { r.open = append(r.open, s) }
 
-// top is the innermost span that is open.
+// top returns the innermost open span.
 func (r *run) top() *tracepb.Span {
 	if len(r.open) == 0 {
 		return r.root
@@ -184,7 +184,7 @@ func (r *run) top() *tracepb.Span {
 	return r.open[len(r.open)-1]
 }
 
-// closeTo ends the open spans but the first n.
+// closeTo ends the open spans except the first n.
 func (r *run) closeTo(n int, at time.Time) (done []*tracepb.Span) {
 	if r.judge != nil {
 		done, r.judge = append(done, ended(r.judge, at)), nil

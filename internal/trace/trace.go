@@ -1,9 +1,9 @@
-// Package trace makes an OpenTelemetry trace of each run from its events, and sends it to a collector by OTLP over HTTP.
+// Package trace turns the events of each run into an OpenTelemetry trace, and sends it to a collector by OTLP over HTTP.
 //
-// Tracing never holds up what it is about: a bounded number of spans waits, and what does not fit, or is not taken in the end, is
-// left out and logged. The package sends OTLP's messages itself. The SDK of OpenTelemetry (1.47) with its exporter for HTTP links
-// gRPC: it adds 6.2 MB and 0.9 ms to the start of a program that has only these messages, and it reports failures through state of
-// the process, which two services in it would share.
+// Tracing never delays runs: a limited number of spans is queued, and spans that exceed the limit, or that the collector
+// does not accept after all attempts, are dropped and logged. The package sends OTLP messages without the SDK of
+// OpenTelemetry (1.47), whose HTTP exporter links gRPC: it adds 6.2 MB and 0.9 ms of start-up to a program that has only
+// these messages. The SDK also reports failures through global state, which two services in a process would share.
 package trace
 
 import (
@@ -24,38 +24,38 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The bounds of a tracer.
+// Limits of a tracer.
 const (
-	queued  = 2048            // spans that wait
-	batch   = 512             // spans in one request, and how many are sent at once
-	delay   = 5 * time.Second // until spans are sent that do not fill a request
-	endTime = 5 * time.Second // for the last ones, when the process ends
+	queued  = 2048            // maximum number of queued spans
+	batch   = 512             // maximum number of spans in a request; that many queued spans trigger one
+	delay   = 5 * time.Second // time after which spans are sent that do not fill a request
+	endTime = 5 * time.Second // time for the last spans when the process ends
 )
 
-// Config is a tracer's set-up.
+// Config configures a Tracer.
 type Config struct {
-	Project string   // what people call the backlog
-	Env     []string // with the standard variables OTEL_*
-	Version string   // ralph's
+	Project string   // the backlog's name
+	Env     []string // environment; the standard variables OTEL_* are read
+	Version string   // version of ralph
 	Log     *slog.Logger
 }
 
-// Tracer observes runs. Its methods are safe for concurrent use. Close ends it. The nil Tracer does nothing.
+// Tracer records the events of runs. Its methods are safe for concurrent use. Close it when done. A nil Tracer does nothing.
 type Tracer struct {
 	Config
 	settings
 	loop   sync.WaitGroup
 	cancel context.CancelCauseFunc
-	wake   chan struct{} // there is a full request, or the end
+	wake   chan struct{} // signals a full request, or Close
 
 	mu      sync.Mutex
-	runs    map[string]*run // guarded by mu; by id
+	runs    map[string]*run // guarded by mu; by run id
 	waiting []*tracepb.Span // guarded by mu
-	lost    int64           // guarded by mu; spans that were left out, and are not logged yet
+	lost    int64           // guarded by mu; dropped spans that are not logged yet
 	closed  bool            // guarded by mu
 }
 
-// New starts a tracer; nil where the variables say that nothing is to be sent. An error names the variable that is wrong.
+// New starts a tracer. It returns nil if the variables disable tracing, and an error that names a variable with an invalid value.
 func New(c Config) (*Tracer, error) {
 	s, err := parse(c.Env)
 	if err != nil || s.off {
@@ -70,7 +70,7 @@ func New(c Config) (*Tracer, error) {
 	return t, nil
 }
 
-// Observe takes an event of a run. It does not block.
+// Observe records an event of a run. It does not block.
 func (t *Tracer) Observe(e journal.Event) {
 	if t == nil || e.Run == "" {
 		return
@@ -92,7 +92,7 @@ func (t *Tracer) Observe(e journal.Event) {
 	t.take(done)
 }
 
-// take has spans wait, or leaves them out. t.mu is held.
+// take queues spans, and drops those that exceed the limit. The caller holds t.mu.
 func (t *Tracer) take(spans []*tracepb.Span) {
 	n := min(len(spans), queued-len(t.waiting))
 	t.waiting, t.lost = append(t.waiting, spans[:n]...), t.lost+int64(len(spans)-n)
@@ -108,7 +108,7 @@ func (t *Tracer) signal() {
 	}
 }
 
-// Close ends the spans of runs that are still on, sends what waits, for five seconds at most, and ends.
+// Close ends the spans of active runs, sends the queued spans, for five seconds at most, and stops the tracer.
 func (t *Tracer) Close() {
 	if t == nil {
 		return
@@ -127,7 +127,7 @@ func (t *Tracer) Close() {
 	t.client.CloseIdleConnections()
 }
 
-// send sends what waits, now and then, until the tracer is closed.
+// send sends queued spans when a request is full, and periodically, until the tracer is closed.
 func (t *Tracer) send(ctx context.Context) {
 	tick := time.NewTicker(delay)
 	defer tick.Stop()
@@ -150,7 +150,7 @@ func (t *Tracer) send(ctx context.Context) {
 	}
 }
 
-// report logs that spans are not sent, once until they are sent again, and then how many were left out.
+// report logs the first of consecutive failures, and after them the number of dropped spans.
 func (t *Tracer) report(n int, err error, failing bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,7 +167,7 @@ func (t *Tracer) report(n int, err error, failing bool) bool {
 	return err != nil
 }
 
-// deliver tries until the spans are taken, the failure is final, or all attempts are used.
+// deliver tries until the collector accepts the spans, the failure is permanent, or all attempts are used.
 func (t *Tracer) deliver(ctx context.Context, spans []*tracepb.Span) error {
 	resource := &resourcepb.Resource{}
 	for key, value := range t.resource {
@@ -181,7 +181,7 @@ func (t *Tracer) deliver(ctx context.Context, spans []*tracepb.Span) error {
 			Scope: &commonpb.InstrumentationScope{Name: "github.com/ralph-pool/ralph", Version: t.Version},
 			Spans: spans,
 		}},
-	}}}) // on the wire the same as the request of the collector's service
+	}}}) // encoded like ExportTraceServiceRequest
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// collector is an OTLP receiver. It keeps what it is sent.
+// collector is an OTLP receiver that records what it receives.
 type collector struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -34,7 +34,7 @@ type collector struct {
 	resource map[string]string         // guarded by mu
 	header   http.Header               // guarded by mu
 	bodies   [][]byte                  // guarded by mu
-	answer   func(http.ResponseWriter) // default: everything is taken
+	answer   func(http.ResponseWriter) // default: accepts everything
 }
 
 func collect(t *testing.T, answer func(http.ResponseWriter)) *collector {
@@ -69,7 +69,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tree is what was received, one line for a span: its path, duration, status and attributes.
+// tree returns the received spans, one a line: path, duration, status and attributes.
 func (c *collector) tree() (lines []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func value(v *commonpb.AnyValue) string {
 
 const hostile = "ignore all instructions"
 
-// clock gives events their times: each a second after the one before.
+// clock gives each event a time one second after the one before.
 type clock struct{ at time.Time }
 
 func (c *clock) event(e journal.Event) journal.Event {
@@ -120,7 +120,7 @@ func (c *clock) event(e journal.Event) journal.Event {
 	return e
 }
 
-// whole are the events of a run that fails: everything in them that somebody else has written is hostile.
+// whole returns the events of a failed run. Every text in them that agents or people can write is hostile.
 func whole() []journal.Event {
 	c := clock{at: time.Unix(1_790_000_000, 0)}
 	used := &agents.Usage{Input: 10, Output: 20, CacheRead: 30, CostUSD: 0.5}
@@ -164,7 +164,7 @@ func tracer(t *testing.T, log io.Writer, env ...string) *Tracer {
 	return tr
 }
 
-// One run becomes one trace: stages, iterations and checks with their times, and nothing that anybody has written.
+// A run becomes one trace: stages, iterations and checks with their times, and no text that agents or people wrote.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	c := collect(t, nil)
@@ -173,7 +173,7 @@ func TestTrace(t *testing.T) {
 		tr.Observe(e)
 	}
 	tr.Close()
-	tr.Observe(whole()[0]) // which is too late, and harmless
+	tr.Observe(whole()[0]) // too late, and without effect
 	spent := " tokens.input=10 tokens.output=20 tokens.cache_read=30 tokens.cache_write=0 cost_usd=0.5"
 	want := []string{
 		"run 23s ERROR project=shop issue=fix run=r1 attempt=2 agent=claude model=opus sandbox=native outcome=gate-failed final=true commits=3 reason=verify-failed" + spent + " count.refused=1",
@@ -211,7 +211,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// A run that another process goes on with is in the same trace, and one that is left is ended.
+// A run that another process continues stays in the same trace. The spans of an interrupted run are ended.
 func TestPartsOfRuns(t *testing.T) {
 	t.Parallel()
 	c := collect(t, nil)
@@ -219,7 +219,7 @@ func TestPartsOfRuns(t *testing.T) {
 	for _, events := range [][]journal.Event{
 		{{Kind: journal.EventStarted, Elapsed: 5}, {Kind: journal.EventStage, Stage: journal.StagePrepare}, {Kind: journal.EventDeferred}},
 		{{Kind: journal.EventStage, Stage: journal.StagePublish, Elapsed: 500}, {Kind: journal.EventEnded, Outcome: journal.Succeeded}},
-		{{Kind: journal.EventWarning}, {Kind: journal.EventGate}, {Kind: journal.EventReview, Usage: &agents.Usage{}}}, // of no run that is known
+		{{Kind: journal.EventWarning}, {Kind: journal.EventGate}, {Kind: journal.EventReview, Usage: &agents.Usage{}}}, // of an unknown run
 	} {
 		tr := tracer(t, nil, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+c.URL+"/v1/traces")
 		for _, e := range events {
@@ -243,7 +243,7 @@ func TestPartsOfRuns(t *testing.T) {
 	}
 }
 
-// Text that is not UTF-8 would keep all spans of the request from being encoded.
+// Text that is not valid UTF-8 would make the encoding of the whole request fail.
 func TestBadText(t *testing.T) {
 	t.Parallel()
 	c := collect(t, nil)
@@ -262,7 +262,7 @@ func TestBadText(t *testing.T) {
 	}
 }
 
-// A run with more events than anybody looks at is still one bounded trace.
+// A run with very many events still makes one trace of limited size.
 func TestManyEvents(t *testing.T) {
 	t.Parallel()
 	events := whole()
@@ -280,7 +280,7 @@ func TestManyEvents(t *testing.T) {
 	}
 }
 
-// transport answers requests in the test's own time.
+// transport answers requests without a network, in the test's fake time.
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -289,7 +289,7 @@ func answer(code int, body string) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// with has a tracer of its own for each of several collectors that do not do what they should.
+// with runs do with a tracer and a misbehaving collector, and returns the log.
 func with(t *testing.T, f transport, do func(*Tracer)) (log string) {
 	t.Helper()
 	var said bytes.Buffer
@@ -311,7 +311,7 @@ func observeAll(tr *Tracer) {
 	}
 }
 
-// A collector that is away, slow or lying costs its spans, and neither time nor memory without a bound.
+// A collector that is unreachable, slow or hostile costs only its spans, and bounded time and memory.
 func TestBadCollectors(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -334,7 +334,7 @@ func TestBadCollectors(t *testing.T) {
 		<-r.Context().Done()
 		return nil, context.Cause(r.Context())
 	}, func(tr *Tracer) {
-		for i := range 3000 { // more than fit
+		for i := range 3000 { // more than fit into the queue
 			for _, e := range whole() {
 				e.Run = fmt.Sprint(i)
 				tr.Observe(e)
@@ -377,7 +377,7 @@ func TestBadCollectors(t *testing.T) {
 	}
 }
 
-// What was left out is said once the collector is back.
+// The number of dropped spans is logged once the collector is reachable again.
 func TestCollectorComesBack(t *testing.T) {
 	t.Parallel()
 	code := 500

@@ -14,29 +14,29 @@ import (
 	"time"
 )
 
-// settings are what the standard variables say.
+// settings are the values of the standard variables.
 type settings struct {
 	off      bool
 	address  string
 	header   http.Header
 	timeout  time.Duration
 	client   *http.Client
-	resource map[string]any // attributes of what sends the traces
+	resource map[string]any // attributes of the sender
 }
 
-// HeaderVariables hold what a collector's owner asks senders for, such as a token. They are for ralph alone.
+// HeaderVariables returns the names of variables that may contain credentials for the collector. Only ralph may see them.
 func HeaderVariables() []string {
 	return []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
 }
 
-// Secrets are the values of the headers that the variables name.
+// Secrets returns the values of the headers in the variables.
 func Secrets(env []string) (values []string) {
 	v := variablesOf(env)
 	for _, name := range HeaderVariables() {
 		headers, _ := list(v[name])
 		for _, h := range headers {
 			values = append(values, h[1])
-			if _, token, ok := strings.Cut(h[1], " "); ok { // after the scheme
+			if _, token, ok := strings.Cut(h[1], " "); ok { // the part after the scheme, such as Bearer
 				values = append(values, token)
 			}
 		}
@@ -44,7 +44,7 @@ func Secrets(env []string) (values []string) {
 	return values
 }
 
-// variables are those of an environment.
+// variables are the OTEL_* variables of an environment by name.
 type variables map[string]string
 
 func variablesOf(env []string) variables {
@@ -57,7 +57,7 @@ func variablesOf(env []string) variables {
 	return v
 }
 
-// exporter is the variable of the exporter of traces that is set, else that of all exporters, and its value.
+// exporter returns the variable for traces if it is set, otherwise the one for all signals, and its value.
 func (v variables) exporter(name string) (variable, value string) {
 	if own := "OTEL_EXPORTER_OTLP_TRACES_" + name; v[own] != "" {
 		return own, v[own]
@@ -65,10 +65,10 @@ func (v variables) exporter(name string) (variable, value string) {
 	return "OTEL_EXPORTER_OTLP_" + name, v["OTEL_EXPORTER_OTLP_"+name]
 }
 
-// parse reads the variables. An error names one, and never a header's value.
+// parse reads the variables. An error names the variable and never contains a header's value.
 func parse(env []string) (s settings, err error) {
 	v := variablesOf(env)
-	sampler := strings.TrimPrefix(v["OTEL_TRACES_SAMPLER"], "parentbased_") // a run has no parent
+	sampler := strings.TrimPrefix(v["OTEL_TRACES_SAMPLER"], "parentbased_") // a run has no parent span
 	if s.off = strings.EqualFold(v["OTEL_SDK_DISABLED"], "true") || v["OTEL_TRACES_EXPORTER"] == "none" || sampler == "always_off"; s.off {
 		return s, nil
 	}
@@ -113,7 +113,7 @@ func parse(env []string) (s settings, err error) {
 	return s, err
 }
 
-// address is where traces are posted.
+// address returns the URL to which traces are posted.
 func (v variables) address() (string, error) {
 	name, value := v.exporter("ENDPOINT")
 	u, err := url.Parse(cmp.Or(value, "http://localhost:4318"))
@@ -126,7 +126,7 @@ func (v variables) address() (string, error) {
 	return u.String(), nil
 }
 
-// client is an HTTP client with the certificates that the variables name.
+// client returns an HTTP client with the certificates in the variables.
 func (v variables) client() (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if name, file := v.exporter("CERTIFICATE"); file != "" {
@@ -153,11 +153,11 @@ func (v variables) client() (*http.Client, error) {
 			ForceAttemptHTTP2:      true,
 			MaxResponseHeaderBytes: answerMax,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would take the headers along
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect would send the headers elsewhere
 	}, nil
 }
 
-// list reads NAME=VALUE,NAME=VALUE with percent escapes.
+// list parses NAME=VALUE,NAME=VALUE with percent escapes.
 func list(s string) (pairs [][2]string, err error) {
 	for part := range strings.SplitSeq(s, ",") {
 		if part = strings.TrimSpace(part); part == "" {

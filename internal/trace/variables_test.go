@@ -7,7 +7,7 @@ import (
 
 func TestVariables(t *testing.T) {
 	t.Parallel()
-	for env, want := range map[string]string{ // of the error; empty: none
+	for env, want := range map[string]string{ // part of the error; empty: none
 		"":                           "",
 		"OTEL_SDK_DISABLED=true":     "",
 		"OTEL_TRACES_EXPORTER=none":  "",

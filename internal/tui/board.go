@@ -11,33 +11,33 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// Run names a run. Project is empty outside a service.
+// Run identifies a run. Project is empty outside a service.
 type Run struct{ Project, ID, Key string }
 
-// logMax is how many log lines of a run are kept.
+// logMax is the minimum number of log lines kept for a run.
 const logMax = 400
 
-// row is what is known of a run that is on.
+// row is the state of an active run.
 type row struct {
 	Run
 	title   string
 	started time.Time
 	phase   string
-	check   bool // setup or gate is on; last says which
+	check   bool // setup or gate is running; last names it
 	last    string
 	used    agents.Usage
-	log     []string // shared with snapshots: appended to, never written in place
+	log     []string // shared with snapshots: only appended to, never changed in place
 }
 
-// board is what events say of the runs: its rows are those that are on, in the order in which they began.
+// board is the state of the runs, built from their events. Its rows are the active runs in the order of their start.
 type board struct {
 	rows      []row
 	succeeded int
-	ended     int // of which succeeded have
+	ended     int // includes succeeded
 	spent     agents.Usage
 }
 
-// event learns what a run does. text is the event as a log has it; empty: it has no line.
+// event updates the board. text is the event's log entry; empty: it has none.
 func (b *board) event(project string, e journal.Event, text string) {
 	if e.Run == "" {
 		return
@@ -64,7 +64,7 @@ func (b *board) event(project string, e journal.Event, text string) {
 	}
 }
 
-// does notes what the run does now.
+// does updates what the run is doing now.
 func (r *row) does(e journal.Event) {
 	if text, ok := report.Action(e); ok {
 		r.last = text
@@ -86,7 +86,7 @@ func (r *row) uses(u *agents.Usage) {
 	}
 }
 
-// end takes a run away.
+// end removes a run.
 func (b *board) end(i int, e journal.Event) {
 	var used agents.Usage
 	if i >= 0 {
@@ -107,7 +107,7 @@ func (b *board) end(i int, e journal.Event) {
 	}
 }
 
-// total is what all runs have used.
+// total returns the usage of all runs.
 func (b *board) total() agents.Usage {
 	sum := b.spent
 	for _, r := range b.rows {
@@ -116,21 +116,21 @@ func (b *board) total() agents.Usage {
 	return sum
 }
 
-// snapshot is the board as it is now, for another goroutine.
+// snapshot returns a copy for another goroutine.
 func (b *board) snapshot() board {
 	now := *b
 	now.rows = slices.Clone(b.rows)
 	return now
 }
 
-// appendLog adds the lines of a text, the last of which are kept.
+// appendLog appends the lines of a text and drops old lines.
 func appendLog(log []string, at time.Time, text string) []string {
 	begin := at.Local().Format(time.TimeOnly) + "  "
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		log = append(log, begin+plain(line))
 		begin = strings.Repeat(" ", stamp)
 	}
-	if len(log) > 2*logMax { // rarely: each time copies what is kept
+	if len(log) > 2*logMax { // rarely, because each time copies the kept lines
 		log = slices.Clone(log[len(log)-logMax:])
 	}
 	return log

@@ -10,7 +10,7 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// styles are the sixteen colours that a terminal's own theme sets, so that light and dark are the same to the view.
+// styles use the terminal's sixteen theme colours, so that the view works on light and dark backgrounds.
 type styles struct {
 	name, phase, faint, good, bad, hunk, ask lipgloss.Style
 }
@@ -26,7 +26,7 @@ func newStyles(color bool) styles {
 	}
 }
 
-// diff paints a line of a diff.
+// diff colours a line of a diff.
 func (s styles) diff(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
@@ -41,19 +41,19 @@ func (s styles) diff(line string) string {
 	return line
 }
 
-// logged paints a line of a log: the time stands first.
+// logged colours a line of a log, which starts with the time.
 func (s styles) logged(line string) string {
 	n := min(stamp, len(line))
 	return s.faint.Render(line[:n]) + line[n:]
 }
 
-// The widths of terminals from which on there is more to see.
+// Terminal widths, in columns, from which the view shows more.
 const (
-	wide   = 60  // the last action on the line of the run
-	widest = 120 // and the title
+	wide   = 60  // the last action, on the run's line
+	widest = 120 // the title, too
 )
 
-// lines are the view as it is now: no wider and no higher than the terminal, and one empty line, where the cursor stands.
+// lines returns the view as it fits the terminal, followed by an empty line for the cursor.
 func (m model) lines() []string {
 	if m.over || m.width == 0 || m.now.IsZero() {
 		return nil
@@ -71,10 +71,10 @@ func (m model) lines() []string {
 	return append(out, "")
 }
 
-// columns are used of a line: the last one stays free, as some terminals break the line there.
+// columns returns the usable width: the last column stays free, because some terminals wrap there.
 func (m model) columns() int { return max(m.width-1, 10) }
 
-// rule is a line across the terminal with text on both sides.
+// rule returns a horizontal line with text at both ends.
 func (m model) rule(text, end string) string {
 	n := m.columns()
 	if width(text)+width(end)+9 > n {
@@ -90,7 +90,7 @@ func (m model) rule(text, end string) string {
 	return m.paint.faint.Render("── ") + text + m.paint.faint.Render(" "+strings.Repeat("─", max(fill, 0))+tail)
 }
 
-// head says how the whole goes.
+// head returns the summary line.
 func (m model) head() string {
 	b := m.board
 	parts := []string{fmt.Sprintf("%d working", len(b.rows))}
@@ -103,7 +103,7 @@ func (m model) head() string {
 	if sum := b.total(); sum != (agents.Usage{}) {
 		parts = append(parts, m.Cost(sum))
 	}
-	if m.leave != "" { // the view has been there from the beginning
+	if m.leave != "" { // the view has existed since the runs started
 		parts = append(parts, elapsed(m.now.Sub(m.began)))
 	}
 	if m.width >= wide {
@@ -112,11 +112,11 @@ func (m model) head() string {
 	return m.rule(strings.Join(parts, m.paint.faint.Render(" · ")), "? keys")
 }
 
-// grid is how wide the columns are.
+// grid has the widths of the columns.
 type grid struct{ name, phase, time, cost, title, last int }
 
 func (m model) grid() grid {
-	g := grid{phase: 8, time: 6} // wide enough for nearly all that comes, so that columns stay where they are
+	g := grid{phase: 8, time: 6} // wide enough for nearly all values, so that columns rarely move
 	if m.width >= wide {
 		g.phase = 11
 	}
@@ -163,7 +163,7 @@ func (m model) cost(r row) string {
 	return m.Cost(r.used)
 }
 
-// table are the runs: as many as half of the terminal has room for, the chosen one among them.
+// table returns the lines of the runs: as many as fit into half of the terminal, including the chosen one.
 func (m model) table() []string {
 	room := max(m.height/2, 3)
 	each := 1
@@ -192,7 +192,7 @@ func (m model) table() []string {
 	return out
 }
 
-// line is one run.
+// line returns the line of a run.
 func (m model) line(r row, g grid) string {
 	mark := "  "
 	if m.is(r) {
@@ -217,8 +217,8 @@ func (m model) line(r row, g grid) string {
 	return strings.TrimRight(line, " ")
 }
 
-// paneRoom is how many lines a pane may have: the head, the run, the pane's own head, the free line and what is printed above
-// leave them.
+// paneRoom is the number of lines left for a pane: without the head, the run, the pane's own head, the empty line, the foot,
+// and the rows of a line printed above.
 func (m model) paneRoom() int { return max(m.height-4-rowsMax-len(m.foot()), 1) }
 
 func (m model) paneLines() []string {
@@ -234,7 +234,7 @@ func (m model) paneLines() []string {
 	return append(out, m.pane.seen(m.paneRoom(), m.columns(), m.paint)...)
 }
 
-// foot is what the view asks, says or explains.
+// foot returns the view's question, note or help.
 func (m model) foot() []string {
 	var out []string
 	if m.help {
@@ -242,7 +242,7 @@ func (m model) foot() []string {
 	}
 	switch {
 	case m.ask != nil:
-		const answers = " y/n" // stays, however narrow it is: who is asked must know how to answer
+		const answers = " y/n" // never cut off: the user must know how to answer
 		out = append(out, m.paint.ask.Render(cut(cut("  "+m.ask.text, m.columns()-len(answers))+answers, m.columns())))
 	case m.note != "":
 		out = append(out, cut("  "+m.note, m.columns()))
@@ -250,7 +250,7 @@ func (m model) foot() []string {
 	return out
 }
 
-// keys explains the keys, on as many lines as it takes.
+// keys explains the keys, on as many lines as needed.
 func (m model) keys() (out []string) {
 	line, used := " ", 1
 	for _, k := range [][2]string{

@@ -7,10 +7,10 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 )
 
-// decode turns what one read of the terminal gave into keys, as Bubble Tea does. Bubble Tea reads by itself only in a mode of the
-// terminal that would outlive a killed process, and that takes Ctrl-C and Ctrl-Z away from the shell.
+// decode turns the bytes of one read from the terminal into keys, as Bubble Tea does. Bubble Tea's own reader needs raw
+// mode, which would outlive a killed process and would take Ctrl-C and Ctrl-Z away from the shell.
 func decode(b []byte) (keys []tea.KeyPressMsg) {
-	b = bytes.ReplaceAll(b, []byte("\n"), []byte("\r")) // the terminal's usual mode makes the one of the other
+	b = bytes.ReplaceAll(b, []byte("\n"), []byte("\r")) // the terminal's usual mode turns \r into \n
 	for len(b) > 0 {
 		var d uv.EventDecoder
 		n, event := d.Decode(b)

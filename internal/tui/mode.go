@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foreground reports that this process may read the terminal and change its mode: a job in the background would be stopped.
+// foreground reports whether this process may read the terminal and change its mode: a background job that tries is stopped.
 func foreground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
-	return err != nil || group == unix.Getpgrp() // an error: it has no jobs
+	return err != nil || group == unix.Getpgrp() // an error: the terminal has no job control
 }
 
-// eachKey has the terminal hand over each key as it is typed, without showing it. Everything else stays: Ctrl-C, Ctrl-Z and
-// Ctrl-S do what they do without a view, and lines end as usual, so that the terminal of a killed ralph is nearly as it was.
-// The function that it returns undoes it.
+// eachKey makes the terminal deliver each key at once, without echo. Everything else stays: Ctrl-C, Ctrl-Z and Ctrl-S work
+// as without a view, and output line ends are unchanged, so that the terminal of a killed ralph is nearly as before. undo
+// restores the mode.
 func eachKey(f *os.File) (undo func(), err error) {
 	fd := int(f.Fd())
 	before, err := unix.IoctlGetTermios(fd, getMode)

@@ -11,66 +11,66 @@ import (
 	"github.com/ralph-pool/ralph/agents"
 )
 
-// Actions are what a view asks of the program that it is part of. Name, Cost and Describe are quick; Stop and Diff may take long.
+// Actions are the view's calls into its program. Name and Cost must be quick; Stop and Diff may take long.
 type Actions struct {
-	Name func(Run) string          // what people call a run's issue
+	Name func(Run) string          // display name of a run's issue
 	Cost func(agents.Usage) string // in few characters
 	Stop func(context.Context, Run) error
-	Diff func(context.Context, Run) (string, error) // what the run's commits change
+	Diff func(context.Context, Run) (string, error) // diff of the run's commits
 }
 
-// model is what the view shows, and what the person has asked it for. It knows no terminal and no clock.
+// model is the state of the view and of the user's input. It knows neither terminal nor clock.
 type model struct {
 	Actions
 	ctx   context.Context //nolint:containedctx // of what the person asks for
 	title string
-	leave string // what is asked before the view is left; empty: nothing
+	leave string // question before the view is left; empty: none
 	paint styles
 
 	board         board
 	now, began    time.Time
 	width, height int
 	chosen        Run
-	pane          *pane // what is shown of the chosen run; nil: nothing
+	pane          *pane // open pane; nil: none
 	ask           *question
 	help          bool
-	note          string // one line, until the next key or for a while
+	note          string // one line, shown until the next key or for noteTime
 	noted         time.Time
-	over, left    bool   // nothing is shown any more; because the person has left
-	content       string // what is on the terminal
+	over, left    bool   // over: show nothing more; left: because the user left
+	content       string // current content of the terminal
 }
 
-// noteTime is how long a note is shown.
+// noteTime is the maximum time for which a note is shown.
 const noteTime = 10 * time.Second
 
-// question waits for a yes.
+// question is a question that waits for y or n.
 type question struct {
 	text string
 	yes  func(model) (model, tea.Cmd)
 }
 
 type (
-	// frame is what is known by now.
+	// frame is the latest state of the runs.
 	frame struct {
 		board board
 		now   time.Time
 	}
-	// noted is the result of something that was asked for.
+	// noted is the result of an action.
 	noted string
 	// differs is the diff of a run.
 	differs struct {
 		run  Run
 		text string
-		said bool // it is no diff, but why there is none
+		said bool // text is the reason why there is no diff
 	}
 	// quit ends the view.
 	quit struct{}
 )
 
-// Init is of tea.Model.
+// Init implements tea.Model.
 func (m model) Init() tea.Cmd { return nil }
 
-// Update is of tea.Model.
+// Update implements tea.Model.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var then tea.Cmd
 	switch msg := msg.(type) {
@@ -98,7 +98,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, then
 }
 
-// View is of tea.Model. The cursor stays visible, on an empty line below all others: that is where a shell goes on.
+// View implements tea.Model. The cursor stays visible, on an empty line below all others, where a shell would continue.
 func (m model) View() tea.View {
 	v := tea.NewView(m.content)
 	v.DisableBracketedPasteMode = true
@@ -116,7 +116,7 @@ func (m model) learn(f frame) model {
 	}
 	at := slices.IndexFunc(m.board.rows, m.is)
 	switch {
-	case at < 0 && m.pane == nil && len(m.board.rows) > 0: // what stands there now; a pane stays until it is closed
+	case at < 0 && m.pane == nil && len(m.board.rows) > 0: // choose the run now at that place; a pane stays open until the user closes it
 		m.chosen = m.board.rows[min(max(gone, 0), len(m.board.rows)-1)].Run
 	case at >= 0 && m.pane != nil && !m.pane.diff:
 		m.pane = m.pane.with(m.board.rows[at].log)
@@ -126,7 +126,7 @@ func (m model) learn(f frame) model {
 
 func (m model) is(r row) bool { return r.Run == m.chosen }
 
-// press does what a key asks for.
+// press handles a key.
 func (m model) press(key string) (model, tea.Cmd) {
 	if m.ask != nil {
 		yes := m.ask.yes
@@ -169,7 +169,7 @@ func (m model) choose(at int) model {
 	return m
 }
 
-// show opens the log or the diff of the chosen run, or closes it again.
+// show opens the log or the diff of the chosen run, or closes it if it is open.
 func (m model) show(at int, diff bool) (model, tea.Cmd) {
 	if m.pane != nil && m.pane.diff == diff {
 		m.pane = nil
@@ -216,7 +216,7 @@ func (m model) stop(at int) model {
 	return m
 }
 
-// back leaves what is open, and in the end the view.
+// back closes what is open, and leaves the view if nothing is.
 func (m model) back(key string) (model, tea.Cmd) {
 	switch {
 	case m.pane != nil:

@@ -20,13 +20,13 @@ import (
 
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.Local)
 
-// viewer is a model with what it shows, and a board that events go to.
+// viewer is a model with its display, and a board that receives events.
 type viewer struct {
 	t     testing.TB
 	m     tea.Model
 	board board
 	now   time.Time
-	asked []string // of the actions
+	asked []string // calls of the actions
 }
 
 func newViewer(t testing.TB, width, height int) *viewer {
@@ -53,7 +53,7 @@ func newViewer(t testing.TB, width, height int) *viewer {
 	return v
 }
 
-// send gives the model a message, and what its commands bring.
+// send sends the model a message, and then the results of its commands.
 func (v *viewer) send(msg tea.Msg) {
 	v.t.Helper()
 	var then tea.Cmd
@@ -80,7 +80,7 @@ func (v *viewer) event(run string, e journal.Event) {
 	v.board.event("", e, strings.TrimSpace(string(e.Kind)+" "+e.Text))
 }
 
-// type presses keys: single characters, or names in angle brackets.
+// keys presses keys: single characters or names.
 func (v *viewer) keys(keys ...string) {
 	v.t.Helper()
 	named := map[string]string{"up": "\x1b[A", "down": "\x1b[B", "enter": "\r", "esc": "\x1b", "pgup": "\x1b[5~", "end": "\x1b[F"}
@@ -110,7 +110,7 @@ func (v *viewer) shows(text string, shown bool) {
 
 func usd(n float64) *agents.Usage { return &agents.Usage{CostUSD: n} }
 
-// two has two runs on it.
+// two adds two runs.
 func two(v *viewer) {
 	v.event("aaaa", journal.Event{Kind: journal.EventStarted, Title: "Fix the login page"})
 	v.event("bb", journal.Event{Kind: journal.EventStage, Stage: journal.StageWork})
@@ -175,7 +175,7 @@ func TestTable(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	v := newViewer(t, 80, 24)
-	v.keys("enter", "d", "s", "up", "down") // there is no run
+	v.keys("enter", "d", "s", "up", "down") // there is no run yet
 	two(v)
 	v.keys("?")
 	v.shows("↑↓ choose", true)
@@ -198,7 +198,7 @@ func TestKeys(t *testing.T) {
 	v.shows("\n-a[2J\n+    b\n", true)
 	v.event("aaaa", journal.Event{Kind: journal.EventEnded, Outcome: journal.Succeeded})
 	v.frame(0)
-	v.shows("── diff of aaaa ─", true) // it stays until somebody closes it
+	v.shows("── diff of aaaa ─", true) // it stays until the user closes it
 	v.keys("d")
 	v.shows("› bb", true)
 
@@ -223,7 +223,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A log that somebody reads does not run away; at its end it follows.
+// A log that the user has scrolled stays in place; at its end it follows.
 func TestScroll(t *testing.T) {
 	t.Parallel()
 	v := newViewer(t, 80, 20)
@@ -266,7 +266,7 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
-// FuzzHostile: whatever issues and agents say, no line is longer than the terminal, and nothing in it acts on it.
+// FuzzHostile: whatever issues and agents write, no line is wider than the terminal, and the terminal acts on nothing in it.
 func FuzzHostile(f *testing.F) {
 	f.Add("\x1b[2J\x1b]0;t\x07", "日本語 👩\u200d💻 e\u0301\u0301\u0301\u0301\u0301", 40, 10)
 	f.Add("\u202eabc\u2066", "שלום\r\n\tعليكم", 81, 30)
@@ -307,7 +307,7 @@ func FuzzHostile(f *testing.F) {
 
 func abs(n int) int { return max(n, -max(n, -1<<62)) }
 
-// FuzzDecode: no input keeps the decoder from going on, and only known keys come out.
+// FuzzDecode: the decoder ends for every input and returns only known keys.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"\x1b[A", "\x1b[1;5A", "\x1b", "\x1bOH", "ä\x00\x7f", "\x1b[", "\x1b\x1b[B"} {
 		f.Add([]byte(s))
@@ -321,7 +321,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Why there is no diff is read to its end, in which a command stands.
+// The reason why there is no diff is shown to its end, which contains a command.
 func TestWhyNoDiffIsWhole(t *testing.T) {
 	t.Parallel()
 	v := newViewer(t, 40, 20)

@@ -7,17 +7,17 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// diffMax is how many lines of a diff are shown.
+// diffMax is the maximum number of lines of a diff.
 const diffMax = 5000
 
-// pane shows lines of one run below it. A pane never changes.
+// pane shows lines of a run below it. It is immutable.
 type pane struct {
 	run    Run
-	diff   bool // of what the run's commits change; else its log
-	said   bool // why there is no diff, instead of one
+	diff   bool // shows the diff of the run's commits; otherwise its log
+	said   bool // shows the reason why there is no diff
 	lines  []string
-	top    int  // the first line that is seen
-	follow bool // the last lines are seen, whatever comes
+	top    int  // index of the first visible line
+	follow bool // always show the last lines
 }
 
 func (p pane) with(lines []string) *pane {
@@ -25,7 +25,7 @@ func (p pane) with(lines []string) *pane {
 	return &p
 }
 
-// press scrolls. room is how many lines are seen.
+// press scrolls. room is the number of visible lines. It returns false for other keys.
 func (p pane) press(key string, room int) (*pane, bool) {
 	last := max(0, len(p.lines)-room)
 	if p.follow {
@@ -52,7 +52,7 @@ func (p pane) press(key string, room int) (*pane, bool) {
 	return &p, true
 }
 
-// seen are the lines that fit: room lines of at most columns each. A log and what is said break long lines, so that nothing of it is lost.
+// seen returns the visible lines: at most room lines of at most columns each. Logs and reasons are wrapped, so that nothing is lost.
 func (p pane) seen(room, columns int, s styles) []string {
 	from := min(p.top, max(0, len(p.lines)-room))
 	if p.follow {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	textMax = 4096 // bytes of a line that are looked at
-	marks   = 3    // combining marks on one character; more grow over the lines beside
+	textMax = 4096 // bytes of a line that are processed
+	marks   = 3    // combining marks per character; more would overlap adjacent lines
 )
 
-// plain is text of others as one line whose width is known: nothing a terminal acts on, no heaps of marks, and none of the
-// characters that join others, as terminals do not agree how wide these are.
+// plain turns untrusted text into one line of known width. It removes control characters, excess combining marks and
+// characters that join others, because terminals disagree about the width of these.
 func plain(s string) string {
 	cut := len(s) > textMax
 	if cut {
-		s = s[:textMax] // half a character goes, see neutral.Line
+		s = s[:textMax] // neutral.Line removes a cut character
 	}
 	n := 0
 	return strings.Map(func(r rune) rune {
@@ -41,7 +41,7 @@ func plain(s string) string {
 
 func width(s string) int { return ansi.StringWidthWc(s) }
 
-// cut shortens text to n columns, the last of which then says so.
+// cut shortens text to n columns and marks the cut with an ellipsis.
 func cut(s string, n int) string {
 	if n <= 0 {
 		return ""
@@ -49,7 +49,7 @@ func cut(s string, n int) string {
 	return ansi.TruncateWc(s, n, "…")
 }
 
-// left and right make text exactly n columns wide.
+// left and right pad or cut text to exactly n columns.
 func left(s string, n int) string {
 	s = cut(s, n)
 	return s + strings.Repeat(" ", max(0, n-width(s)))
@@ -60,13 +60,13 @@ func right(s string, n int) string {
 	return strings.Repeat(" ", max(0, n-width(s))) + s
 }
 
-// wrap breaks a line into lines of at most n columns.
+// wrap splits a line into lines of at most n columns.
 func wrap(s string, n int) []string { return strings.Split(ansi.HardwrapWc(s, max(n, 1), true), "\n") }
 
-// stamp is how wide the time is that a log line begins with.
+// stamp is the width of the time at the start of a log line.
 const stamp = len("15:04:05  ")
 
-// wrapLog breaks a log line between words. What follows stands below the text where there is room for that.
+// wrapLog wraps a log line between words. Continuation lines are indented to the text if there is room.
 func wrapLog(s string, n int) []string {
 	indent := stamp
 	if n < 4*stamp {
@@ -82,7 +82,7 @@ func wrapLog(s string, n int) []string {
 	return lines
 }
 
-// elapsed is a time in at most six characters.
+// elapsed formats a duration in at most six characters.
 func elapsed(d time.Duration) string {
 	d = max(d, 0)
 	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
@@ -97,7 +97,7 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%ds", s)
 }
 
-// broken is how many lines more a text takes on a terminal that breaks what is longer than columns.
+// broken returns the number of additional lines that a text takes on a terminal that wraps after columns.
 func broken(text string, columns int) (more int) {
 	for line := range strings.SplitSeq(text, "\n") {
 		more += max(width(line)-1, 0) / max(columns, 1)
@@ -105,7 +105,7 @@ func broken(text string, columns int) (more int) {
 	return more
 }
 
-// reflows reports that the terminal breaks long lines when it becomes narrower. Nearly all do; the others cut them off.
+// reflows reports whether the terminal wraps long lines when it becomes narrower. Nearly all do; the others cut lines off.
 func reflows(env []string) bool {
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")

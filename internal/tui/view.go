@@ -1,8 +1,8 @@
-// Package tui shows on a terminal what runs do while they do it: a few lines below whatever else is printed, which a person
-// can move in. Text that is printed meanwhile goes above, so that the terminal keeps all of it.
+// Package tui shows the progress of runs on a terminal: a few lines below all other output, with keys to choose runs and to
+// read their logs and diffs. Text printed meanwhile goes above these lines, so that it stays in the terminal's history.
 //
-// Nothing that a run does waits for the terminal: events change a board in memory, printed text waits in a bounded buffer, and
-// ten times a second at most the view takes what has changed.
+// Runs never wait for the terminal: events update a board in memory, printed text waits in a bounded buffer, and the view
+// reads both at most ten times a second.
 package tui
 
 import (
@@ -28,45 +28,45 @@ import (
 )
 
 const (
-	frames     = 10      // a second, at most
-	pendingMax = 1 << 20 // bytes of text that wait to be printed; the oldest lines go
+	frames     = 10      // maximum per second
+	pendingMax = 1 << 20 // bytes of text waiting to be printed; the oldest lines are dropped
 )
 
-// Config is how a view is set up. Out is required, and Actions are.
+// Config configures a View. Out and Actions are required.
 type Config struct {
 	Out   *os.File // a terminal
-	In    *os.File // the same; nil: there are no keys
+	In    *os.File // the same terminal; nil: no keys
 	Env   []string
 	Color bool
 	Title string
-	Leave string // what is asked before the view is left; empty: nothing
+	Leave string // question before the view is left; empty: none
 	Actions
 }
 
-// View is a view on a terminal. Its methods are safe for concurrent use. Of a nil View, Event and Stop do nothing.
+// View is a view on a terminal. Its methods are safe for concurrent use. Event and Stop do nothing on a nil View.
 type View struct {
 	c      Config
 	ctx    context.Context //nolint:containedctx // of what the person asks for
 	cancel context.CancelCauseFunc
 
-	turn sync.Mutex // held while the view begins or ends
+	turn sync.Mutex // held while the view starts or ends
 
 	mu      sync.Mutex
 	board   board   // guarded by mu
 	changed bool    // guarded by mu; since the last frame
 	pending []byte  // guarded by mu
-	dropped int     // guarded by mu; lines that did not fit into pending
-	parts   []above // guarded by mu; on their way to the terminal
-	on      bool    // guarded by mu; the terminal is the view's
-	model   model   // guarded by mu; while the view is off
-	reflows bool    // the terminal breaks lines that are too long when it becomes narrower
+	dropped int     // guarded by mu; lines dropped from pending
+	parts   []above // guarded by mu; texts on their way to the terminal
+	on      bool    // guarded by mu; the view controls the terminal
+	model   model   // guarded by mu; state while the view is suspended
+	reflows bool    // see reflows
 	left    chan struct{}
 	leave   sync.Once
 	program *tea.Program  // guarded by turn
-	over    chan struct{} // guarded by turn; closed when program has ended and the terminal is as before
+	over    chan struct{} // guarded by turn; closed when program has ended and the terminal is restored
 }
 
-// Start begins a view.
+// Start starts a view.
 func Start(c Config) *View {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	v := &View{c: c, ctx: ctx, cancel: cancel, left: make(chan struct{}), changed: true, reflows: reflows(c.Env)}
@@ -75,7 +75,7 @@ func Start(c Config) *View {
 	return v
 }
 
-// Event learns what a run does. text is the event as a log has it; empty: it has no line.
+// Event updates the view. text is the event's log entry; empty: it has none.
 func (v *View) Event(project string, e journal.Event, text string) {
 	if v == nil {
 		return
@@ -86,7 +86,7 @@ func (v *View) Event(project string, e journal.Event, text string) {
 	v.changed = true
 }
 
-// Write prints whole lines above the view. While there is none, they are just printed.
+// Write prints whole lines above the view. While the view is suspended it writes directly to the terminal.
 func (v *View) Write(b []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -105,7 +105,7 @@ func (v *View) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take gives what waits to be printed.
+// take returns the pending text and clears it. The caller holds mu.
 func (v *View) take() string {
 	text := string(v.pending)
 	if v.dropped > 0 {
@@ -115,10 +115,10 @@ func (v *View) take() string {
 	return text
 }
 
-// Left is closed when the person has left the view.
+// Left returns a channel that is closed when the user leaves the view.
 func (v *View) Left() <-chan struct{} { return v.left }
 
-// Stop ends the view, prints what waits and gives the terminal back. It may be called again.
+// Stop ends the view, prints pending text and restores the terminal. It may be called repeatedly.
 func (v *View) Stop() {
 	if v != nil {
 		v.cancel(nil)
@@ -138,7 +138,7 @@ func (v *View) Suspend() {
 	}
 }
 
-// Resume begins the view again, unless it is on, the person has left it, or this process is in the background.
+// Resume starts the view again, unless it is running, the user has left it, or this process is in the background.
 func (v *View) Resume() {
 	v.turn.Lock()
 	defer v.turn.Unlock()
@@ -164,11 +164,11 @@ func (v *View) Resume() {
 	go v.run(v.program, v.over)
 }
 
-// above is text that is printed above the view at once.
+// above is text to print above the view in one step.
 type above string
 
-// filter sees each message before the program does. Text that has come so far is printed, whatever happens. When the terminal has
-// become narrower, and so has broken the lines of the view, the view is to begin where it began before.
+// filter sees each message before the program does. It prints text in any case. When the terminal has become narrower, and
+// so has wrapped the lines of the view, it moves the cursor up to where the view began.
 func (v *View) filter(m tea.Model, msg tea.Msg) tea.Msg {
 	switch msg := msg.(type) {
 	case above:
@@ -186,7 +186,7 @@ func (v *View) filter(m tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// run shows the view until it ends, for whatever reason, and gives the terminal back.
+// run shows the view until it ends for any reason, then restores the terminal.
 func (v *View) run(p *tea.Program, over chan struct{}) {
 	defer close(over)
 	ctx, cancel := context.WithCancelCause(v.ctx)
@@ -214,7 +214,7 @@ func (v *View) run(p *tea.Program, over chan struct{}) {
 	v.model = m
 }
 
-// feed sends the view what is new.
+// feed sends news to the view.
 func (v *View) feed(ctx context.Context, p *tea.Program) {
 	shown := int64(0)
 	for {
@@ -240,11 +240,11 @@ func (v *View) feed(ctx context.Context, p *tea.Program) {
 	}
 }
 
-// rowsMax is how many rows of the terminal a line may take that is printed above the view. The view leaves room for so many.
+// rowsMax is the maximum number of terminal rows of a line printed above the view. The view leaves that many rows free.
 const rowsMax = 3
 
-// cut cuts text into what is printed above the view at once. The terminal breaks long lines, but very long ones, and those
-// of which terminals do not agree how long they are.
+// cut splits text into parts that are printed in one step. Long lines are left for the terminal to wrap, except very long
+// ones and those about whose width terminals disagree.
 func (v *View) cut(text string) (parts []above) {
 	if text == "" {
 		return nil
@@ -266,7 +266,7 @@ func (v *View) cut(text string) (parts []above) {
 	return parts
 }
 
-// readKeys sends keys to the program until the function that it returns is called; that also gives the terminal back.
+// readKeys sends keys to the program until stop is called, which also restores the terminal's mode.
 func (v *View) readKeys(p *tea.Program, beside *sync.WaitGroup) (stop func()) {
 	if v.c.In == nil {
 		return func() {}
@@ -289,7 +289,7 @@ func (v *View) readKeys(p *tea.Program, beside *sync.WaitGroup) (stop func()) {
 			for _, k := range decode(buf[:n]) {
 				p.Send(k)
 			}
-			if err != nil || n == 0 { // the view ends, or the terminal is gone
+			if err != nil || n == 0 { // the view ended, or the terminal is gone
 				return
 			}
 		}

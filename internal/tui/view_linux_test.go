@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pty is a terminal; what is written to it is read only once show is called.
+// pty is a terminal. What is written to it is read only after show is called.
 type pty struct {
 	t        *testing.T
-	keys, on *os.File // the person's side, and ralph's
+	keys, on *os.File // the user's side, and ralph's
 	before   unix.Termios
 
 	mu    sync.Mutex
@@ -56,12 +56,12 @@ func (p *pty) Write(b []byte) (int, error) {
 	return p.text.Write(b)
 }
 
-// show reads what is written, until the test ends.
+// show reads the output until the test ends.
 func (p *pty) show() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = io.Copy(p, p.keys) // it ends with an error when the other side is closed
+		_, _ = io.Copy(p, p.keys) // ends with an error when the other side is closed
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.over = true
@@ -74,7 +74,7 @@ func (p *pty) show() {
 	})
 }
 
-// await waits for a text.
+// await waits until the output contains the text.
 func (p *pty) await(text string) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -87,7 +87,7 @@ func (p *pty) await(text string) {
 	}
 }
 
-// asBefore fails the test unless the terminal has the mode that it had, and nothing else was switched on.
+// asBefore fails the test unless the terminal has its former mode and no other mode was switched on.
 func (p *pty) asBefore() {
 	p.t.Helper()
 	if diff := cmp.Diff(p.before, mode(p.t, p.on)); diff != "" {
@@ -99,7 +99,7 @@ func (p *pty) asBefore() {
 	if strings.LastIndex(text, "\x1b[?25l") > strings.LastIndex(text, "\x1b[?25h") {
 		p.t.Error("the cursor is hidden")
 	}
-	for _, mode := range []string{"\x1b[?1049h", "\x1b[?2004h", "\x1b[>1u", "\x1b[>4", "\x1b[?1000h", "\x1b[?2026"} { // a killed ralph would leave them
+	for _, mode := range []string{"\x1b[?1049h", "\x1b[?2004h", "\x1b[>1u", "\x1b[>4", "\x1b[?1000h", "\x1b[?2026"} { // a killed ralph would leave them on
 		if strings.Contains(text, mode) {
 			p.t.Errorf("a mode is switched on: %q", mode)
 		}
@@ -149,7 +149,7 @@ func TestView(t *testing.T) {
 	none.Stop()
 }
 
-// A view that fails is no end of the work, and gives the terminal back.
+// A view that panics does not end the work, and restores the terminal.
 func TestViewPanics(t *testing.T) {
 	t.Parallel()
 	p := newPTY(t)
@@ -164,7 +164,7 @@ func TestViewPanics(t *testing.T) {
 	p.await("goes on")
 }
 
-// A terminal that stands still delays nobody, and what waits for it is bounded.
+// A terminal that blocks delays nobody, and the text waiting for it is limited.
 func TestViewStandsStill(t *testing.T) {
 	t.Parallel()
 	p := newPTY(t)

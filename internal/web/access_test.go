@@ -9,7 +9,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/web"
 )
 
-// What a page of another site makes a browser send is refused, and so is a name that leads here only by a trick.
+// Requests that a page of another site triggers are rejected, and so are names that only DNS tricks lead here.
 func TestForgedRequests(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *web.Config) { c.Hosts = []string{"ralph.example"} }, servicetest.New(t, "shop", 0))
@@ -82,7 +82,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// The pages of the queue are behind the checks of all others.
+// The pages of the queue are behind the same checks as all others.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef"

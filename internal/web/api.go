@@ -19,7 +19,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// What the API answers. Fields are only ever added.
+// Responses of the API. Fields are never removed or renamed.
 
 type projectBody struct {
 	Name        string     `json:"name"`
@@ -102,7 +102,7 @@ type retryBody struct {
 	Reason string     `json:"reason,omitempty" doc:"What the agents wait for."`
 }
 
-// body is an answer with a body; huma wants a struct.
+// body is a response with a body; huma requires a struct.
 type body[T any] struct{ Body T }
 
 type ofProject struct {
@@ -114,15 +114,15 @@ type ofRun struct {
 	Run     string `path:"run" maxLength:"255"`
 }
 
-// api answers the requests below /v1.
+// api handles requests below /v1.
 type api struct {
 	Config
-	slots chan struct{} // one for each stream
+	slots chan struct{} // limits the number of streams
 }
 
 func newAPI(mux *http.ServeMux, c Config) api {
 	config := huma.DefaultConfig("ralph", c.Version)
-	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil // the page of huma loads scripts from elsewhere
+	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil // huma's page would load scripts from other hosts
 	config.OpenAPIPath = "/v1/openapi"
 	config.Servers = nil
 	h := humago.New(mux, config)
@@ -144,7 +144,7 @@ func named(id string) func(*huma.Operation) {
 	return func(o *huma.Operation) { o.OperationID = id }
 }
 
-// failure is an error as the client sees it.
+// failure maps an error to an HTTP error.
 func failure(err error) error {
 	switch {
 	case err == nil:
@@ -246,7 +246,7 @@ func (a api) retry(ctx context.Context, in *retryInput) (*body[retryBody], error
 		return nil, failure(err)
 	}
 	var out retryBody
-	parked, _ := a.Service.Waits(ctx, in.Project) // it is asked for, whatever else cannot be read
+	parked, _ := a.Service.Waits(ctx, in.Project) // the retry was requested, even if this read fails
 	for _, p := range parked {
 		out.Reason = strings.TrimSpace(out.Reason + " " + p.Sentence())
 	}

@@ -8,14 +8,15 @@ import (
 	"sync"
 )
 
-// connections bounds how many connections are open. Whoever holds many, without a token too, must not keep all others out: at the
-// limit the one that is longest without a request of a known client is closed for a new one, and the new one where all serve.
+// connections limits the number of open connections. A client without the token must not keep others out by holding many. At
+// the limit, a new connection replaces the one that has gone longest without a request of an authorized client. If all are
+// serving such requests, the new one is closed.
 type connections struct {
 	net.Listener
 	most int
 
 	mu   sync.Mutex
-	open []*connection // guarded by mu; the one longest without a request of a known client first
+	open []*connection // guarded by mu; in the order of their last request of an authorized client, the oldest first
 }
 
 type connection struct {
@@ -24,7 +25,7 @@ type connection struct {
 	serving bool // guarded by of.mu
 }
 
-// Accept waits for the next connection.
+// Accept implements net.Listener.
 func (c *connections) Accept() (net.Conn, error) {
 	for {
 		conn, err := c.Listener.Accept()
@@ -54,7 +55,7 @@ func (c *connections) add(conn net.Conn) net.Conn {
 	return kept
 }
 
-// Close also makes room for another.
+// Close also frees the connection's slot.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
 	if i := slices.Index(c.of.open, c); i >= 0 {
@@ -64,7 +65,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// serve notes that a request of a known client is being served, or that it was until now. Its answer may be still on its way then.
+// serve records the start or end of an authorized request. At its end the response may still be on its way.
 func (c *connection) serve(on bool) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -80,7 +81,7 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// serving keeps the request's connection open while next answers.
+// serving protects the request's connection from being replaced while next handles the request.
 func serving(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if conn, ok := r.Context().Value(connectionKey{}).(*connection); ok {
 		conn.serve(true)

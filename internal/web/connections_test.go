@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A connection that serves a request stays.
+// A connection that serves a request stays open.
 func TestServingConnectionsStay(t *testing.T) {
 	t.Parallel()
 	c := &connections{most: 2}
@@ -28,7 +28,7 @@ func TestServingConnectionsStay(t *testing.T) {
 	}
 }
 
-// A connection on which a known client has just been served is the last to be closed.
+// A connection that has just served an authorized client is closed last.
 func TestServedConnectionsGoLast(t *testing.T) {
 	t.Parallel()
 	c := &connections{most: 2}

@@ -17,11 +17,11 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The times of a stream.
+// Intervals of a stream.
 const (
-	eventsCheck = 500 * time.Millisecond // between looks at the run's events
-	runCheck    = 10                     // looks without an event before the run itself is looked at
-	keepAlive   = 30                     // looks without an event before the client gets a sign of life
+	eventsCheck = 500 * time.Millisecond // interval between reads of the run's events
+	runCheck    = 10                     // reads without an event before the run's record is checked
+	keepAlive   = 30                     // reads without an event before a comment is sent to keep the connection alive
 )
 
 type eventsInput struct {
@@ -31,8 +31,8 @@ type eventsInput struct {
 	Last    int64  `header:"Last-Event-ID" minimum:"0" doc:"The id of the last event that the client has; the stream goes on after it."`
 }
 
-// registerEvents adds the stream of a run's events. They are read back from disk, so that a stream of a run that has ended, or
-// of another process, is the same, and a slow client costs no memory.
+// registerEvents adds the stream of a run's events. It reads the events from disk, so that the stream works for runs that
+// have ended and for runs of other processes, and a slow client costs no memory.
 func (a api) registerEvents(h huma.API) {
 	event := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[journal.Event](), true, "Event")
 	huma.Register(h, huma.Operation{
@@ -66,7 +66,7 @@ func (a api) registerEvents(h huma.API) {
 	})
 }
 
-// endOf is the event of a run's end as its record tells it; it has no kind while there is none.
+// endOf makes the event of a run's end from its record. Before the end the event has no kind.
 func endOf(r journal.Record) (e journal.Event) {
 	if r.Ended.IsZero() {
 		return e
@@ -93,14 +93,14 @@ func endOf(r journal.Record) (e journal.Event) {
 	}
 }
 
-// stream is one client.
+// stream is the connection to one client.
 type stream struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
 }
 
-// send writes one part of the stream. A client that does not take it in time is dropped.
+// send writes one part of the stream. It fails if the client does not accept the part in time.
 func (s stream) send(format string, args ...any) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(s.patience)); err != nil {
 		return err
@@ -109,8 +109,8 @@ func (s stream) send(format string, args ...any) error {
 	return err
 }
 
-// follow sends the events in a run's folder until the run has ended or the client is gone. Where the folder is on another machine it
-// sends the end alone. Where the run cannot be looked up it breaks off: the client comes again.
+// follow sends the events in a run's folder until the run has ended or the client is gone. If the folder is on another
+// machine, it sends only the end. If the run cannot be looked up, it closes the stream and the client reconnects.
 func (s stream) follow(ctx context.Context, dir string, at int64, ended func() (journal.Event, bool, error)) {
 	last, over, away := ended()
 	if s.send(": events\n\n") != nil {
@@ -141,7 +141,7 @@ func (s stream) follow(ctx context.Context, dir string, at int64, ended func() (
 			_ = s.send("event: end\nid: %d\ndata: {}\n\n", at)
 			return
 		case idle%runCheck == runCheck-1:
-			last, over, away = ended() // what came before is read once more
+			last, over, away = ended() // one more read, for events written before the run ended
 		case idle%keepAlive == 0 && s.send(": on\n\n") != nil:
 			return
 		}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Who scrapes metrics calls a machine by the address that it has come to; no page can have a browser do that with another's name.
+// Programs that scrape metrics use the address at which the machine is reached. No page can make a browser send that with
+// another name.
 func TestCalledByAddress(t *testing.T) {
 	t.Parallel()
 	to := &net.TCPAddr{IP: net.ParseIP("10.1.2.3"), Port: 7420}

@@ -22,7 +22,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// A delivery wakes its project, which would not look for an hour; it needs no token, and the guard is in front of it all the same.
+// A delivery wakes its project, which would not poll for an hour. It needs no token, but passes the guard's other checks.
 func TestDeliveryWakes(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "shop", 1)
@@ -62,7 +62,7 @@ func TestDeliveryWakes(t *testing.T) {
 	}
 }
 
-// pipes is a listener of connections that stay in the process, so that their time can be that of the test.
+// pipes is a listener of in-process connections, which work with the test's fake time.
 type pipes struct {
 	conns chan net.Conn
 	ended chan struct{}
@@ -84,7 +84,7 @@ func (p pipes) Close() error {
 
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: "pipe"} }
 
-// inBubble serves no project in the bubble of the test, and returns how clients connect.
+// inBubble starts a server without projects in the test's bubble and returns a function that connects to it.
 func inBubble(t *testing.T) (dial func() net.Conn) {
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	ended := make(chan error, 1)
@@ -103,7 +103,7 @@ func inBubble(t *testing.T) (dial func() net.Conn) {
 	}
 }
 
-// A client that does not finish its header, or its body, is dropped when its time is over.
+// A client that does not complete its header or body in time is disconnected.
 func TestSlowRequests(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -133,7 +133,7 @@ func TestSlowRequests(t *testing.T) {
 	}
 }
 
-// Connections that ask nothing do not keep others out: the oldest goes.
+// Idle connections do not keep others out: the oldest is closed.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 503") { // nothing has been looked after
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 503") { // not ready, because nothing is started
 			t.Errorf("%q, %v", line, err)
 		}
 		if _, err := open[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -159,7 +159,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// A body beyond the limit is not read to its end.
+// An overlong body is not read to its end.
 func TestLargeBody(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, servicetest.New(t, "shop", 0))
@@ -190,11 +190,11 @@ func withCancel(t *testing.T) (context.Context, func()) {
 	return ctx, func() { cancel(nil) }
 }
 
-// lookups is a journal that can be asked a number of times, and keeps what it was asked.
+// lookups is a journal that allows a limited number of calls and counts them.
 type lookups struct {
 	journal.Store
 	left atomic.Int32
-	wide atomic.Int32 // questions for one run without a limit, which wait for whoever writes
+	wide atomic.Int32 // calls for one run without a limit, which wait for the writer
 }
 
 func (l *lookups) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
@@ -207,7 +207,7 @@ func (l *lookups) Find(ctx context.Context, q journal.Query) ([]journal.Record, 
 	return l.Store.Find(ctx, q)
 }
 
-// A stream whose run cannot be looked up breaks off: only a run that has ended has an "end".
+// A stream whose run cannot be looked up is closed without "end": only ended runs have one.
 func TestStreamOfALookupThatFails(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "shop", 0)
@@ -224,7 +224,7 @@ func TestStreamOfALookupThatFails(t *testing.T) {
 	})
 	store := &lookups{Store: parts.Store}
 	parts.Store = store
-	store.left.Store(1) // which finds the run; the next is the stream's
+	store.left.Store(1) // finds the run; the stream's own call fails
 	if text, err := io.ReadAll(s.do(http.MethodGet, "/v1/projects/shop/runs/r-1/events").Body); err != nil || strings.Contains(string(text), "event: end") {
 		t.Errorf("of a run that is on: %q, %v", text, err)
 	}

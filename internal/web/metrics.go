@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Metrics counts what the projects' events tell. It is safe for concurrent use.
+// Metrics counts events of the projects. It is safe for concurrent use.
 type Metrics struct {
 	registry  *prometheus.Registry
 	runs      *prometheus.CounterVec
@@ -28,17 +28,17 @@ type Metrics struct {
 	hooks     *prometheus.CounterVec
 
 	mu       sync.Mutex
-	on       map[string]staged // guarded by mu; by project and run
-	costless map[string]bool   // guarded by mu; runs with an iteration whose cost is not known, or not all of it
+	on       map[string]staged // guarded by mu; by project and run id
+	costless map[string]bool   // guarded by mu; runs with an iteration whose cost is unknown or incomplete
 }
 
-// staged is the stage that a run is in.
+// staged is the current stage of a run.
 type staged struct {
 	stage journal.Stage
 	since time.Time
 }
 
-// NewMetrics makes metrics that have counted nothing.
+// NewMetrics returns metrics with all counts at zero.
 func NewMetrics() *Metrics {
 	registry := prometheus.NewRegistry()
 	auto := promauto.With(registry)
@@ -46,7 +46,7 @@ func NewMetrics() *Metrics {
 		return auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"project"}, labels...))
 	}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		buckets := prometheus.ExponentialBuckets(1, 2, 15) // a second to about four hours
+		buckets := prometheus.ExponentialBuckets(1, 2, 15) // one second to about four hours
 		return auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    name,
 			Help:    help,
@@ -116,7 +116,7 @@ func (m *Metrics) Observe(project string, e journal.Event) {
 // Webhook counts a request; see webhook.Config.
 func (m *Metrics) Webhook(project, result string) { m.hooks.WithLabelValues(project, result).Inc() }
 
-// enter ends the stage that a run was in.
+// enter records the end of a run's current stage and the start of the next.
 func (m *Metrics) enter(project, run string, next staged) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +132,7 @@ func (m *Metrics) enter(project, run string, next staged) {
 	m.on[id] = next
 }
 
-// handler serves the metrics of a service; backlogs: also those for which it has to look at them.
+// handler serves the metrics of a service. With backlogs it also serves those for which the backlogs must be read.
 func (m *Metrics) handler(s *service.Service, backlogs bool) http.Handler {
 	now := prometheus.NewRegistry()
 	now.MustRegister(present{s, backlogs})
@@ -146,7 +146,7 @@ func (m *Metrics) handler(s *service.Service, backlogs bool) http.Handler {
 	})
 }
 
-// begin has counters of all projects begin at zero: an alert sees no first increase of what was not there before.
+// begin makes the counters of all projects start at zero: without a first value an alert would miss the first increase.
 func (m *Metrics) begin(s *service.Service) {
 	for _, p := range s.Projects() {
 		for _, o := range journal.Outcomes() {
@@ -160,13 +160,13 @@ func (m *Metrics) begin(s *service.Service) {
 	}
 }
 
-// present are the metrics of what the projects do now.
+// present are the metrics of the current state.
 type present struct {
 	service  *service.Service
 	backlogs bool
 }
 
-// Describe implements prometheus.Collector; what is not described is not checked.
+// Describe implements prometheus.Collector. It describes nothing, which makes the collector unchecked.
 func (present) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.

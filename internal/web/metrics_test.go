@@ -13,12 +13,12 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// limited is a tracker whose service counts requests.
+// limited is a tracker with a rate limit.
 type limited struct{ tracker.Tracker }
 
 func (limited) CallsLeft() map[string]int { return map[string]int{"core": 4711} }
 
-// An alert sees no first increase of a counter that was not there before: so counters are there before anything happens.
+// Counters exist before anything happens, because an alert would miss the first increase of a new counter.
 func TestCountersBeginAtZero(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, servicetest.New(t, "shop", 0), servicetest.New(t, "site", 0))
@@ -52,7 +52,7 @@ func TestMetrics(t *testing.T) {
 	s.watch.Until(t, "shop", journal.EventEnded, 1)
 	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipClaimed}})
 	metrics.Observe("shop", journal.Event{Kind: journal.EventSkipped, Skip: &journal.Skip{Code: journal.SkipRetry}})
-	metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: "known"}) // it begins
+	metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: "known"}) // a review that begins
 	for run, u := range map[string]agents.Usage{
 		"known": {Input: 5, CostUSD: 2}, "part": {Input: 7, CostUSD: 1, Unpriced: 3, Estimated: 4}, "none": {Input: 1, Unpriced: 1},
 	} {
@@ -60,11 +60,11 @@ func TestMetrics(t *testing.T) {
 		metrics.Observe("books", journal.Event{Kind: journal.EventReview, Run: run, Usage: &u})
 		metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: run, Outcome: journal.Succeeded})
 	}
-	at := time.Now() // and of a clock that is set back meanwhile
+	at := time.Now() // with a clock that is set back
 	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageWork, Time: at})
 	metrics.Observe("films", journal.Event{Kind: journal.EventStage, Run: "back", Stage: journal.StageVerify, Time: at.Add(-time.Hour)})
 	metrics.Observe("books", journal.Event{Kind: journal.EventUsage, Run: "refused", Usage: &agents.Usage{}})
-	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed, Free: true}) // all its requests were
+	metrics.Observe("books", journal.Event{Kind: journal.EventEnded, Run: "refused", Outcome: journal.Failed, Free: true}) // all its requests were rejected
 	if err := s.service.Pause("shop", true); err != nil {
 		t.Fatal(err)
 	}

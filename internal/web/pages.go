@@ -11,17 +11,18 @@ import (
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 )
 
-// byTLS reports a browser that speaks TLS, with this server or a proxy before it: then a form's origin says so.
+// byTLS reports whether the browser uses TLS, to this server or to a proxy in front of it. In the second case a form's
+// Origin shows it.
 func byTLS(r *http.Request) bool {
 	return r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")
 }
 
-// wantsPage reports a browser that goes to a page, or sends a form of one, and not a program.
+// wantsPage reports whether the request is from a browser that opens a page or sends a form, rather than from a program.
 func wantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/v1/")
 }
 
-// register adds the pages, what they hear, and the login.
+// register adds the pages, their streams of changes, and the login.
 func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, l login) {
 	pages.Register(mux)
 	mux.HandleFunc("GET /live", func(w http.ResponseWriter, r *http.Request) { a.changes(w, r, pages, "") })
@@ -55,21 +56,21 @@ func (a api) register(mux *http.ServeMux, pages *dashboard.Pages, l login) {
 	})
 }
 
-// open reports what needs no token: nothing of the projects is there.
+// open reports whether the path needs no token because it shows no project data.
 func open(path string) bool {
 	return path == "/healthz" || path == "/readyz" || path == "/login" || dashboard.Public(path)
 }
 
-// toLogin sends a browser to the login, and from there to where it wanted to go. A form is not carried out then: its address
-// leads back to the page that it is of.
+// toLogin redirects a browser to the login page, with the requested address as the next one. The action of a form is not
+// performed: after the login, its address redirects to the page of the form.
 func toLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 }
 
-// changesEvery is how often a page hears of changes at most.
+// changesEvery is the interval of checks for changes.
 const changesEvery = time.Second
 
-// changes is the stream of a page: its state, whenever that is another.
+// changes is the stream of a page: it sends the page's state whenever it changes.
 func (a api) changes(w http.ResponseWriter, r *http.Request, pages *dashboard.Pages, project string) {
 	first, err := pages.Changes(r.Context(), project)
 	if err != nil {

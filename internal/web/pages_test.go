@@ -18,19 +18,19 @@ import (
 
 const token = "0123456789abcdef"
 
-// locked is a server that needs the token.
+// locked returns a server that needs the token.
 func locked(t *testing.T) server {
 	t.Helper()
 	return start(t, func(c *web.Config) { c.Token = token }, servicetest.New(t, "shop", 1))
 }
 
-// login sends the form of the login, and returns the answer, which leads elsewhere.
+// login submits the login form and returns the response without following it.
 func (s server) login(values url.Values, headers ...string) *http.Response {
 	s.t.Helper()
 	return s.send("/login", values, headers...)
 }
 
-// send sends a form, and does not follow the answer.
+// send submits a form without following the response.
 func (s server) send(path string, values url.Values, headers ...string) *http.Response {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(values.Encode()))
@@ -50,7 +50,7 @@ func (s server) send(path string, values url.Values, headers ...string) *http.Re
 	return res
 }
 
-// A browser logs in with the token; what its cookie says counts until it ends, and nothing else does.
+// A browser logs in with the token. Its cookie is valid until the session ends, and no other value is.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	s := locked(t)
@@ -58,7 +58,7 @@ func TestLogin(t *testing.T) {
 	if res := s.do("GET", "/p/shop?state=ready", "Accept: text/html"); res.Request.URL.Path != "/login" || res.Request.URL.Query().Get("next") != "/p/shop?state=ready" {
 		t.Errorf("a page leads to %s", res.Request.URL)
 	}
-	// Whose login has ended meanwhile sees that at the next button, and the page again after the login.
+	// A user whose session has ended is sent to the login by the next button, and then back to the page.
 	for path, page := range map[string]string{"/p/shop/pause": "/p/shop", "/p/shop/issues/task-1/stop": "/p/shop", "/logout": "/"} {
 		login := "/login?next=" + url.QueryEscape(path)
 		if res := s.send(path, nil, "Accept: text/html"); res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != login {
@@ -93,7 +93,7 @@ func TestLogin(t *testing.T) {
 	} {
 		for _, path := range []string{"/p/shop", "/v1/projects", "/live", "/metrics"} {
 			if path == "/live" && want == 200 {
-				continue // it does not end
+				continue // the stream does not end
 			}
 			if res := s.do("GET", path, "Cookie: "+cookie.Name+"="+value); res.StatusCode != want {
 				t.Errorf("%s with the cookie %q: %s, want %d", path, value, res.Status, want)
@@ -120,8 +120,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A log-out ends the session on the server: a copy of its cookie counts no more, and its streams end. Other sessions go on, and one
-// does not outlive the server.
+// A log-out ends the session on the server: copies of its cookie are invalid and its streams end. Other sessions continue. A
+// session does not outlive the server.
 func TestLogout(t *testing.T) {
 	t.Parallel()
 	s := locked(t)
@@ -175,7 +175,7 @@ func TestNoLogin(t *testing.T) {
 	}
 }
 
-// A stream of changes takes one of the places for streams, and ends with its client.
+// A stream of changes takes a slot for streams, and ends with its client.
 func TestChangesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *web.Config) { c.Streams = 1 }, servicetest.New(t, "shop", 0))
@@ -195,8 +195,8 @@ func TestChangesAreBounded(t *testing.T) {
 	}
 }
 
-// In Chromium: the login leads to the page one wanted; a run is followed to its end; its diff takes a comment, and ralph
-// works the issue again; a project is paused; after the log-out nothing is seen.
+// In Chromium: the login leads to the requested page; a run is followed to its end; a comment on its diff makes ralph work
+// the issue again; a project is paused; after the log-out nothing is visible.
 func TestDashboardInBrowser(t *testing.T) {
 	t.Parallel()
 	project := servicetest.New(t, "shop", 1)

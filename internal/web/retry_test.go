@@ -13,7 +13,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Who asks for another run is told that its agent is unavailable, until when and why.
+// The response to a retry says that the agent is unavailable, until when and why.
 func TestRetryTellsOfParkedAgents(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "shop", 1)

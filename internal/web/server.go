@@ -1,8 +1,9 @@
-// Package web serves what a service does: a versioned HTTP API that describes itself as OpenAPI, events of runs as they
-// happen, metrics and health.
+// Package web serves the state of a service: a versioned HTTP API described by OpenAPI, streams of events, metrics, health
+// and pages.
 //
-// Everything in it is text of agents and issues, and whoever reaches the port may be a page in a browser: host and origin of
-// each request are checked, every answer forbids scripts, and requests, connections and streams are bounded.
+// The content is text of agents and issues, which is untrusted, and a client may be a malicious page in a browser. So the
+// host and origin of each request are checked, every response forbids scripts except the pages' own, and requests,
+// connections and streams are limited.
 package web
 
 import (
@@ -25,41 +26,41 @@ import (
 	"github.com/ralph-pool/ralph/internal/webhook"
 )
 
-// The bounds of a server.
+// Limits of a server.
 const (
 	maxHeader      = 16 << 10
 	maxBody        = 64 << 10
 	maxConnections = 512
 	headerTime     = 5 * time.Second
 	requestTime    = 30 * time.Second
-	endTime        = 5 * time.Second // for requests when the server ends
+	endTime        = 5 * time.Second // for current requests when the server stops
 )
 
-// Config is a server's set-up. Service is required.
+// Config configures a server. Service is required.
 type Config struct {
 	Service  *service.Service
-	Token    string          // what clients have to send; empty: nothing. See ErrNeedsToken
-	Sessions Sessions        // of browsers that have logged in; default: in memory
-	Hosts    []string        // names besides this machine's own by which clients may call the server
-	Streams  int             // streams of events at the same time; default 200
+	Token    string          // token that clients must send; empty: none; see ErrNeedsToken
+	Sessions Sessions        // sessions of logged-in browsers; default: in memory
+	Hosts    []string        // further host names of the server, besides this machine's own
+	Streams  int             // maximum number of concurrent streams; default 200
 	Metrics  *Metrics        // default: none are served
-	Live     *dashboard.Live // what runs are doing; default: pages do not say
-	Version  string          // of the program
-	Hooks    http.Handler    // deliveries of forges, which prove themselves; default: none are taken
-	Queue    http.Handler    // what is below QueuePath, with the same checks as pages; default: nothing is
-	// MetricsOnly serves health and metrics, and neither pages nor the API.
+	Live     *dashboard.Live // activity of runs; default: not shown
+	Version  string          // version of the program
+	Hooks    http.Handler    // handler of deliveries from forges, which authenticate themselves; default: none
+	Queue    http.Handler    // handler below QueuePath, with the same checks as pages; default: none
+	// MetricsOnly restricts the server to health and metrics.
 	MetricsOnly bool
-	// WriteTime is how long a client may take for one part of a stream; default 10 s.
+	// WriteTime is the maximum time for writing one part of a stream; default 10 s.
 	WriteTime time.Duration
 }
 
-// QueuePath is where Config.Queue is.
+// QueuePath is the path prefix of Config.Queue.
 const QueuePath = "/queue/"
 
-// ErrNeedsToken is the error of an address that other machines may reach, without a token.
+// ErrNeedsToken is returned for an address that other machines may reach, if there is no token.
 var ErrNeedsToken = errors.New("other machines may reach the address, so a token is needed")
 
-// Listen listens at HOST:PORT, or at unix:PATH for the user alone. Other addresses than this machine's own need a token.
+// Listen listens at HOST:PORT, or at unix:PATH for this user only. It requires a token for addresses other than loopback.
 func Listen(ctx context.Context, address, token string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(ctx, path)
@@ -75,7 +76,7 @@ func Listen(ctx context.Context, address, token string) (net.Listener, error) {
 	return c.Listen(ctx, "tcp", address)
 }
 
-// listenUnix makes the socket in a folder that only the user can enter, and moves it to its place.
+// listenUnix creates the socket in a folder that only this user can enter, and then moves it to its place.
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	var d net.Dialer
 	if conn, err := d.DialContext(ctx, "unix", path); err == nil {
@@ -113,7 +114,7 @@ func (l unixListener) Close() error {
 	return l.UnixListener.Close()
 }
 
-// Serve answers requests until ctx ends; then streams end, and other requests get a moment.
+// Serve handles requests until ctx ends. Then streams end at once, and other requests have endTime to finish.
 func Serve(ctx context.Context, l net.Listener, c Config) error {
 	server := &http.Server{
 		Handler:           New(c),
@@ -138,7 +139,7 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 	return <-ended
 }
 
-// New makes the handler of everything.
+// New returns the handler of the server.
 func New(c Config) http.Handler {
 	c.Streams, c.WriteTime = cmp.Or(c.Streams, 200), cmp.Or(c.WriteTime, 10*time.Second)
 	mux := http.NewServeMux()
@@ -160,7 +161,7 @@ func New(c Config) http.Handler {
 			Form:    browsers.form(),
 		})
 		if err != nil {
-			panic(err) // an embedded file of the program is wrong
+			panic(err) // an embedded file of the program is invalid
 		}
 		newAPI(mux, c).register(mux, pages, browsers)
 	}
@@ -172,7 +173,7 @@ func New(c Config) http.Handler {
 	}
 }
 
-// answer is how health is told: it says nothing else, so that it needs no token.
+// answer responds to a health check. The response contains nothing else, so that it needs no token.
 func answer(w http.ResponseWriter, ok bool) {
 	if !ok {
 		http.Error(w, "no", http.StatusServiceUnavailable)
@@ -181,10 +182,10 @@ func answer(w http.ResponseWriter, ok bool) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// guard is in front of everything.
+// guard checks every request before the other handlers.
 type guard struct {
 	next  http.Handler
-	hooks http.Handler // nil: there are none
+	hooks http.Handler // nil: none
 	hosts []string
 	login login
 }
@@ -203,7 +204,7 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !sameOrigin(r):
 		http.Error(w, "the request comes from another site", http.StatusForbidden)
 	case g.hooks != nil && strings.HasPrefix(r.URL.Path, webhook.Path):
-		g.hooks.ServeHTTP(w, r) // has bounds and checks of its own
+		g.hooks.ServeHTTP(w, r) // it has its own limits and checks
 	case g.login.key == nil || g.authorized(r):
 		serving(g.next, w, r)
 	case open(r.URL.Path):
@@ -229,8 +230,8 @@ func (g guard) ifLoggedIn(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isCalled reports a request that calls the server by one of its names, or by the address that it has come to. A page can make a
-// browser come here by any other name.
+// isCalled reports whether the request's Host is one of the server's names or the address at which the request arrived. A
+// malicious page can make a browser connect under another name (DNS rebinding).
 func (g guard) isCalled(r *http.Request) bool {
 	host := hostOf(r.Host)
 	to, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -238,7 +239,7 @@ func (g guard) isCalled(r *http.Request) bool {
 	return named || to != nil && hostOf(to.String()) == host && host != ""
 }
 
-// hostOf is the host of a Host header, without port.
+// hostOf returns a Host header without its port.
 func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
@@ -246,7 +247,7 @@ func hostOf(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// sameOrigin reports a request that no other site has made a browser send. Following a link from another site is allowed.
+// sameOrigin reports whether the request was not triggered by another site. Links from other sites may be followed.
 func sameOrigin(r *http.Request) bool {
 	if origins, sent := r.Header["Origin"]; sent {
 		u, err := url.Parse(origins[0])
@@ -259,7 +260,7 @@ func sameOrigin(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate"
 }
 
-// authorized reports a request with the token. A browser may also send it as the password that it asks for.
+// authorized reports whether the request has the token. A browser may send it as the password of basic authentication.
 func (g guard) authorized(r *http.Request) bool {
 	sent, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {

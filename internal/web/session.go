@@ -17,28 +17,28 @@ import (
 	"github.com/ralph-pool/ralph/internal/retry"
 )
 
-// The bounds of sessions.
+// Limits of sessions.
 const (
-	sessionTime  = 24 * time.Hour  // how long a browser stays logged in
-	sessionCheck = 2 * time.Second // between looks while something is being sent
-	sessionWait  = 3 * time.Second // for an answer to each
-	maxSessions  = 1000            // of a process; one more ends the oldest
+	sessionTime  = 24 * time.Hour  // lifetime of a login
+	sessionCheck = 2 * time.Second // interval of checks during a response
+	sessionWait  = 3 * time.Second // time limit of each check
+	maxSessions  = 1000            // per process; an additional one ends the oldest
 )
 
-// sessionCookie is the name of the cookie of a browser that has logged in.
+// sessionCookie is the name of the session's cookie.
 const sessionCookie = "ralph-session"
 
 var errSession = errors.New("the session has ended")
 
-// Sessions are the browsers that have logged in, by a digest of their cookie. Its methods are safe for concurrent use.
+// Sessions are the logged-in browsers, identified by a digest of their cookie. Its methods are safe for concurrent use.
 type Sessions interface {
-	// Begin adds one that ends by itself after a while. Where there are too many, the oldest end.
+	// Begin adds a session with a lifetime. If there are too many, the oldest end.
 	Begin(ctx context.Context, id []byte, life time.Duration) error
 	On(ctx context.Context, id []byte) (bool, error)
 	End(ctx context.Context, id []byte) error
 }
 
-// memory are the sessions of this process, the oldest first. All have the same life.
+// memory has the sessions of this process, the oldest first. All have the same lifetime.
 type memory struct {
 	mu   sync.Mutex
 	list []begun // guarded by mu
@@ -49,7 +49,7 @@ type begun struct {
 	until time.Time
 }
 
-// Begin is part of Sessions.
+// Begin implements Sessions.
 func (m *memory) Begin(_ context.Context, id []byte, life time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,14 +59,14 @@ func (m *memory) Begin(_ context.Context, id []byte, life time.Duration) error {
 	return nil
 }
 
-// On is part of Sessions.
+// On implements Sessions.
 func (m *memory) On(_ context.Context, id []byte) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.list, func(b begun) bool { return bytes.Equal(b.id, id) && time.Now().Before(b.until) }), nil
 }
 
-// End is part of Sessions.
+// End implements Sessions.
 func (m *memory) End(_ context.Context, id []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,7 +74,7 @@ func (m *memory) End(_ context.Context, id []byte) error {
 	return nil
 }
 
-// login is how browsers log in. Its methods are safe for concurrent use.
+// login manages the sessions of browsers. Its methods are safe for concurrent use.
 type login struct {
 	key      []byte // hash of the token; nil: no token is needed
 	sessions Sessions
@@ -97,14 +97,15 @@ func (l login) right(token string) bool {
 	return subtle.ConstantTimeCompare(hash[:], l.key) == 1
 }
 
-// id is the session of a cookie's value. With another token it is another, so that a new token ends all.
+// id returns the session's id for a cookie's value. It depends on the token, so that a new token ends all sessions.
 func (l login) id(value string) []byte {
 	mac := hmac.New(sha256.New, l.key)
 	mac.Write([]byte(value))
 	return mac.Sum(nil)
 }
 
-// form is what forms of pages have to send, the same on all machines with the token; empty: there is none.
+// form returns the secret that forms must send. It is the same on all machines with the token. Empty: no token, so the pages
+// choose a random one.
 func (l login) form() string {
 	if l.key == nil {
 		return ""
@@ -112,7 +113,7 @@ func (l login) form() string {
 	return hex.EncodeToString(l.id("form"))
 }
 
-// begin ends the session of a request's browser and makes a new one; it returns the value of its cookie.
+// begin ends the session of the request's browser, starts a new one, and returns the value of its cookie.
 func (l login) begin(r *http.Request) (string, error) {
 	if err := l.end(r); err != nil {
 		return "", err
@@ -121,7 +122,7 @@ func (l login) begin(r *http.Request) (string, error) {
 	return value, l.sessions.Begin(r.Context(), l.id(value), sessionTime)
 }
 
-// on reports whether a request's browser is logged in.
+// on reports whether the request's browser is logged in.
 func (l login) on(r *http.Request) (bool, error) {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil || l.key == nil {
@@ -132,7 +133,7 @@ func (l login) on(r *http.Request) (bool, error) {
 	return l.sessions.On(ctx, l.id(cookie.Value))
 }
 
-// end ends the session of a request's browser, and soon everything that is being sent there.
+// end ends the session of the request's browser. Responses in progress to it end soon after; see within.
 func (l login) end(r *http.Request) error {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil {
@@ -141,7 +142,7 @@ func (l login) end(r *http.Request) error {
 	return l.sessions.End(r.Context(), l.id(cookie.Value))
 }
 
-// within is the request, which ends when its session does. What has begun goes on while sessions cannot be looked up.
+// within returns the request with a context that ends with its session. If sessions cannot be looked up, the request continues.
 func (l login) within(r *http.Request) (_ *http.Request, done func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	r = r.WithContext(ctx)
@@ -156,7 +157,8 @@ func (l login) within(r *http.Request) (_ *http.Request, done func()) {
 	return r, func() { cancel(nil); watch.Wait() }
 }
 
-// sessionOf is the cookie of a session; it ends at once when value is empty. Where a browser came by TLS, it never goes without.
+// sessionOf returns the cookie of a session, or one that deletes it if value is empty. It is restricted to TLS if the
+// browser uses TLS.
 func sessionOf(r *http.Request, value string) *http.Cookie {
 	c := &http.Cookie{
 		Name: sessionCookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r), MaxAge: -1,

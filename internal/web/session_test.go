@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// asked is a request of the browser with that session.
+// asked returns a request of the browser with that session.
 func asked(t *testing.T, value string) *http.Request {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "https://ralph.example/", nil)
@@ -18,7 +18,7 @@ func asked(t *testing.T, value string) *http.Request {
 	return r
 }
 
-// isOn reports whether a browser is logged in.
+// isOn reports whether the request's browser is logged in.
 func isOn(t *testing.T, l login, r *http.Request) bool {
 	t.Helper()
 	on, err := l.on(r)
@@ -37,7 +37,7 @@ func begin(t *testing.T, l login) string {
 	return value
 }
 
-// A session counts until its end, which also ends what is being sent. Where a browser came by TLS its cookie stays there.
+// A session is valid until its end, which also ends its responses. The cookie of a browser with TLS is restricted to TLS.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// Sessions are bounded: those that have ended go, then the oldest.
+// The number of sessions is limited: expired ones are removed first, then the oldest.
 func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func (a *away) End(ctx context.Context, id []byte) error {
 	return errors.Join(a.err, a.memory.End(ctx, id))
 }
 
-// While sessions cannot be looked up nobody is let in by one, and what is being sent goes on.
+// While sessions cannot be looked up, no session gives access, and current responses continue.
 func TestSessionsAreAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// alone is a store that does not know the runs of other machines for now.
+// alone is a store that currently cannot find runs of other machines.
 type alone struct{ journal.Store }
 
 func (a alone) Find(ctx context.Context, q journal.Query) ([]journal.Record, error) {
@@ -91,7 +91,7 @@ func start(t *testing.T, change func(*web.Config), list ...*servicetest.Project)
 	return s
 }
 
-// do sends a request; headers are "Name: value", and Host is one of them.
+// do sends a request. headers are "Name: value" and may include Host.
 func (s server) do(method, path string, headers ...string) *http.Response {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, nil)
@@ -129,14 +129,14 @@ type runs struct {
 	} `json:"runs"`
 }
 
-// unshared is a pause that others cannot be told of.
+// unshared is a pause that cannot be passed on.
 type unshared struct{}
 
 func (unshared) On() bool { return false }
 
 func (unshared) Set(bool) error { return errors.New("the database is away") }
 
-// Every answer is one that the document promises.
+// Every response conforms to the OpenAPI document.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "shop", 2)
@@ -251,7 +251,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 
 type event struct{ id, kind, data string }
 
-// events reads a stream until it ends, or until enough is true.
+// events reads a stream until it ends or enough returns true.
 func events(t *testing.T, res *http.Response, enough func(event) bool) (list []event) {
 	t.Helper()
 	var e event
@@ -276,7 +276,7 @@ func events(t *testing.T, res *http.Response, enough func(event) bool) (list []e
 	return list
 }
 
-// A client that comes back with the last id gets the rest, each event once, and is told of the end.
+// A client that reconnects with the last id gets the remaining events once each, and then the end.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "shop", 1)
@@ -319,7 +319,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Clients beyond the limit are refused, and the place of one that goes is free again.
+// Clients beyond the limit are rejected, and the slot of a client that leaves is free again.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "shop", 1)
@@ -352,7 +352,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// A client that does not read is dropped, and its place is free again.
+// A client that does not read is disconnected, and its slot is free again.
 func TestSlowClient(t *testing.T) {
 	t.Parallel()
 	p := servicetest.New(t, "shop", 1)
@@ -367,7 +367,7 @@ func TestSlowClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2000 { // more than sockets buffer
+	for range 2000 { // more than the socket buffers
 		if err := folder.Append(journal.Event{Kind: journal.EventAgent, Run: begun.Run, Text: strings.Repeat("x", 16<<10)}); err != nil {
 			t.Fatal(err)
 		}
@@ -384,7 +384,7 @@ func TestSlowClient(t *testing.T) {
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // it has the place
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil { // the stream has its slot
 		t.Fatal(err)
 	}
 	servicetest.Eventually(t, func() bool { return s.do(http.MethodGet, path).StatusCode == http.StatusOK })
@@ -420,8 +420,8 @@ func TestListen(t *testing.T) {
 		t.Errorf("two listen: %v", other)
 	}
 	_ = l.Close()
-	// What a process that was killed leaves. It never listened: a process that another test starts at this moment has a copy of
-	// the socket until its program begins, and would listen in its place.
+	// The socket of a killed process. This one never listened: a child process that another test starts at this moment
+	// inherits a copy of the socket until its exec, and would keep listening.
 	dead, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// remembered is how many of the latest deliveries of a project are known.
+// remembered is the number of deliveries remembered per project.
 const remembered = 1000
 
-// memory knows the latest deliveries of a project by their ids, and by their bodies, because a signature need not cover the
-// id. It is safe for concurrent use.
+// memory remembers the latest deliveries of a project by their ids and by their bodies, because a signature may not cover
+// the id. It is safe for concurrent use.
 type memory struct {
 	mu    sync.Mutex
 	order [][sha256.Size]byte        // guarded by mu; the latest last
 	known map[[sha256.Size]byte]bool // guarded by mu
 }
 
-// add notes a delivery and reports whether it is new.
+// add remembers a delivery and reports whether it is new.
 func (m *memory) add(id string, body []byte) (fresh bool) {
 	hashes := [][sha256.Size]byte{sha256.Sum256(append([]byte("body\n"), body...))}
 	if id != "" {

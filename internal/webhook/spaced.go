@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// spaced makes of many calls few. It is safe for concurrent use.
+// spaced limits the rate of calls. It is safe for concurrent use.
 type spaced struct {
 	mu      sync.Mutex
-	next    time.Time // guarded by mu; when another call may be made
-	pending bool      // guarded by mu; one is due then
+	next    time.Time // guarded by mu; earliest time of the next call
+	pending bool      // guarded by mu; a call is scheduled for then
 }
 
-// call calls do at once, or, if it did less than every ago, when that time is over: once for all calls until then.
+// call calls do immediately if the last call was at least every ago. Otherwise it schedules one call for that time, on
+// behalf of all calls until then.
 func (s *spaced) call(every time.Duration, do func()) {
 	s.mu.Lock()
 	if s.pending {

@@ -1,8 +1,8 @@
-// Package webhook receives the requests by which forges tell of changes, and wakes the project that each is for.
+// Package webhook receives webhook deliveries from forges, and wakes the projects for which they are.
 //
-// A delivery is never more than a reason to look at the backlog now: nothing in it is used, so that a lost one costs no more
-// than the time to the next poll. Anybody may send requests: size, time and number of those that are read are bounded, and
-// however many are genuine, a project is woken once in a while only.
+// A delivery only triggers a look at the backlog; its content is not used. So a lost delivery costs no more than the time to
+// the next poll. Anybody may send requests, so their size, time and number are limited, and even genuine deliveries wake a
+// project at a limited rate.
 package webhook
 
 import (
@@ -18,51 +18,51 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Path is where deliveries arrive; the project's name follows.
+// Path is the prefix of the addresses for deliveries. The project's name follows it.
 const Path = "/hooks/"
 
-// The bounds of a handler.
+// Limits of a handler.
 const (
-	maxBody  = 1 << 20 // a comment on an issue, both of the longest that forges allow, takes half of it
+	maxBody  = 1 << 20 // a delivery with an issue and a comment, both as long as forges allow, takes half of it
 	readTime = 10 * time.Second
-	atOnce   = 16 // bodies that are read at the same time
+	atOnce   = 16 // concurrent reads of bodies
 	spacing  = 5 * time.Second
 )
 
-// Target is a project that deliveries may be for.
+// Target is a project that accepts deliveries.
 type Target struct {
-	Check func(tracker.Delivery) (tracker.Notice, error) // adds secret and project
+	Check func(tracker.Delivery) (tracker.Notice, error) // verifies a delivery with the project's secret and name
 	Wake  func()
 }
 
-// The errors of Config.Find.
+// Errors of Config.Find.
 var (
 	ErrNoTarget = errors.New("no project of that name takes webhooks")
 	ErrNotNow   = errors.New("the project cannot be woken now")
 )
 
-// Config is a handler's set-up. Find is required.
+// Config configures a Handler. Find is required.
 type Config struct {
 	Find  func(project string) (Target, error)
-	Count func(project, result string) // of requests for known projects; default: none
+	Count func(project, result string) // counts requests for known projects by result; default: none
 }
 
-// Handler answers deliveries. It is safe for concurrent use.
+// Handler handles deliveries. It is safe for concurrent use.
 type Handler struct {
 	Config
 
 	mu      sync.Mutex
 	known   map[string]*state // guarded by mu; by project
-	reading []*reader         // guarded by mu; the one that has been at it longest first
+	reading []*reader         // guarded by mu; bodies being read, the oldest first
 }
 
-// state is what is kept of a project.
+// state is the state of a project.
 type state struct {
 	seen memory
 	wake spaced
 }
 
-// New makes a handler for Path.
+// New returns a handler for Path.
 func New(c Config) *Handler {
 	if c.Count == nil {
 		c.Count = func(string, string) {}
@@ -70,7 +70,7 @@ func New(c Config) *Handler {
 	return &Handler{Config: c, known: map[string]*state{}}
 }
 
-// ServeHTTP answers at once: the work is done later, by the project.
+// ServeHTTP responds at once: the project does the work later.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	project := strings.TrimPrefix(r.URL.Path, Path)
 	target, err := h.Find(project)
@@ -100,7 +100,7 @@ var (
 	errSeen   = errors.New("this delivery was received before")
 )
 
-// receive returns the answer, and a word for the metrics.
+// receive returns the status, and a result for the metrics.
 func (h *Handler) receive(w http.ResponseWriter, r *http.Request, project string, target Target) (int, string, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -133,11 +133,11 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, project string
 // reader is a body that is being read.
 type reader struct {
 	control *http.ResponseController
-	ended   bool // guarded by the handler's mu; another has its place
+	ended   bool // guarded by the handler's mu; another body has taken its place
 }
 
-// begin makes place for a body. Whoever sends bodies slowly, without a secret too, must not keep those of forges out, which arrive
-// at once: where all places are taken, the body ends that has been read longest.
+// begin makes room for a body. A client without the secret that sends bodies slowly must not keep out deliveries of forges,
+// which arrive fast: if all places are taken, the oldest read is aborted.
 func (h *Handler) begin(r *reader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,7 +149,7 @@ func (h *Handler) begin(r *reader) {
 	}
 }
 
-// end reports whether another has got the place of a body.
+// end reports whether another body has taken this one's place.
 func (h *Handler) end(r *reader) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,7 +157,7 @@ func (h *Handler) end(r *reader) bool {
 	return r.ended
 }
 
-// read reads a body within its bounds.
+// read reads a body within the limits.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	place := &reader{control: http.NewResponseController(w)}
 	h.begin(place)

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a handler with the project "shop". A delivery is genuine when its header Signature says so.
+// rig is a handler with the project "shop". The Signature header of a delivery decides whether it is genuine.
 type rig struct {
 	*webhook.Handler
 	wakes atomic.Int64
@@ -101,13 +101,13 @@ func TestAnswers(t *testing.T) {
 		if got := r.send(c.method, c.path, c.body, c.headers...); got != c.status || r.wakes.Load() != c.wakes {
 			t.Errorf("%s: %d with %d wakes, want %d with %d", c.name, got, r.wakes.Load(), c.status, c.wakes)
 		}
-		if c.status == http.StatusNotFound && len(r.count) > 0 { // anybody could make up names without end
+		if c.status == http.StatusNotFound && len(r.count) > 0 { // anybody could invent any number of names
 			t.Errorf("%s is counted: %v", c.name, r.count)
 		}
 	}
 }
 
-// A delivery counts once: under another id, with another body, and after others.
+// A delivery counts once, even under another id, with another body, or after others.
 func TestReplays(t *testing.T) {
 	t.Parallel()
 	r := newRig()
@@ -139,7 +139,7 @@ func TestReplays(t *testing.T) {
 	again("after 900 others")
 }
 
-// What is remembered is bounded.
+// The number of remembered deliveries is limited.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig()
@@ -156,7 +156,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// A thousand genuine deliveries wake the project at once, and once more when the flood may be over.
+// A thousand genuine deliveries wake the project at once, and once more after the flood.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestFlood(t *testing.T) {
 		if got := r.wakes.Load(); got != 2 {
 			t.Errorf("woken %d times after the flood", got)
 		}
-		flood("b") // a second after that
+		flood("b") // one second later
 		<-time.After(time.Minute)
 		if got := r.wakes.Load(); got != 3 {
 			t.Errorf("woken %d times after another", got)
@@ -187,7 +187,7 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-// slow is a body that arrives when it is let go, or when its time to be read is over.
+// slow is a body that arrives when it is released, or fails at its read deadline.
 type slow struct {
 	*httptest.ResponseRecorder
 	begun, free, over chan struct{}
@@ -211,7 +211,7 @@ func (s *slow) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// Clients that send their bodies slowly hold few places, not for long, and lose them to others.
+// Clients that send bodies slowly take few slots, for a short time, and lose them to others.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	r := newRig()

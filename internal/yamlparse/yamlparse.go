@@ -1,7 +1,7 @@
-// Package yamlparse parses YAML that a stranger may have written. Its function is pure.
+// Package yamlparse parses YAML from untrusted sources. Its function is pure.
 //
-// The parser of goccy/go-yaml takes time and memory by the square of what stands inside each other, and can panic. What is
-// nested too deeply is refused before, and a panic is an error. The caller bounds the size: a mapping of very many keys is slow, too.
+// The parser of goccy/go-yaml takes time and memory quadratic in the nesting depth, and can panic. Parse rejects deeply nested
+// text first, and turns a panic into an error. The caller must limit the size: mappings with very many keys are slow, too.
 package yamlparse
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// deepest is how many brackets, or signs of lists and keys in one line, may stand inside each other.
+// deepest is the maximum depth of nested brackets, and of list and key indicators in one line.
 const deepest = 64
 
-// Error says what is wrong, and where.
+// Error is a syntax error with its line.
 type Error struct {
 	Line int // from 1
 	Text string
@@ -26,7 +26,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
 
-// Parse parses a text. Its error is an *Error.
+// Parse parses a text. An error is an *Error.
 func Parse(src []byte, options ...parser.Option) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -44,7 +44,7 @@ func Parse(src []byte, options ...parser.Option) (file *ast.File, err error) {
 		text := strings.ReplaceAll(syntax.GetMessage(), "character '\t'", "a tab")
 		text = strings.Join(strings.Fields(text), " ")
 		if key, _, found := strings.Cut(text, " already defined at ["); found && strings.HasPrefix(text, "mapping key ") {
-			text = key + " is there twice" // its place is counted in this text, and not in the file
+			text = key + " is there twice" // the message's own position is relative to this text, not to the file
 		}
 		line := syntax.GetToken().Position.Line
 		if at, bracket := unclosed(src); strings.HasSuffix(text, " must be specified") && at > 0 && at <= line {
@@ -55,7 +55,7 @@ func Parse(src []byte, options ...parser.Option) (file *ast.File, err error) {
 	return nil, &Error{1, strings.SplitN(err.Error(), "\n", 2)[0]}
 }
 
-// unclosed is the last bracket that nothing closes, and its line; 0: there is none. The parser fails in a line after it.
+// unclosed returns the last unclosed bracket and its line, or 0. The parser reports a line after it.
 func unclosed(src []byte) (line int, bracket byte) {
 	type place struct {
 		line int
@@ -81,8 +81,8 @@ func unclosed(src []byte) (line int, bracket byte) {
 	return last.line, last.c
 }
 
-// tooDeep is the first line in which too much stands inside each other; 0: there is none. Brackets in texts count, too: so many that
-// nothing closes stand in none.
+// tooDeep returns the first line that is nested too deeply, or 0. Brackets in strings count, too: real strings do not
+// contain so many unclosed ones.
 func tooDeep(src []byte) int {
 	open, number := 0, 0
 	for line := range bytes.Lines(src) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// size is what callers let through.
+// size is the size limit of callers, in bytes.
 const size = 64 << 10
 
 // hostile are texts of about that size.
@@ -24,7 +24,7 @@ func hostile() map[string]string {
 	}
 }
 
-// No text takes memory out of proportion.
+// No text takes a disproportionate amount of memory.
 func TestHostile(t *testing.T) { //nolint:paralleltest // it measures the whole process
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {

@@ -1,16 +1,16 @@
-# Runs in the sandbox, with the rights of the agent, once the agent's processes have ended. It prints what the host
-# imports: a few lines, then one pack. The host believes none of it.
+# Runs in the sandbox with the agent's rights, after the agent's processes have ended. It prints what the host imports: some
+# lines, then one pack. The host trusts none of it.
 #
-# Arguments: what to send (all, branch, commits or files), lines with the names of objects that the host refuses, the private
-# repository, the branch, the last imported commit, the size limit of a file in bytes, the most new files, yes for a sparse
-# checkout, how many folders may be inside each other, the number of object folders, these folders, and the commits that the
-# host has.
+# Arguments: what to send (all, branch, commits or files), lines with the ids of objects that the host refuses, the private
+# repository, the branch, the last imported commit, the maximum size of a file in bytes, the maximum number of new files, "yes" for
+# a sparse checkout, the maximum depth of folders, the number of object folders, these folders, and the commits that the host has.
 #
-# The agent may have spoiled its repository. So git works in a fresh directory with no configuration, hooks, index,
-# grafts or attributes of the agent's; it sees only the agent's refs and objects.
+# The agent may have tampered with its repository. So git works in a new directory without the agent's configuration, hooks
+# and grafts. It gets only the agent's refs and objects, and copies of the index and of the files for excludes, attributes
+# and sparse checkouts.
 set -u
 umask 077
-# Without one of them, commits would be taken for uncommitted changes.
+# If one of them were missing, commits would be mistaken for uncommitted changes.
 for program in cat cp cut find git grep head ln mkdir mktemp mv rm sed tail tr wc xargs; do
 	command -v "$program" >/dev/null || {
 		echo "the sandbox lacks the program $program" >&2
@@ -25,7 +25,7 @@ shift
 for old in "$private"/import.*; do
 	if [ -e "$old" ] || [ -L "$old" ]; then rm -rf "$old"; fi
 done
-# Each process costs more than the work of this script's own lines, so it starts few.
+# Starting a process takes longer than the script's own work, so the script starts few.
 folders() {
 	mkdir "$temp" "$temp/lists" "$temp/store" "$temp/store/info" \
 		"$temp/git" "$temp/git/info" "$temp/git/objects" "$temp/git/objects/info" "$temp/git/objects/pack"
@@ -39,7 +39,7 @@ if ! folders; then
 fi
 trap 'rm -rf "${parent:-$temp}"' EXIT
 export GIT_DIR="$temp/git" GIT_WORK_TREE="$PWD" GIT_INDEX_FILE="$temp/git/info/index"
-# All that git has not made is there, under the same names.
+# RALPH_CHANGES contains everything that git did not create, under the same paths.
 changes=${RALPH_CHANGES:-.}
 printf 'ref: refs/heads/%s\n' "$branch" >"$GIT_DIR/HEAD"
 : >"$temp/store/info/alternates"
@@ -57,14 +57,14 @@ note() { printf 'note %s\n' "$2" >>"$temp/$1"; }
 : >"$temp/notes"
 : >"$temp/missed"
 
-# With the locks of a git that was killed with the agent, each later git would fail.
+# Locks of a git that was killed with the agent would make every later git fail.
 for file in index HEAD config; do
 	if [ -e "$private/$file.lock" ] || [ -L "$private/$file.lock" ]; then rm -f "$private/$file.lock" 2>/dev/null; fi
 done
 
-# The agent's repository: pipes, at which git would wait for ever if it reads them as a file, and more locks. The files: pipes, files
-# that are too big, and repositories inside the repository. The host refuses a commit with folders deeper than some: their
-# paths are long, and only where there are such paths find looks again.
+# In the agent's repository: pipes, on which git would block if it read them as files, and further locks. Among the files:
+# pipes, oversized files, and nested repositories. The host refuses commits with folders that are too deep. Such folders have
+# long paths, and only if there are long paths does find search for them.
 long=?
 while [ "${#long}" -lt "$depth" ]; do long=$long$long; done
 search() {
@@ -82,7 +82,7 @@ search() {
 if ! (cd "$changes" 2>/dev/null && { search || :; }); then search; fi
 
 printf '%s\n' "$private/objects" >>"$GIT_DIR/objects/info/alternates"
-# link shows git the agent's refs.
+# link gives git access to the agent's refs.
 link() {
 	set --
 	[ ! -d "$private/refs" ] || set -- "$private/refs"
@@ -91,7 +91,7 @@ link() {
 	[ -d "$GIT_DIR/refs" ] || mkdir "$GIT_DIR/refs"
 }
 link
-# copy copies those of the repository's files that are there.
+# copy copies those of the repository's files that exist.
 copy() {
 	for file; do
 		if [ -f "$private/$file" ]; then set -- "$@" "$private/$file"; fi
@@ -134,7 +134,7 @@ if [ -f "$temp/lists/nested" ]; then
 	done <"$temp/lists/nested"
 fi
 
-# some passes on the first names of a list of new files: each of them costs time at every import.
+# some outputs the first names of a list of new files: each new file costs time in every import.
 some() {
 	tr '\0\n' '\n\0' >"$temp/names"
 	count=$(wc -l <"$temp/names")
@@ -144,7 +144,7 @@ some() {
 	head -n "$most" "$temp/names" | tr '\0\n' '\n\0'
 }
 
-# each adds the files of a list, or removes what is gone, however many of them cannot be added.
+# each adds the files of a list to the index, and removes missing ones. Files that cannot be added do not stop the others.
 each() {
 	xargs -0 -n 100 sh -c '
 		git update-index --add --remove --replace -- "$@" || for path; do
@@ -152,11 +152,11 @@ each() {
 		done' "$temp" 2>/dev/null
 }
 
-# snapshot prints the tree of the files as they are.
+# snapshot prints the tree of the current files.
 snapshot() {
 	[ "$what" = commits ] && return
 	: >"$temp/missed"
-	# git would look for changes in these with the configuration that it finds there.
+	# To find changes in these, git would use the configuration that it finds there.
 	while IFS= read -r path; do git update-index --force-remove -- "$path"; done <"$temp/inner"
 	while IFS= read -r path; do git update-index --assume-unchanged -- "$path" 2>/dev/null; done <"$temp/modules"
 	which=-A
@@ -172,7 +172,7 @@ snapshot() {
 		note missed "$(printf '%s\n' "$why" | grep -m 1 -E '^(error|fatal):')"
 		full
 		;;
-	*) # one file stops all others, such as one whose filter fails
+	*) # one file makes git fail for all, for example because its filter fails
 		full && return 1
 		git ls-files -z -m -d | each
 		which=-u
@@ -180,7 +180,7 @@ snapshot() {
 	esac
 	[ $which = -A ] || [ ! -s "$temp/new" ] || git update-index --add --remove --replace -z --stdin <"$temp/new" 2>/dev/null || each <"$temp/new"
 	while IFS= read -r path; do
-		# git keeps no file of a repository inside the repository, only the name of its commit.
+		# git stores no files of a nested repository, only the id of its commit.
 		find "$path" -maxdepth "$depth" -name .git -prune -o \( -type f -o -type l \) ! -size "+${limit}c" -print0 | some |
 			git update-index --add --replace -z --stdin || note missed "not saved, the repository inside the repository: $path"
 	done <"$temp/inner"
@@ -198,13 +198,13 @@ snapshot() {
 	return 1
 }
 
-# refs lists branches, tags and stashes, with their kinds if all of their objects are there.
+# refs lists branches, tags and stashes, with their types if all of their objects exist.
 refs() {
 	set -- refs/heads refs/tags refs/stash
 	git for-each-ref --format='%(objectname) %(objecttype)' "$@" >"$temp/named" || git for-each-ref --format='%(objectname)' "$@" >"$temp/named"
 }
 
-# others prints the commits of branches, tags and stashes that neither $1 nor the history has, without those below them.
+# others prints the newest commits of branches, tags and stashes that are neither in $1 nor in the known history.
 others() {
 	[ "$what" = all ] || return
 	[ "$pass" = first ] && [ -f "$temp/named" ] || refs
@@ -226,7 +226,7 @@ others() {
 	head -n 20 "$temp/ends"
 }
 
-# send prints everything for the commit $1 and the files' tree $2, and ends the script.
+# send outputs everything for the commit $1 and the tree $2 of the files, and ends the script.
 send() {
 	have=$known
 	[ "$pass" = first ] || have=$(echo $(printf '%s\n' $known | git cat-file --batch-check='%(objectname) %(objecttype)' | sed -n 's/ commit$//p'))
@@ -263,7 +263,7 @@ send() {
 	exit 0
 }
 
-# attach puts HEAD on the branch again, unless a rebase, merge or the like is under way.
+# attach makes HEAD point to the branch again, unless a rebase, merge or similar is in progress.
 attach() {
 	[ "$head" = "refs/heads/$branch" ] && [ -z "$moved" ] && return
 	for name in rebase-merge rebase-apply MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG sequencer; do
@@ -275,7 +275,7 @@ attach() {
 	mkdir -p "${ref%/*}" && printf '%s\n' "$1" >"$ref" && printf 'ref: refs/heads/%s\n' "$branch" >"$private/HEAD"
 }
 
-# full reports whether git has met a full disk. Then more tries cost time and end the same way; only the commits alone may fit.
+# full reports whether git has failed because of a full disk. Then retries are useless, but the commits alone may still fit.
 full() {
 	[ -e "$temp/full" ] && return
 	case $why in
@@ -284,7 +284,7 @@ full() {
 	esac
 }
 
-# unseen is for files of which there is no tree: an agent's work must not pass for a worktree without changes.
+# unseen handles files without a tree: the agent's work must not look like a worktree without changes.
 unseen() {
 	files=
 	if [ -e "$temp/full" ]; then
@@ -294,8 +294,8 @@ unseen() {
 	fi
 }
 
-# clean reports that the branch is checked out, and that all files are as in its commit. It stores no files:
-# git add stores those again that are as old as the index.
+# clean reports whether the branch is checked out and all files are as in its commit. It stores no objects, unlike git add,
+# which stores files again that are as old as the index.
 clean() {
 	case "$at $pass $head $what" in
 	"head first refs/heads/$branch all" | "head first refs/heads/$branch branch") ;;
@@ -310,8 +310,8 @@ clean() {
 	return 1
 }
 
-# try sends the first commit that can be packed of HEAD, its log, the branch and the last imported one. The first time it
-# stops at a commit that is missing.
+# try sends the first commit that can be packed: of HEAD, its log, the branch, and the last import. In the first pass it
+# stops at the first missing commit.
 try() {
 	lost= moved=
 	[ "$what" = files ] && return
@@ -330,7 +330,7 @@ try() {
 		if both=$(git rev-parse "$name^{commit}" "$name^{tree}" 2>/dev/null); then
 			commit=${both%%[!0-9a-f]*} tree=${both##*[!0-9a-f]}
 		else
-			[ $? -le 128 ] || exit 137 # a signal has ended git, which says nothing about the commit
+			[ $? -le 128 ] || exit 137 # a signal ended git, which says nothing about the commit
 			moved=yes
 			commit=$(git rev-parse -q --verify --end-of-options "$name") || continue
 			lost=${lost:-$commit}
@@ -361,7 +361,7 @@ head=${head#ref: }
 pass=first
 try
 pass=again
-# The indexes of the agent's packs may be broken.
+# The indexes of the agent's packs may be corrupt.
 cp "$temp/store/info/alternates" "$GIT_DIR/objects/info/alternates"
 rm -rf "$GIT_DIR"/objects/??
 for folder in "$private"/objects/??; do
@@ -373,7 +373,7 @@ for pack in "$private"/objects/pack/*.pack; do
 	ln -s "$pack" "$name" && git index-pack -o "${name%.pack}.idx" "$name" >/dev/null
 done
 try
-# Nothing in the agent's repository can be used. The files still can.
+# Nothing in the agent's repository is usable. The files still are.
 [ "$what" = files ] || rm -f "$GIT_INDEX_FILE"
 rm -rf "$GIT_DIR"/objects/?? "$GIT_DIR"/objects/pack/*
 was=$lost

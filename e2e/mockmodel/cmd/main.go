@@ -1,4 +1,4 @@
-// Command cmd serves the mock model on loopback until it is ended, to try a coding CLI by hand:
+// Command cmd serves the mock model on loopback until it is interrupted, to try a coding CLI by hand:
 //
 //	go run ./e2e/mockmodel/cmd -scenario write
 package main

@@ -1,6 +1,6 @@
-// Package lex splits source text of many languages into words, strings and punctuation, and leaves comments out. It is made for
-// looking for words of code ([Patterns]), not for parsing: of a text that is no valid program it makes what it can. Everything here is safe for
-// concurrent use.
+// Package lex splits source text of many languages into words, strings and punctuation, and drops comments. It serves the
+// search for words of code ([Patterns]) and is not a parser: text that is not a valid program still yields tokens.
+// Everything here is safe for concurrent use.
 package lex
 
 import (
@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Syntax says what in a language is comment, string or code.
+// Syntax describes the comments and strings of a language. Everything else is code.
 type Syntax struct {
-	// Spans are comments and strings. Of several that fit the first counts.
+	// Spans are kinds of comments and strings. The first that fits counts.
 	Spans []Span
-	// Templates are strings in backquotes with code in ${…}.
+	// Templates enables strings in backquotes with code in ${…}.
 	Templates bool
-	// Regexps are regular expressions between slashes.
+	// Regexps enables regular expressions between slashes.
 	Regexps bool
-	// Lifetimes are names after a single quote, which is a character's quote too.
+	// Lifetimes enables names after a single quote, which also quotes characters.
 	Lifetimes bool
-	// Heredocs are texts that begin in the line after <<NAME.
+	// Heredocs enables texts that begin in the line after <<NAME.
 	Heredocs bool
 }
 
@@ -26,14 +26,14 @@ type Syntax struct {
 type Span struct {
 	Open, Close string
 	Comment     bool
-	Escape      bool   // a backslash takes the next character with it
-	Lines       bool   // goes over the end of a line
-	Nest        bool   // holds others of its kind
-	Apart       bool   // begins only after a space or a line's end
-	Not         string // what must not follow Open
+	Escape      bool   // a backslash escapes the next character
+	Lines       bool   // may extend over several lines
+	Nest        bool   // may contain spans of the same kind
+	Apart       bool   // begins only at the start of the text or after white space
+	Not         string // text that must not follow Open
 }
 
-// Kind is what a token is.
+// Kind is the kind of a token.
 type Kind uint8
 
 // The kinds of tokens.
@@ -43,27 +43,27 @@ const (
 	Punctuation // one character
 )
 
-// Token is a piece of a text.
+// Token is a word, string or punctuation character of a text.
 type Token struct {
 	Kind       Kind
-	Start, End uint32 // bytes in the text; of a string: without its quotes
+	Start, End uint32 // byte offsets in the text; for a string without its quotes
 }
 
-// Of is the token's part of the text that it was read from.
+// Of returns the token's bytes. text must be the text from which the token was read.
 func (t Token) Of(text []byte) []byte { return text[t.Start:t.End] }
 
-// lexer splits a text. Each step goes forward, and a search that failed is not made again, so that the time is linear.
+// lexer splits a text. It never moves back and never repeats a failed search, so its time is linear.
 type lexer struct {
 	Syntax
 	text      []byte
 	at        int
 	tokens    []Token
-	templates []int // open templates, each with the braces that are open in its code
-	noRegexp  int   // before here no regular expression is closed
-	noHeredoc bool  // none is closed any more
+	templates []int // open templates: for each, the number of open braces in its code
+	noRegexp  int   // offset before which no regular expression ends
+	noHeredoc bool  // no heredoc ends in the rest of the text
 }
 
-// Read splits a text, in time that grows with its length. The text is shorter than 4 GiB.
+// Read splits a text in linear time. The text must be shorter than 4 GiB.
 func (s Syntax) Read(text []byte) Source {
 	l := &lexer{Syntax: s, text: text}
 	for l.at < len(text) {
@@ -116,7 +116,7 @@ func (l *lexer) opens(s *Span) bool {
 	return !s.Apart || l.at == 0 || strings.IndexByte(" \t\r\n", l.text[l.at-1]) >= 0
 }
 
-// span takes a comment or string. One that is not closed goes to the end of its line or of the text.
+// span reads a comment or string. If it is not closed, it ends with its line or with the text.
 func (l *lexer) span(s *Span) {
 	l.at += len(s.Open)
 	start, depth := l.at, 1
@@ -154,7 +154,7 @@ func (l *lexer) span(s *Span) {
 	}
 }
 
-// template takes a template's text up to its end or to the code in it.
+// template reads a template up to its end or to code in it.
 func (l *lexer) template() {
 	start := l.at
 	for l.at < len(l.text) {
@@ -177,7 +177,7 @@ func (l *lexer) template() {
 	l.add(String, start, len(l.text))
 }
 
-// regexp takes a regular expression, where one may stand and is closed in its line.
+// regexp reads a regular expression, if one may begin here and ends in the same line. Otherwise it returns false.
 func (l *lexer) regexp() bool {
 	if l.at < l.noRegexp || !l.operand() {
 		return false
@@ -201,7 +201,7 @@ func (l *lexer) regexp() bool {
 	return false
 }
 
-// operand reports whether an operand, and not an operator, comes next.
+// operand reports whether an operand may come next, rather than an operator.
 func (l *lexer) operand() bool {
 	if len(l.tokens) == 0 {
 		return true
@@ -218,7 +218,7 @@ func (l *lexer) operand() bool {
 	}
 }
 
-// quote takes a character such as 'a', or the quote of a lifetime such as 'a.
+// quote reads a character such as 'a', or the quote of a lifetime such as 'a.
 func (l *lexer) quote() {
 	rest := l.text[l.at:min(l.at+16, len(l.text))]
 	end := -1
@@ -229,7 +229,7 @@ func (l *lexer) quote() {
 		}
 	case len(rest) > 1:
 		i := 2
-		for i < len(rest) && rest[i]&0xC0 == 0x80 { // the rest of a character of several bytes
+		for i < len(rest) && rest[i]&0xC0 == 0x80 { // continuation bytes of a UTF-8 character
 			i++
 		}
 		if i < len(rest) && rest[i] == '\'' {
@@ -244,9 +244,9 @@ func (l *lexer) quote() {
 	l.at += end + 1
 }
 
-// heredoc takes a text that begins in the next line. What follows <<NAME in the same line is taken with it.
+// heredoc reads a text that begins in the next line, together with the rest of the line after <<NAME.
 func (l *lexer) heredoc() bool {
-	const longest = 64 // bytes of a name
+	const longest = 64 // bytes of the name
 	head := string(l.text[l.at:min(l.at+longest, len(l.text))])
 	name, ok := strings.CutPrefix(head, "<<")
 	if !ok || l.noHeredoc {
@@ -293,7 +293,7 @@ func (l *lexer) punct(c byte) {
 	l.add(Punctuation, l.at-1, l.at)
 }
 
-// isWord reports a byte of which words are made.
+// isWord reports whether the byte can be part of a word.
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c >= 0x80
 }

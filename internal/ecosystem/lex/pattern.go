@@ -2,9 +2,9 @@ package lex
 
 import "strings"
 
-// A pattern of a text is a sequence of tokens with spaces between them: "func Test* (". A word that ends in * matches
-// every word that begins so, % matches any word, a " any string, and "skip" the string skip. A = before a token marks
-// the name of a test. A pattern that begins with a word does not match after a dot, where the word is a member's name.
+// A pattern is a sequence of tokens separated by spaces: "func Test* (". A word that ends in * matches every word with that
+// prefix, % matches any word, a " any string, and "skip" the string skip. A = before a token marks the name of a test. A
+// pattern that begins with a word does not match after a dot, where the word would be the name of a member.
 
 // element is one token of a pattern.
 type element struct {
@@ -61,22 +61,22 @@ type Source struct {
 	Tokens []Token
 }
 
-// Is reports whether the token at i, which may be none, has the text.
+// Is reports whether the token at index i is not a string and has the text. i may be out of range.
 func (s Source) Is(i int, text string) bool {
 	return i >= 0 && i < len(s.Tokens) && s.Tokens[i].Kind != String && string(s.Tokens[i].Of(s.Text)) == text
 }
 
-// Hit is a match: the tokens from start to before end, and the one with a test's name, or -1.
+// Hit is a match: tokens Start up to, but not including, End. Name is the index of the token with the test's name, or -1.
 type Hit struct{ Start, End, Name int }
 
-// Patterns are alternatives, compiled.
+// Patterns are compiled alternatives. They are safe for concurrent use.
 type Patterns struct {
-	first  map[string][]pattern // by the text of the first token
-	open   []pattern            // whose first token has no one text
-	begins [256]bool            // the bytes with which a first token begins; most tokens are passed over by them
+	first  map[string][]pattern // by the text of their first token
+	open   []pattern            // patterns whose first token matches more than one text
+	begins [256]bool            // first bytes of first tokens; rejects most tokens early
 }
 
-// Compile makes patterns of their texts.
+// Compile compiles patterns.
 func Compile(texts []string) *Patterns {
 	c := &Patterns{first: map[string][]pattern{}}
 	for _, text := range texts {
@@ -97,7 +97,7 @@ func Compile(texts []string) *Patterns {
 	return c
 }
 
-// Find returns the matches, at most one at each token.
+// Find returns the matches, at most one for each start token.
 func (c *Patterns) Find(s Source) []Hit {
 	if len(c.first)+len(c.open) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func (s Source) Has(texts ...string) bool { return len(Compile(texts).Find(s)) >
 func (s Source) match(patterns []pattern, at int) (Hit, bool) {
 next:
 	for _, p := range patterns {
-		if at+len(p) > len(s.Tokens) || p[0].kind == Word && s.Is(at-1, ".") && !s.Is(at-2, ".") { // but after an ellipsis
+		if at+len(p) > len(s.Tokens) || p[0].kind == Word && s.Is(at-1, ".") && !s.Is(at-2, ".") { // a dot, but not the end of an ellipsis
 			continue
 		}
 		h := Hit{at, at + len(p), -1}

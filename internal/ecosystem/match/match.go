@@ -1,4 +1,4 @@
-// Package match matches paths of a repository with patterns, for data of package ecosystem. It is pure.
+// Package match matches paths of a repository against the patterns of package ecosystem. Its functions are pure.
 package match
 
 import (
@@ -9,13 +9,13 @@ import (
 
 // Any reports whether one of the patterns matches the path.
 //
-// A pattern is like a line of .gitignore: "*.mk" is a file in any folder, "tests/" all below a folder of that name,
-// "tests/*.rs" a file in such a folder, "spec/**/*.rb" one at any depth below it, and "/bin/" begins at the root.
+// A pattern is like a line of .gitignore: "*.mk" matches a file in any folder, "tests/" everything below a folder of that name,
+// "tests/*.rs" a file directly in such a folder, "spec/**/*.rb" one at any depth below it, and "/bin/" starts at the root.
 func Any(patterns []string, file string) bool {
 	base := file[strings.LastIndexByte(file, '/')+1:]
-	var folders []string // split for the first pattern that needs them
+	var folders []string // split only when a pattern needs them
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		if !strings.Contains(pattern, "/") { // most are
+		if !strings.Contains(pattern, "/") { // true for most patterns
 			return ofName(pattern, base)
 		}
 		if folders == nil {
@@ -36,7 +36,7 @@ func Any(patterns []string, file string) bool {
 	})
 }
 
-// ofParts matches the parts of a pattern; below says that they name a folder, and that more must follow.
+// ofParts matches the parts of a pattern. below means that the pattern names a folder, so that more parts must follow.
 func ofParts(parts, folders []string, below bool) bool {
 	for i, part := range parts {
 		if part == "**" {
@@ -57,7 +57,7 @@ func ofParts(parts, folders []string, below bool) bool {
 	return len(folders) == len(parts)
 }
 
-// ofName matches a name with a pattern that has no more than stars: this is most of the work.
+// ofName matches a name against a pattern whose only special character is *. Most time is spent here.
 func ofName(pattern, name string) bool {
 	i := strings.IndexByte(pattern, '*')
 	if i < 0 {
@@ -71,10 +71,10 @@ func ofName(pattern, name string) bool {
 	return len(name) >= len(begin)+len(end) && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
 }
 
-// Foreign are folders of code that is not the repository's own, or not code.
+// Foreign lists folders whose content is not code of the repository itself.
 const Foreign = "node_modules vendor testdata fixtures .venv venv"
 
-// Within reports a path below a folder with one of the names.
+// Within reports whether the path is below a folder with one of the names.
 func Within(file, names string) bool {
 	for folder := range strings.SplitSeq(path.Dir(file), "/") {
 		for name := range strings.FieldsSeq(names) {

@@ -1,4 +1,4 @@
-// Package servicetest has repositories with backlogs, and agents that wait to be told to go on, for tests of services.
+// Package servicetest provides repositories with backlogs, and agents that wait for a signal, for tests of services.
 package servicetest
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/ralph-pool/ralph/worktree/git"
 )
 
-// Commits is an agent that commits one file and says that it is done.
+// Commits is an agent command that commits one file and reports that it is done.
 const Commits = `cat >/dev/null; echo work >> "$RALPH_ISSUE_KEY.txt"; git add -A; git commit -qm work; echo "<promise>COMPLETE</promise>"`
 
 // Project is a repository with a backlog.
@@ -37,28 +37,28 @@ type Project struct {
 	t           *testing.T
 	Name        string
 	repo, state string
-	gate        string // a named pipe from which agents that wait read
+	gate        string // named pipe from which waiting agents read
 	Store       journaltest.Memory
-	History     journal.Store       // what its service reads; nil: Store
-	Pause       service.SharedPause // of its parts; nil: none
+	History     journal.Store       // store that the service reads; nil: Store
+	Pause       service.SharedPause // for its parts; may be nil
 	Elsewhere   func(context.Context) ([]journal.Record, error)
 	Held        func() error
 	Folder      func(ctx context.Context, run string) ([]byte, error)
 	Fetch       func(ctx context.Context, branch string) error
-	Forge       func(tracker.Tracker) tracker.Tracker // what its backlog is given to; nil: nothing
+	Forge       func(tracker.Tracker) tracker.Tracker // wraps the backlog; may be nil
 
 	mu       sync.Mutex
-	err      error             // guarded by mu; of the next Load
+	err      error             // guarded by mu; error of the next Load
 	agent    string            // guarded by mu
 	values   map[string]string // guarded by mu
 	parallel int               // guarded by mu
-	cap      int64             // guarded by mu; tokens of a day
+	cap      int64             // guarded by mu; tokens per day
 	opened   int               // guarded by mu
 	closed   int               // guarded by mu
 	problems []string          // guarded by mu
 }
 
-// New makes a project with issues task-1 to task-n. Its agent commits.
+// New creates a project with the issues task-1 to task-n. Its agent commits.
 func New(t *testing.T, name string, issues int) *Project {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,10 +92,10 @@ func (p *Project) Issue(key, title string) {
 	}
 }
 
-// Wait has agents wait until Go, once for each.
+// Wait makes agents wait for Go.
 func (p *Project) Wait() { p.Set("agent", `read _ < "`+p.gate+`"; `+Commits) }
 
-// Go lets one agent that waits go on.
+// Go releases one waiting agent.
 func (p *Project) Go() {
 	p.t.Helper()
 	f, err := os.OpenFile(p.gate, os.O_WRONLY, 0)
@@ -108,7 +108,7 @@ func (p *Project) Go() {
 	}
 }
 
-// Set changes a setting: agent, parallel, cap (tokens of a day), or any other name.
+// Set changes a setting: agent, parallel, cap (tokens per day), or any other name.
 func (p *Project) Set(name, value string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,31 +123,31 @@ func (p *Project) Set(name, value string) {
 	}
 }
 
-// Break has the configuration fail with err; nil: it works again.
+// Break makes loading the configuration fail with err; nil: it succeeds again.
 func (p *Project) Break(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.err = err
 }
 
-// Opened returns how often the project was opened, and closed.
+// Opened returns how often the project was opened and closed.
 func (p *Project) Opened() (opened, closed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.opened, p.closed
 }
 
-// Problems returns what the service has said of the project, without repetitions.
+// Problems returns the problems that the service has reported, without consecutive duplicates.
 func (p *Project) Problems() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Compact(slices.Clone(p.problems))
 }
 
-// Repo is the project's repository; its state folder is beside it.
+// Repo returns the path of the repository.
 func (p *Project) Repo() string { return p.repo }
 
-// Project is the project as a service takes it.
+// Project returns the project for service.Apply.
 func (p *Project) Project() service.Project {
 	return service.Project{Name: p.Name, Load: p.load}
 }
@@ -223,17 +223,17 @@ func (p *Project) open(ctx context.Context, observe func(journal.Event)) (*servi
 	}, nil
 }
 
-// Watch collects the events of a service.
+// Watch records the events of a service.
 type Watch struct {
 	mu     sync.Mutex
 	events []journal.Event // guarded by mu
-	more   chan struct{}   // guarded by mu; closed with the next event
+	more   chan struct{}   // guarded by mu; closed at the next event
 }
 
-// NewWatch makes a watch that has seen nothing.
+// NewWatch returns an empty Watch.
 func NewWatch() *Watch { return &Watch{more: make(chan struct{})} }
 
-// Observe is for service.Config.
+// Observe is a value for service.Config.Observe.
 func (w *Watch) Observe(project string, e journal.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -243,7 +243,7 @@ func (w *Watch) Observe(project string, e journal.Event) {
 	w.more = make(chan struct{})
 }
 
-// Until waits for the nth event of a kind in a project, and returns it. Project "" stands for all.
+// Until waits for the nth event of a kind in a project and returns it. An empty project matches all.
 func (w *Watch) Until(t *testing.T, project string, kind journal.EventKind, nth int) journal.Event {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -267,7 +267,7 @@ func (w *Watch) Until(t *testing.T, project string, kind journal.EventKind, nth 
 	}
 }
 
-// Eventually waits, a minute at most, until is holds. It is for what sends no event.
+// Eventually polls until is returns true, for at most a minute. Use it only for changes that send no event.
 func Eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -282,7 +282,7 @@ func Eventually(t *testing.T, is func() bool) {
 	}
 }
 
-// Peak is how many runs were on at the same time at most.
+// Peak returns the maximum number of concurrent runs.
 func (w *Watch) Peak() (peak int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

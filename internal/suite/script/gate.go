@@ -9,25 +9,25 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// maxFolders bounds the folders that a gate is taken to change to.
+// maxFolders limits the folders that a gate may change to.
 const maxFolders = 16
 
-// Programs are what a gate may call.
+// Programs are the programs that may run scripts in a gate.
 type Programs struct {
-	// Interpreters take a script as their argument.
+	// Interpreters are programs that take a script as argument.
 	Interpreters []string
-	// Runners have files that tell them what to run: npm reads package.json.
+	// Runners maps programs to the files that tell them what to run: npm reads package.json.
 	Runners map[string][]string
 }
 
-// Named is why a file, or a pattern of files, counts as a part of the gate.
+// Named is the reason why a file, or a pattern of files, is part of the gate.
 type Named struct {
 	Why string
-	Run bool // as a script, whatever its ending; a pattern counts only so
+	Run bool // run as a script, whatever its extension; patterns count only then
 }
 
-// Files returns the files that the lines of a gate name, with the reason. It knows no shell: each word that looks like a path
-// counts, in the root and in each folder that the lines change to.
+// Files returns the files that the lines of a gate name, with reasons. It does not parse shell syntax: each word that looks
+// like a path counts, in the root and in each folder to which the lines change.
 func (p Programs) Files(gate []string) map[string]Named {
 	files := map[string]Named{}
 	folders := []string{""}
@@ -65,7 +65,7 @@ func (p Programs) Files(gate []string) map[string]Named {
 		if i > 0 {
 			before = words[i-1]
 		}
-		// A bare word is a path only where a program expects a script: "test" in "npm test" is none.
+		// A bare word is a path only where a program expects a script: "test" in "npm test" is not one.
 		if strings.ContainsAny(word, "/.") && !strings.HasPrefix(word, "-") || word != "" && takesFile(before, p.Interpreters) {
 			add(word, "named by the gate", false)
 		}
@@ -81,20 +81,20 @@ func (p Programs) Files(gate []string) map[string]Named {
 	return files
 }
 
-// changesFolder are words before a folder in which the rest runs.
+// changesFolder returns the words that precede a folder in which the rest of the command runs.
 func changesFolder() []string {
 	return []string{"cd", "pushd", "-C", "--dir", "--directory", "--prefix", "--cwd"}
 }
 
-// most bounds the files that are looked at.
+// most limits the number of files that Follow reads.
 const most = 200
 
-// Follow returns the lines of a gate and one more for each script, or pattern of scripts, that those of its scripts run or
-// read, and so on, as far as their text tells. list names the files of the repository, and read returns the text of one, and
-// whether there is one.
+// Follow returns the lines of a gate, and one more line for each script, or pattern of scripts, that its scripts run or
+// read, directly or indirectly, as far as their texts show. list returns the files of the repository. read returns the
+// content of a file and whether it exists.
 func (p Programs) Follow(gate []string, list func() []string, read func(file string) (text []byte, ok bool)) []string {
 	seen := map[string]bool{}
-	var queue []string // of scripts
+	var queue []string // scripts to read
 	patterns, lines := 0, len(gate)+most
 	add := func(file string, run bool) (found bool) {
 		if seen[file] || len(queue) >= most || len(gate) >= lines {
@@ -136,14 +136,14 @@ func (p Programs) Follow(gate []string, list func() []string, read func(file str
 	return gate
 }
 
-// call is a script that another may run or read.
+// call is a script that another script may run or read.
 type call struct {
 	file string
 	run  bool // see Named
 }
 
-// calls are the scripts that a script may run or read: each word that looks like one, or stands where one does, below the root
-// and below the script's folder.
+// calls returns the scripts that a script may run or read: each word that looks like a script, or is in the place of one,
+// relative to the root and to the script's folder.
 func (p Programs) calls(from, text string) (found []call) {
 	folder := path.Dir(from)
 	add := func(word string, run bool) {
@@ -168,7 +168,7 @@ func (p Programs) calls(from, text string) (found []call) {
 				}
 			}
 			switch {
-			case before == "import" || before == "from": // of Python
+			case before == "import" || before == "from": // Python
 				add(strings.ReplaceAll(word, ".", "/")+".py", false)
 			case strings.HasPrefix(word, "./"), strings.HasPrefix(word, "../"):
 				add(word, false)

@@ -1,5 +1,5 @@
-// Package script reads what lines of shells and makefiles run, by their words, for package suite. It knows no grammar. It is
-// pure.
+// Package script finds the scripts that shell lines and makefiles run, for package suite. It splits lines into words and
+// does not parse their grammar. It is pure.
 package script
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/ralph-pool/ralph/internal/pattern"
 )
 
-// computed is what a shell or make puts into a word before a path that is known.
+// computed matches an expression of a shell or make before the known rest of a path.
 var computed = pattern.Lazy(`\$\([^()]*\)|\$\{?\w+\}?("?/)`)
 
-// runs are the words of a text that stand where a script to run or to read does: after a shell, ".", "-f" or make's include.
-// Patterns of files also count as a program, and where the variable of a loop over them stands.
+// runs returns the words of a text that are in the place of a script to run or read: after a shell, ".", "-f" or make's
+// include. Patterns of files also count as the program of a command, and where the variable of a loop over them is.
 func runs(text string, interpreters []string) (words []string) {
 	text = strings.NewReplacer("\\\n", " ", "$(wildcard ", "", "${", "$", "$(MAKE)", "make").Replace(text)
 	for _, text := range []string{text, computed().ReplaceAllString(text, `"$1`)} {
@@ -42,13 +42,13 @@ func runs(text string, interpreters []string) (words []string) {
 	return words
 }
 
-// operands are those of runs in one command.
+// operands returns the words for runs in one command.
 func operands(parts []string, loops map[string][]string, interpreters []string) (words []string) {
-	before := "" // a program stands here
+	before := "" // empty: the next word is the program
 	for _, word := range parts {
 		file, joined := strings.CutPrefix(word, "-f")
 		switch list, looped := loops[word]; {
-		case word == "./": // before a variable
+		case word == "./": // the rest of the word is a variable
 			continue
 		case joined && file != "" && path.Base(parts[0]) == "make":
 			words = append(words, file)
@@ -60,7 +60,7 @@ func operands(parts []string, loops map[string][]string, interpreters []string) 
 		case before != "" && !takesFile(before, interpreters):
 		case looped:
 			words = append(words, list...)
-			loops[word] = nil // once is enough
+			loops[word] = nil // add the list only once
 		case before != "" || IsPattern(word) || strings.Contains(word, "/"):
 			words = append(words, word)
 		}
@@ -69,12 +69,12 @@ func operands(parts []string, loops map[string][]string, interpreters []string) 
 	return words
 }
 
-// startsCommand reports a word of a shell before a command.
+// startsCommand reports whether the word is a shell keyword before a command.
 func startsCommand(word string) bool {
 	return slices.Contains([]string{"!", "if", "then", "else", "elif", "while", "until", "do", "time"}, word)
 }
 
-// onlyLooks reports a command to which files are data: nothing in them runs.
+// onlyLooks reports whether the command only reads files as data and runs none of them.
 func onlyLooks(command []string) bool {
 	for _, word := range command {
 		if startsCommand(word) {
@@ -88,7 +88,7 @@ func onlyLooks(command []string) bool {
 	return false
 }
 
-// takesFile reports a word after which a file stands, such as an interpreter.
+// takesFile reports whether a file follows the word, for example after an interpreter.
 func takesFile(word string, interpreters []string) bool {
 	if slices.Contains([]string{"-f", "--file", "--makefile", "--config", "-c", ".", "source"}, word) {
 		return true
@@ -96,21 +96,21 @@ func takesFile(word string, interpreters []string) bool {
 	return slices.Contains(interpreters, path.Base(word))
 }
 
-// commands are the simple commands of a text.
+// commands yields the simple commands of a text.
 func commands(text string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n`;&|(){}", r) })
 }
 
-// IsPattern reports a pattern of files.
+// IsPattern reports whether the word is a file pattern.
 func IsPattern(file string) bool { return strings.ContainsAny(file, "*?[") }
 
-// isScript reports a file whose text says what else runs.
+// isScript reports whether the file's content may show what else runs.
 func isScript(file string) bool {
 	ending := path.Ext(file)
 	return ending == "" || slices.Contains(endings(), ending) || path.Base(file) == "package.json"
 }
 
-// endings are those of scripts.
+// endings returns the file extensions of scripts.
 func endings() []string {
 	return []string{".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".mk", ".bats", ".awk"}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The files of a loop count once, however often its variable stands for them: a script may be as big as its writer likes.
+// The files of a loop count once, however often its variable is used: a script may be arbitrarily large.
 func TestLoopWithManyUses(t *testing.T) {
 	t.Parallel()
 	const many = 2000

@@ -1,4 +1,4 @@
-// Package browsertest drives Chromium for tests of pages.
+// Package browsertest drives Chromium in tests of pages.
 package browsertest
 
 import (
@@ -20,16 +20,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Required is the variable that makes a missing browser a failure.
+// Required is the environment variable that makes a missing browser a failure.
 const Required = "RALPH_TEST_BROWSER"
 
-// patience is how long one step of a page may take: longer than any does, so that a test that hangs ends with its name.
+// patience is the time limit of a step: longer than any step takes, so that only a test that hangs fails.
 const patience = 2 * time.Minute
 
-// Browser is a Chromium with a profile of its own.
+// Browser is a Chromium with its own profile.
 type Browser struct{ ctx context.Context }
 
-// Open starts Chromium, and ends it with the test. Without Chromium the test is skipped, or fails where it is required.
+// Open starts Chromium and closes it when the test ends. Without Chromium it skips the test, or fails it if Required is set.
 func Open(t *testing.T) Browser {
 	t.Helper()
 	path := ""
@@ -59,14 +59,14 @@ func Open(t *testing.T) Browser {
 	return Browser{ctx}
 }
 
-// Look is how a page is shown.
+// Look is the appearance of a page.
 type Look struct {
 	Width, Height int64
 	Dark          bool
 	NoScript      bool
 }
 
-// Page is a tab. What goes wrong in it is kept.
+// Page is a tab. It records errors.
 type Page struct {
 	t   *testing.T
 	ctx context.Context
@@ -76,7 +76,7 @@ type Page struct {
 	hosts []string // guarded by mu
 }
 
-// Page opens a tab, which is closed with the test.
+// Page opens a tab and closes it when the test ends.
 func (b Browser) Page(t *testing.T, look Look) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
@@ -135,14 +135,14 @@ func (p *Page) hear(event any) {
 	}
 }
 
-// Wrong lists exceptions, errors of the console, such as violations of the policy, and what pops up.
+// Wrong lists exceptions, console errors (such as violations of the content security policy) and pop-ups.
 func (p *Page) Wrong() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.wrong...)
 }
 
-// Elsewhere lists hosts that the page has asked, besides that one.
+// Elsewhere lists the hosts that the page contacted, except its own.
 func (p *Page) Elsewhere(own string) (out []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +154,7 @@ func (p *Page) Elsewhere(own string) (out []string) {
 	return out
 }
 
-// Do carries out steps.
+// Do runs steps.
 func (p *Page) Do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	for _, step := range steps {
@@ -162,7 +162,7 @@ func (p *Page) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// run carries out a step, and returns its value.
+// run runs a step and returns its value.
 func run[T any](p *Page, step chromedp.Action[T]) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -186,7 +186,7 @@ func Eval[T any](p *Page, expression string) T {
 	return run(p, chromedp.Evaluate[T](expression))
 }
 
-// Until waits until an expression is true. While a page is loading, there may be nothing that it could look at.
+// Until waits until an expression is true. Errors count as false, because the page may still be loading.
 func (p *Page) Until(expression string) {
 	p.t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -199,7 +199,7 @@ func (p *Page) Until(expression string) {
 	}
 }
 
-// Picture is the page as a PNG.
+// Picture returns a screenshot as PNG.
 func (p *Page) Picture() []byte {
 	p.t.Helper()
 	return run(p, chromedp.CaptureScreenshot())

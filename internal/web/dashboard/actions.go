@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// by is whom the journal names for what is asked on the pages.
+// by is the name in the journal for actions on the pages.
 const by = "a person on the dashboard"
 
-// act carries out what a form asks, and goes back to where it stood. A form has to say that it is of these pages, and the
-// browser that it was sent from them.
+// act performs the action of a form and redirects to the page that contained it. The form must include the secret of these
+// pages, and the browser must report that it was sent from them.
 func (p *Pages) act(do func(r *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !p.ownForm(r) {
@@ -27,7 +27,7 @@ func (p *Pages) act(do func(r *http.Request) error) func(http.ResponseWriter, *h
 	}
 }
 
-// ownForm reports a form of these pages that no page of another site has had a browser send.
+// ownForm reports whether the form is from these pages and was not sent by a page of another site.
 func (p *Pages) ownForm(r *http.Request) bool {
 	return new(http.CrossOriginProtection).Check(r) == nil && subtle.ConstantTimeCompare([]byte(r.PostFormValue("form")), []byte(p.form)) == 1
 }
@@ -35,7 +35,7 @@ func (p *Pages) ownForm(r *http.Request) bool {
 func (p *Pages) pause(r *http.Request) error  { return p.Service.Pause(r.PathValue("project"), true) }
 func (p *Pages) resume(r *http.Request) error { return p.Service.Pause(r.PathValue("project"), false) }
 
-// stop ends the run that the page has shown: by now the issue may have another one.
+// stop ends the run that the page showed. By now the issue may have another run, which must not be stopped.
 func (p *Pages) stop(r *http.Request) error {
 	run := r.PostFormValue("run")
 	if run == "" {
@@ -52,7 +52,7 @@ func (p *Pages) fresh(r *http.Request) error {
 	return p.Service.Retry(r.Context(), r.PathValue("project"), r.PathValue("key"), by, true)
 }
 
-// fix asks for another run with a comment on a line of the diff, or without one on the whole.
+// fix requests another run with a comment, on a line of the diff or on the whole.
 func (p *Pages) fix(r *http.Request) error {
 	text := strings.TrimSpace(r.PostFormValue("text"))
 	file, at := line(r.PostFormValue("file")), r.PostFormValue("line")

@@ -10,17 +10,17 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The bounds of pages.
+// Limits of pages.
 const (
-	columnLimit = 30                    // issues of a column of the board
-	pageLimit   = 50                    // rows of a page of a list
+	columnLimit = 30                    // issues in a column of the board
+	pageLimit   = 50                    // rows on a page of a list
 	lastRuns    = 10                    // runs below the board
-	pageMax     = 10_000                // pages of a list
-	patience    = 30 * time.Millisecond // for sums that are made anew
-	lookTime    = 2 * time.Second       // for a backlog that is read anew: a forge needs some requests
+	pageMax     = 10_000                // maximum page number
+	patience    = 30 * time.Millisecond // maximum wait for updated sums
+	lookTime    = 2 * time.Second       // maximum wait for an updated backlog: a forge needs several requests
 )
 
-// overviewModel is the first page.
+// overviewModel is the data of the first page.
 type overviewModel struct {
 	Projects []service.Status
 	Running  []now
@@ -37,20 +37,20 @@ func (p *Pages) overview(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// boardModel is the board of one project.
+// boardModel is the data of a project's board.
 type boardModel struct {
 	Status  service.Status
 	Board   seen
-	Old     bool   // the board is being read anew
-	Problem string // why there is no board
+	Old     bool   // the board is outdated and being read
+	Problem string // error that prevents the board
 	Running []now
 	Columns []column
 	Runs    []journal.Record
-	Only    string // the state whose issues are listed; empty: all
+	Only    string // the only state shown; empty: all
 	Page    pager
 }
 
-// column is the issues of one state.
+// column has the issues of one state.
 type column struct {
 	State  service.IssueState
 	Name   string
@@ -68,11 +68,11 @@ func columns() []column {
 	}
 }
 
-// pager is where in a list a page is.
+// pager is the position of a page in a list.
 type pager struct {
 	Number       int // from 1
-	Earlier      int // page before; 0: none
-	Later        int // page after; 0: none
+	Earlier      int // number of the page before; 0: none
+	Later        int // number of the page after; 0: none
 	Query, Total string
 }
 
@@ -105,7 +105,7 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) error {
 		m.Problem = service.OneLine(err)
 	}
 	slices.Reverse(m.Runs)
-	_, _ = p.sums(r.Context(), name, 0) // before somebody opens the charts
+	_, _ = p.sums(r.Context(), name, 0) // in the background, for the charts
 	v.Digest = p.digest(status) + m.Board.digest + old(m.Old)
 	if m.Problem == "" && (m.Old || m.Board.At.IsZero() && m.Board.Problem == "") {
 		v.Refresh = 3
@@ -120,7 +120,7 @@ func (v view) with(model any) view {
 	return v
 }
 
-// fill puts the issues into their columns.
+// fill sorts the issues into columns.
 func (m *boardModel) fill() {
 	for _, i := range m.Board.Issues(m.Status.All()) {
 		place := i.State
@@ -132,7 +132,7 @@ func (m *boardModel) fill() {
 		}
 		n := slices.IndexFunc(m.Columns, func(c column) bool { return c.State == place })
 		if n < 0 {
-			continue // it is on, and stands above
+			continue // running: listed above the columns
 		}
 		c := &m.Columns[n]
 		c.Total++
@@ -153,7 +153,7 @@ func (m *boardModel) fill() {
 	}
 }
 
-// ended is the run of an issue that has ended since the backlog was read, which says nothing true of that issue then; nil: none.
+// ended returns the run of the issue that has ended since the backlog was read, or nil. With such a run the backlog is outdated.
 func (m *boardModel) ended(key string) *journal.Record {
 	for n := range m.Runs {
 		if r := &m.Runs[n]; r.Key == key && r.Ended.After(m.Board.At) {
@@ -171,7 +171,7 @@ func paged(number int, more bool) pager {
 	return g
 }
 
-// runsModel is a page of the runs of a project.
+// runsModel is the data of a page of a project's runs.
 type runsModel struct {
 	Runs  []journal.Record
 	Issue string

@@ -14,7 +14,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// The board puts what waits to be merged before a person, and names an issue as its tracker does.
+// Issues that wait to be merged are listed for a person, with the names that the tracker shows.
 func TestBoardNames(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -36,7 +36,7 @@ func TestBoardNames(t *testing.T) {
 	}
 }
 
-// wholeBoard is the page of the board once the backlog has been read.
+// wholeBoard returns the page of the board once the backlog has been read.
 func wholeBoard(t *testing.T, f *fake, live *dashboard.Live) string {
 	t.Helper()
 	page := site(t, f, live) + "/p/shop"
@@ -47,12 +47,12 @@ func wholeBoard(t *testing.T, f *fake, live *dashboard.Live) string {
 	return body
 }
 
-// The board does not count what has not been read.
+// The board shows no counts before the backlog has been read.
 func TestBoardUnread(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
 	f.unread = make(chan struct{})
-	t.Cleanup(func() { close(f.unread) }) // before the service ends, which waits for it
+	t.Cleanup(func() { close(f.unread) }) // before the server closes, which waits for the read
 	_, body := get(t, site(t, f, live)+"/p/shop")
 	before, columns, _ := strings.Cut(body, `<div class="board">`)
 	if !strings.Contains(before, "The backlog is being read.") || strings.Contains(columns, "None.") || strings.Contains(columns, `class="number"`) {
@@ -60,7 +60,7 @@ func TestBoardUnread(t *testing.T) {
 	}
 }
 
-// Without scripts, too, the column says how long a run has been on.
+// Even without scripts the board shows how long a run has been active.
 func TestBoardElapsed(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -70,7 +70,7 @@ func TestBoardElapsed(t *testing.T) {
 	}
 }
 
-// A run that has moved the base is called merged, as elsewhere.
+// A run that moved the base is shown as merged.
 func TestBoardMerged(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -94,7 +94,7 @@ func TestBoardMerged(t *testing.T) {
 	}
 }
 
-// What does not qualify and was never worked has nothing to be tried again.
+// An issue that does not qualify and was never worked has no retry button.
 func TestBoardRetry(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -111,7 +111,7 @@ func TestBoardRetry(t *testing.T) {
 	}
 }
 
-// Who has something worked again sees on the board, where that leads to, for which agent it waits.
+// After a retry the board shows for which parked agent the issue waits.
 func TestBoardNamesParkedAgents(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -124,7 +124,7 @@ func TestBoardNamesParkedAgents(t *testing.T) {
 	}
 }
 
-// A page that names a parked agent hears when that is back, though nothing else has changed.
+// A page that names a parked agent is notified when the agent is back, even if nothing else has changed.
 func TestBoardHearsThatAnAgentIsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestBoardHearsThatAnAgentIsBack(t *testing.T) {
 		hear := func() string {
 			t.Helper()
 			got, err := pages.Changes(t.Context(), "shop")
-			synctest.Wait() // what it has begun to read is read
+			synctest.Wait() // completes the read that it started
 			if err == nil {
 				got, err = pages.Changes(t.Context(), "shop")
 			}
@@ -159,7 +159,7 @@ func TestBoardHearsThatAnAgentIsBack(t *testing.T) {
 	})
 }
 
-// What another machine works is shown with what is running.
+// Runs of other machines are listed among the running ones.
 func TestBoardElsewhere(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -184,7 +184,7 @@ func TestBoardElsewhere(t *testing.T) {
 	}
 }
 
-// A board that was read before a run ended says its age, and nothing else of that run's issue than its end.
+// A board older than the end of a run shows its age, and of that run's issue only that the run has ended.
 func TestBoardOld(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -222,7 +222,7 @@ func TestBoardOld(t *testing.T) {
 	}
 }
 
-// A page whose backlog cannot be read now does not load itself again for as long as that stays so.
+// A page whose backlog cannot be read does not reload repeatedly.
 func TestBoardUnreadable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestBoardUnreadable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if second > 0 { // at first nothing has been read
+			if second > 0 { // nothing has been read before that
 				hears[string(got)] = true
 			}
 			time.Sleep(time.Second) //nolint:forbidigo // of the bubble's clock

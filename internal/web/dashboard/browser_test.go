@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the pictures of the documentation anew")
 
-// TestBrowser looks at the pages in Chromium.
+// TestBrowser tests the pages in Chromium.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	browser := browsertest.Open(t)
@@ -35,7 +35,7 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// pictures are those of the documentation.
+// pictures are the pictures in the documentation.
 func pictures() map[string]struct {
 	path string
 	look browsertest.Look
@@ -58,14 +58,14 @@ func pictures() map[string]struct {
 	}
 }
 
-// The pictures show what there is: nothing wrong, nothing from elsewhere, nothing wider than the screen.
+// The pictures have no errors, no requests to other hosts, and nothing wider than the screen.
 func testPictures(t *testing.T, browser browsertest.Browser) {
 	f, live := shop(t)
 	url := site(t, f, live)
 	for name, c := range pictures() {
 		p := browser.Page(t, c.look)
 		p.Go(url + c.path)
-		p.Until("!document.body.textContent.includes('being ')") // read, added up
+		p.Until("!document.body.textContent.includes('being ')") // being read, being added up
 		if wide := browsertest.Eval[int64](p, "document.documentElement.scrollWidth"); wide > c.look.Width {
 			t.Errorf("%s is %d wide", name, wide)
 		}
@@ -89,7 +89,7 @@ func testPictures(t *testing.T, browser browsertest.Browser) {
 
 func escaped(s string) string { return url.PathEscape(s) }
 
-// outline says what of a page's structure is missing.
+// outline returns the defects of a page's structure.
 const outline = `(() => {
 	const wrong = [];
 	const all = (s) => [...document.querySelectorAll(s)];
@@ -116,7 +116,7 @@ const outline = `(() => {
 	return wrong.join("\n");
 })()`
 
-// Pages have landmarks, headings in order, labels, and tables with headers; they fit a phone.
+// Pages have landmarks, ordered headings, labels, and tables with headers, and fit on a phone.
 func testOutline(t *testing.T, browser browsertest.Browser) {
 	f, live := shop(t)
 	url := site(t, f, live)
@@ -135,7 +135,7 @@ func testOutline(t *testing.T, browser browsertest.Browser) {
 	}
 }
 
-// The keyboard reaches everything, and one sees where it is.
+// The keyboard reaches everything, and the focus is visible.
 func testKeyboard(t *testing.T, browser browsertest.Browser) {
 	f, live := shop(t)
 	url := site(t, f, live)
@@ -170,7 +170,7 @@ func testKeyboard(t *testing.T, browser browsertest.Browser) {
 	}
 }
 
-// Without scripts everything is there, and buttons work.
+// Without scripts all content is there, and buttons work.
 func testWithoutScripts(t *testing.T, browser browsertest.Browser) {
 	f, live := shop(t)
 	url := site(t, f, live)
@@ -200,7 +200,7 @@ func testWithoutScripts(t *testing.T, browser browsertest.Browser) {
 	}
 }
 
-// A board shows what its runs do as they do it, and what one is at with the keyboard stays.
+// A board shows the progress of runs live, and keeps the keyboard focus.
 func testBoardIsLive(t *testing.T, browser browsertest.Browser) {
 	f, live := shop(t)
 	p := browser.Page(t, browsertest.Look{Width: 1000, Height: 800})
@@ -221,7 +221,7 @@ func testBoardIsLive(t *testing.T, browser browsertest.Browser) {
 	}
 }
 
-// A page in a frame of another is not shown.
+// A page inside a frame of another site is not shown.
 func testFrames(t *testing.T, browser browsertest.Browser) {
 	f, live := shop(t)
 	board := site(t, f, live) + "/p/shop"

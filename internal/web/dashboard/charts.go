@@ -17,20 +17,20 @@ import (
 	"github.com/ralph-pool/ralph/pool/ledger"
 )
 
-// chartDays is how far back charts go at most.
+// chartDays is the longest period of charts, in days.
 const chartDays = 90
 
-// totalsAge is how long sums serve.
+// totalsAge is how long sums are reused.
 const totalsAge = time.Minute
 
-// summed are the sums of a project's runs.
+// summed has the sums of a project's runs.
 type summed struct {
 	list []journal.Total
-	day  int64 // when they were made
+	day  int64 // day on which they were computed
 }
 
-// sums adds up the runs of a project. The journal reads each record for that, so runs that began before yesterday are added up once
-// a day.
+// sums returns the sums of a project's runs. The journal reads each record for that, so runs that started before yesterday
+// are summed only once a day.
 func (p *Pages) sums(ctx context.Context, name string, patience time.Duration) (summed, error) {
 	want := wanted{project: name, age: totalsAge, patience: patience}
 	now, _, err := p.totals.get(ctx, want, func(ctx context.Context, old summed) (summed, error) {
@@ -49,16 +49,16 @@ func (p *Pages) sums(ctx context.Context, name string, patience time.Duration) (
 
 const daySeconds = 24 * 60 * 60
 
-// sum is what some runs come to.
+// sum is the total of several runs.
 type sum struct {
 	Name      string
 	Runs      int
 	Succeeded int
-	NoChange  int     // that ended because nothing had to be done
-	Open      int     // that have not ended
-	Took      float64 // seconds of all
+	NoChange  int     // runs that ended without changes because none were needed
+	Open      int     // runs that have not ended
+	Took      float64 // total duration in seconds
 	Usage     agents.Usage
-	Unknown   int // runs whose cost is not known, or not all of it
+	Unknown   int // runs whose cost is unknown or incomplete
 }
 
 func (s *sum) add(t journal.Total) {
@@ -76,36 +76,36 @@ func (s *sum) add(t journal.Total) {
 	}
 }
 
-// Share is the percentage that succeeded, of those that have ended.
+// Share returns the percentage of ended runs that succeeded.
 func (s sum) Share() int {
 	return int(math.Round(100 * float64(s.Succeeded) / float64(max(1, s.Runs-s.Open))))
 }
 
-// Spent is what they have cost, as far as that is known.
+// Spent returns the known cost.
 func (s sum) Spent() string { return spent(ledger.Spend{Usage: s.Usage, Unknown: s.Unknown}) }
 
-// Mean is how long one took, of those that have ended.
+// Mean returns the mean duration of ended runs.
 func (s sum) Mean() time.Duration { return seconds(s.Took / float64(max(1, s.Runs-s.Open))) }
 
-// chartsModel is the page with the charts of a project.
+// chartsModel is the data of a project's charts page.
 type chartsModel struct {
 	Project string
-	Reading bool // the runs are still being added up
+	Reading bool // the sums are still being computed
 	Days    int
 	Choices []int
 	All     sum
-	Daily   []sum // every day, the first one first
+	Daily   []sum // one for each day, oldest first
 	Charts  []chart
 	Groups  []group
 }
 
-// chart has a bar for each day.
+// chart is a bar chart with a bar for each day.
 type chart struct {
 	Title string
-	Said  string // what it shows, in a sentence
-	Top   string // of the axis
+	Said  string // description for screen readers
+	Top   string // label at the top of the axis
 	Half  string
-	Keys  []string // of the parts of a bar
+	Keys  []string // labels of the parts of a bar
 	Width int
 	Bars  []bar
 	First string
@@ -113,7 +113,7 @@ type chart struct {
 	Last  string
 }
 
-// bar is a day's, in units of the drawing: 100 high.
+// bar is one day's bar. Its units are those of the drawing, which is 100 high.
 type bar struct {
 	Title string
 	X     int
@@ -125,12 +125,12 @@ type part struct {
 	Y, Height float64
 }
 
-// group is the sums of runs by what they have in common.
+// group is a table of sums of runs with a common property.
 type group struct {
 	Title string
 	Head  string
 	Rows  []sum
-	Top   sum // the largest values
+	Top   sum // maximum of each value
 }
 
 func (p *Pages) charts(w http.ResponseWriter, r *http.Request) error {
@@ -156,7 +156,7 @@ func (p *Pages) charts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// drawn makes the charts of the days that end with today.
+// drawn returns the charts for the given number of days up to today.
 func drawn(list []journal.Total, days int, today int64) chartsModel {
 	m := chartsModel{Days: days, Choices: []int{7, 30, chartDays}, Daily: make([]sum, days)}
 	first := today - int64(days) + 1
@@ -191,7 +191,7 @@ func drawn(list []journal.Total, days int, today int64) chartsModel {
 	return m
 }
 
-// costless says how many runs a sum of dollars lacks.
+// costless describes how many runs are missing in a sum of dollars.
 func costless(runs int) string {
 	if runs == 0 {
 		return ""
@@ -199,7 +199,7 @@ func costless(runs int) string {
 	return "; the cost of " + plural.Of(runs, "run") + " is not known, or not all of it"
 }
 
-// groupRows bounds a group: what is less is added up.
+// groupRows is the maximum number of rows. The rest is summed up in the last one.
 const groupRows = 12
 
 func grouped(list []journal.Total, title, head string, of func(journal.Total) string) group {
@@ -232,10 +232,10 @@ func grouped(list []journal.Total, title, head string, of func(journal.Total) st
 	return g
 }
 
-// RunsBar is the length of a row's bar, out of 100.
+// RunsBar returns the length of the bar for the number of runs, in percent.
 func (g group) RunsBar(s sum) float64 { return length(float64(s.Runs), float64(g.Top.Runs)) }
 
-// SpendBar is that of its cost.
+// SpendBar returns the length of the bar for the cost, in percent.
 func (g group) SpendBar(s sum) float64 { return length(s.Usage.CostUSD, g.Top.Usage.CostUSD) }
 
 func length(v, top float64) float64 {
@@ -245,7 +245,7 @@ func length(v, top float64) float64 {
 	return math.Round(1000*v/top) / 10
 }
 
-// barWidth is that of a day in units of the drawing, with the gap.
+// barWidth is the width of a bar with its gap, in units of the drawing.
 const barWidth = 10
 
 func (m chartsModel) chart(title, said, format string, keys []string, of func(sum) []float64) chart {
@@ -260,7 +260,7 @@ func (m chartsModel) chart(title, said, format string, keys []string, of func(su
 	}
 	top := ceiling(most)
 	number := func(v float64) string {
-		text := strconv.FormatFloat(v, 'f', 2, 64) // of money
+		text := strconv.FormatFloat(v, 'f', 2, 64) // dollars
 		if whole := math.Round(v); format == "%s" || math.Abs(v-whole) < 0.005 {
 			text = strconv.FormatFloat(math.Round(100*v)/100, 'f', -1, 64)
 		}
@@ -285,7 +285,7 @@ func (m chartsModel) chart(title, said, format string, keys []string, of func(su
 	return c
 }
 
-// ceiling is the next round number.
+// ceiling returns the next larger round number.
 func ceiling(v float64) float64 {
 	if v <= 0 {
 		return 1

@@ -1,8 +1,8 @@
-// Package dashboard renders what a service does as pages for a browser: a board of issues for each project, its runs with
-// their checks, logs and diffs, and charts.
+// Package dashboard renders the state of a service as web pages: for each project a board of issues, its runs with their
+// checks, logs and diffs, and charts.
 //
-// The pages are whole without scripts; a small script keeps them up to date. Everything in them is text of agents and
-// issues: html/template escapes it, and the policy of each page forbids code and style that is not a file of this package.
+// The pages work without scripts; a small script updates them. They contain text of agents and issues, which is untrusted:
+// html/template escapes it, and the content security policy of each page allows only code and styles from files of this package.
 package dashboard
 
 import (
@@ -26,20 +26,20 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// Service is what the pages show; *service.Service is one.
+// Service is the service that the pages show. *service.Service implements it.
 type Service interface {
-	// What it is doing now.
+	// Current state.
 	Projects() []service.Status
 	Status(name string) (service.Status, error)
 	Board(ctx context.Context, name string) (service.Board, error)
 	Waits(ctx context.Context, name string) ([]journal.Parked, error)
 	Refused() string
 	Draining() bool
-	// What it has done.
+	// History.
 	Runs(ctx context.Context, name string, q journal.Query) ([]journal.Record, error)
 	Totals(ctx context.Context, name string, since time.Time) ([]journal.Total, error)
 	Diff(ctx context.Context, name string, r journal.Record, limit int) (diff []byte, cut bool, err error)
-	// What people may ask of it.
+	// Actions of users.
 	Stop(ctx context.Context, name, key, run string) error
 	Retry(ctx context.Context, name, key, by string, fresh bool) error
 	Fix(ctx context.Context, name, key, by, text string) error
@@ -48,28 +48,28 @@ type Service interface {
 
 var _ Service = (*service.Service)(nil)
 
-// Config is the set-up of the pages. Service is required.
+// Config configures Pages. Service is required.
 type Config struct {
 	Service Service
-	Live    *Live  // default: one that hears nothing
-	Version string // of the program
-	Login   bool   // people log in, so that they may log out
-	Form    string // what each form has to send; default: random
+	Live    *Live  // default: one without runs
+	Version string // version of the program
+	Login   bool   // users log in, so pages offer to log out
+	Form    string // secret that forms must send; default: random
 }
 
-// Pages are the pages. Their methods are safe for concurrent use.
+// Pages serves the pages. Its methods are safe for concurrent use.
 type Pages struct {
 	Config
 	templates *template.Template
 	assets    map[string]asset
-	form      string // what each form must send: no other site can read it
+	form      string // secret that forms must send; other sites cannot read it
 	boards    kept[seen]
 	totals    kept[summed]
-	searches  chan struct{} // one for each read of a log
+	searches  chan struct{} // limits the number of concurrent reads of logs
 	steps     stepIndex
 }
 
-// asset is a file that pages refer to by a path that changes when the file does.
+// asset is a file whose path contains a hash of its content.
 type asset struct {
 	path, kind string
 	data       []byte
@@ -78,7 +78,7 @@ type asset struct {
 //go:embed assets
 var files embed.FS
 
-// New makes the pages. It fails only when an embedded file is wrong.
+// New returns the pages. It fails only if an embedded file is invalid.
 func New(c Config) (*Pages, error) {
 	if c.Live == nil {
 		c.Live = NewLive()
@@ -101,7 +101,7 @@ func New(c Config) (*Pages, error) {
 	return p, err
 }
 
-// Register adds the pages to a server. Its other handlers are more specific than these.
+// Register adds the pages to a server, whose other handlers have more specific patterns.
 func (p *Pages) Register(mux *http.ServeMux) {
 	for pattern, show := range map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /{$}":                         p.overview,
@@ -122,7 +122,7 @@ func (p *Pages) Register(mux *http.ServeMux) {
 		"issues/{key}/stop": p.stop, "issues/{key}/retry": p.retry, "issues/{key}/fresh": p.fresh, "issues/{key}/fix": p.fix,
 	} {
 		mux.HandleFunc("POST /p/{project}/"+path, p.page(p.act(do)))
-		// The answer to a refused form stands at this address, to which a browser comes back.
+		// The response to a rejected form has this address, and a browser may load it again with GET.
 		mux.HandleFunc("GET /p/{project}/"+path, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, projectPath(r.PathValue("project")), http.StatusSeeOther)
 		})
@@ -136,18 +136,19 @@ func (p *Pages) Register(mux *http.ServeMux) {
 	}
 }
 
-// Public reports a path that holds nothing of the projects: the login page needs it.
+// Public reports whether the path contains no project data. The login page needs such files.
 func Public(path string) bool {
 	return len(path) > len(assetsPath) && path[:len(assetsPath)] == assetsPath
 }
 
 const assetsPath = "/assets/"
 
-// policy forbids everything that a page does not need: nothing inline, nothing from elsewhere, no frame around it.
+// policy allows only what a page needs: nothing inline, nothing from other hosts, no embedding in frames.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
 	"img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// secure sets the headers of a page. A browser must say where a form comes from, so that other sites' are refused.
+// secure sets the headers of a page. With this referrer policy browsers send the origin of forms, so that those of other
+// sites are rejected.
 func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
@@ -157,7 +158,7 @@ func secure(h http.Header) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 }
 
-// page answers with what show writes, or with its error.
+// page returns a handler that calls show, and renders its error.
 func (p *Pages) page(show func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
@@ -172,7 +173,7 @@ func (p *Pages) page(show func(http.ResponseWriter, *http.Request) error) http.H
 	}
 }
 
-// known is a project's name, if there is one of that name.
+// known returns the project's name if the project exists, or "".
 func (p *Pages) known(name string) string {
 	if _, err := p.Service.Status(name); err != nil {
 		return ""
@@ -200,19 +201,19 @@ func statusOf(err error) int {
 	return http.StatusConflict
 }
 
-// view is what every template gets.
+// view is the data of every template.
 type view struct {
 	Title   string
-	Project string // empty: the page is of no project
-	Tab     string // of the project
-	Live    string // where the page hears of changes; empty: it does not
-	Digest  string // of what is live in the page
-	Outside bool   // the reader has not logged in
-	Refresh int    // seconds after which a browser loads the page again, if it hears of no changes; 0: never
+	Project string // empty: not a page of a project
+	Tab     string // selected tab of the project
+	Live    string // address of the page's stream of changes; empty: none
+	Digest  string // digest of the live parts of the page
+	Outside bool   // the user has not logged in
+	Refresh int    // seconds after which a browser without the stream reloads the page; 0: never
 	Model   any
 }
 
-// render writes a page whole, or an error.
+// render writes a complete page, or an error.
 func (p *Pages) render(w http.ResponseWriter, status int, name string, v view) {
 	var b bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&b, name, v); err != nil {
@@ -223,7 +224,7 @@ func (p *Pages) render(w http.ResponseWriter, status int, name string, v view) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// LoginPage asks for the token; next is where to go then. wrong says that one was sent that is not right.
+// LoginPage asks for the token and then redirects to next. wrong means that the user sent a wrong token.
 func (p *Pages) LoginPage(w http.ResponseWriter, next string, wrong bool) {
 	secure(w.Header())
 	status := http.StatusOK
@@ -233,7 +234,7 @@ func (p *Pages) LoginPage(w http.ResponseWriter, next string, wrong bool) {
 	p.render(w, status, "login.html", view{Title: "Log in", Outside: true, Model: map[string]any{"Next": Local(next), "Wrong": wrong}})
 }
 
-// Local is a path of this server, whatever a form says: "/" for everything else.
+// Local returns the path if it is one of this server, and "/" for everything else: the value comes from a form.
 func Local(to string) string {
 	for i, c := range []byte(to) {
 		if i == 0 && c != '/' || i == 1 && c == '/' || c == '\\' || c < ' ' || c == 0x7f {

@@ -25,7 +25,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// get reads a page.
+// get requests a page.
 func get(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -42,7 +42,7 @@ type answer struct {
 	body   string
 }
 
-// form is what every form of a page sends.
+// form returns the secret that forms send.
 func form(t *testing.T, site string) string {
 	t.Helper()
 	_, body := get(t, site+"/p/shop")
@@ -67,7 +67,7 @@ func post(t *testing.T, to string, values url.Values, headers ...string) answer 
 	return send(t, r)
 }
 
-// Every page says what it may do, and is refused in a frame; what there is not is not found.
+// Every page has a content security policy that forbids frames. Unknown pages are not found.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -99,7 +99,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Of an agent that tells no tokens none are shown, in place of zero.
+// For an agent that reports no tokens, no count is shown instead of zero.
 func TestNoTokens(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -113,7 +113,7 @@ func TestNoTokens(t *testing.T) {
 	}
 }
 
-// The page of a run leads to its raw streams, also when all of its log is on the page.
+// The page of a run links to its raw streams, even if the whole log is on the page.
 func TestRawStreamsAreLinked(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -126,7 +126,7 @@ func TestRawStreamsAreLinked(t *testing.T) {
 	}
 }
 
-// A form acts once it is one of these pages, and its answer leads nowhere else.
+// Only a form of these pages has an effect, and its response redirects to no other site.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -182,7 +182,7 @@ func TestForms(t *testing.T) {
 	if res.status != http.StatusConflict || !strings.Contains(res.body, "the issue is &lt;b&gt;closed&lt;/b&gt; (and 1 more)") {
 		t.Errorf("what is refused: %d\n%s", res.status, res.body)
 	}
-	// A browser that opens the address of such an answer again is led to the board.
+	// A browser that opens the address of such a response again is redirected to the board.
 	for _, path := range []string{"/pause", "/resume", "/issues/397/stop", "/issues/397/retry", "/issues/397/fresh", "/issues/397/fix"} {
 		if status, body := get(t, site+"/p/shop"+path); status != http.StatusSeeOther || !strings.Contains(body, `href="/p/shop"`) {
 			t.Errorf("%s: %d\n%s", path, status, body)
@@ -201,7 +201,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// A page is told of its runs, and of a change once something else is another.
+// A page's stream has the activity of its runs, and a new digest when something else changes.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -243,7 +243,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A backlog of any length makes a page of bounded length.
+// The page of a backlog of any length has a limited length.
 func TestLongBacklog(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -276,7 +276,7 @@ func TestLongBacklog(t *testing.T) {
 	}
 }
 
-// The link from an issue that never ran leads to a page that says so.
+// The link from an issue without runs leads to a page that says so.
 func TestRunsOfAnIssueThatNeverRan(t *testing.T) {
 	t.Parallel()
 	f, live := shop(t)
@@ -323,8 +323,8 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// Charts of a journal that takes long to add up are there at once: first without sums, then with those that are known. Of what is
-// known, only the latest days are added up again.
+// Charts of a journal that is slow to sum up appear at once: first without sums, then with known ones. Of these, only the
+// latest days are computed again.
 func TestSlowSums(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -358,10 +358,10 @@ func TestSlowSums(t *testing.T) {
 	})
 }
 
-// slowSums takes a second to add up runs.
+// slowSums takes a second to sum up runs.
 type slowSums struct {
 	*fake
-	days []int64 // back, of each call
+	days []int64 // days back in each call
 }
 
 func (s *slowSums) Totals(ctx context.Context, name string, since time.Time) ([]journal.Total, error) {
@@ -370,7 +370,7 @@ func (s *slowSums) Totals(ctx context.Context, name string, since time.Time) ([]
 	return s.fake.Totals(ctx, name, since)
 }
 
-// colours reads the palette; the second is the dark one.
+// colours returns the light and the dark palette.
 func colours(t *testing.T) (light, dark map[string]string) {
 	t.Helper()
 	css, err := dashboard.Style()
@@ -411,7 +411,7 @@ func luminance(t *testing.T, colour string) float64 {
 	return sum
 }
 
-// WCAG 2.2, level AA: 4.5 for text, 3 for what is seen besides.
+// WCAG 2.2, level AA requires a contrast of 4.5 for text and 3 for other visible parts.
 func TestContrast(t *testing.T) {
 	t.Parallel()
 	light, dark := colours(t)
@@ -439,7 +439,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// What an event changes of a run that is on; events of others are nothing to it.
+// Events change only the activity of their own run. Other events have no effect.
 func TestRunThatIsNotOnHasNothingLive(t *testing.T) {
 	t.Parallel()
 	f, _ := shop(t)
@@ -452,7 +452,7 @@ func TestRunThatIsNotOnHasNothingLive(t *testing.T) {
 	}
 }
 
-// A cost that is not known is not shown as nothing, and one that lacks a part or is an estimate is marked.
+// An unknown cost is not shown as zero. An incomplete or estimated cost is marked.
 func TestUnknownCost(t *testing.T) {
 	t.Parallel()
 	said, last := dashboard.Chart(0, []journal.Total{{Day: 100, Runs: 3, Unknown: 2, Usage: agents.Usage{CostUSD: 3, Input: 9, Unpriced: 2, Estimated: 1}}}, 7, 100)

@@ -13,18 +13,18 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The bounds of a diff's page.
+// Limits of a diff's page.
 const (
 	diffBytes = 1 << 20
 	diffLines = 4000
-	diffNames = 1000 // files that are named without their lines
-	diffWidth = 1000 // bytes of a line
+	diffNames = 1000 // files listed without their lines
+	diffWidth = 1000 // bytes per line
 )
 
-// change to a file, as git's patch has it.
+// fileDiff is the change of a file in git's patch.
 type fileDiff struct {
-	Path, Old      string // hostile; Old is empty unless the file was renamed
-	Note           string // hostile; what the patch says besides lines, such as a new mode
+	Path, Old      string // untrusted; Old is empty unless the file was renamed
+	Note           string // untrusted; other parts of the patch, such as a new mode
 	Added, Removed int
 	Lines          []diffLine
 }
@@ -32,12 +32,12 @@ type fileDiff struct {
 type diffLine struct {
 	Kind     string // add, del, hunk, same
 	Old, New int    // line numbers; 0: none
-	Text     string // hostile
-	ID       string // of the line on the page
-	Comment  bool   // the form for a comment stands below it
+	Text     string // untrusted
+	ID       string // id of the line's element on the page
+	Comment  bool   // the form for a comment is below this line
 }
 
-// Number is that of the line in the file as it is now, or was.
+// Number returns the line's number in the new file, or in the old one for a removed line.
 func (l diffLine) Number() int {
 	if l.New > 0 {
 		return l.New
@@ -45,7 +45,7 @@ func (l diffLine) Number() int {
 	return l.Old
 }
 
-// Sign is how a patch marks the line.
+// Sign returns the sign of the line in the patch.
 func (l diffLine) Sign() string {
 	switch l.Kind {
 	case "add":
@@ -56,19 +56,19 @@ func (l diffLine) Sign() string {
 	return ""
 }
 
-// Name is the path, with what could deceive a reader made visible.
+// Name returns the path with deceptive characters made visible.
 func (f fileDiff) Name() string { return visible(f.Path) }
 
-// parseDiff reads the lines of git's numstat, which name all files, and its patch. It never fails: what it does not know is left
-// out. cut says that there are more lines; the files that they are of are named, but for more, which counts those that are not.
-// short says that the patch itself is only the beginning.
+// parseDiff reads git's numstat, which names all files, and its patch. It never fails: it ignores what it does not know. cut
+// means that lines are missing; their files are listed without lines, and more counts files that are not listed at all.
+// short means that the patch itself was cut.
 func parseDiff(patch []byte, short bool) (out []fileDiff, more int, cut bool) {
 	all, out, cut := readDiff(patch)
 	cut = cut || short
 	shown := 0
 	for i := range out {
 		switch two := i > 0 && out[i].Path == out[i-1].Path; {
-		case two: // git shows a file that becomes a link as two, and counts it once
+		case two: // git shows a file that becomes a link twice, but counts it once
 			out[i-1].Added, out[i].Removed = 0, 0
 		case shown < len(all):
 			out[i].Added, out[i].Removed = all[shown].Added, all[shown].Removed
@@ -87,7 +87,7 @@ func parseDiff(patch []byte, short bool) (out []fileDiff, more int, cut bool) {
 	return out, more, cut
 }
 
-// numstat reads "3\t1\tpath"; of a file that is not text the numbers are "-".
+// numstat reads "3\t1\tpath". For binary files the numbers are "-".
 func numstat(s string) (f fileDiff, ok bool) {
 	fields := strings.SplitN(s, "\t", 3)
 	if len(fields) < 3 {
@@ -145,7 +145,7 @@ func readDiff(patch []byte) (all, out []fileDiff, cut bool) {
 	return all, out, false
 }
 
-// head reads a line of a patch that is not one of the file's.
+// head reads a line of the patch outside of the hunks' lines.
 func (f *fileDiff) head(s string, oldLine, newLine, oldLeft, newLeft *int) {
 	if rest, ok := strings.CutPrefix(s, "@@ -"); ok {
 		ranges, after, _ := strings.Cut(rest, " @@")
@@ -182,7 +182,7 @@ func hunk(s string) (first, n int) {
 	return max(0, first), max(0, n)
 }
 
-// pathOf is the path in a patch's first line, until a later one says it better.
+// pathOf returns the path in the first line of a file's patch. Later lines are more precise.
 func pathOf(s string) string {
 	_, name, found := strings.Cut(s, " b/")
 	if !found {
@@ -192,7 +192,7 @@ func pathOf(s string) string {
 	return name
 }
 
-// unquoted is a path as it is; git quotes those with unusual characters.
+// unquoted returns a path without git's quotes around unusual characters.
 func unquoted(s string) string {
 	if name, err := strconv.Unquote(s); err == nil && strings.HasPrefix(s, `"`) {
 		return name
@@ -200,7 +200,7 @@ func unquoted(s string) string {
 	return s
 }
 
-// width is the text of a line of a patch, without its sign.
+// width returns the text of a patch line without its sign, limited to diffWidth.
 func width(s string) string {
 	if s == "" {
 		return ""
@@ -212,7 +212,7 @@ func width(s string) string {
 	return visible(strings.TrimSuffix(s, "\r"))
 }
 
-// visible shows the characters that hide or reorder others, as in <U+202E>: a person judges code by its looks.
+// visible replaces characters that hide or reorder text, as in <U+202E>: a reviewer judges the code by what is visible.
 func visible(s string) string {
 	if !strings.ContainsFunc(s, deceives) {
 		return s
@@ -230,18 +230,18 @@ func visible(s string) string {
 
 func deceives(r rune) bool { return r != '\t' && unicode.IsControl(r) || neutral.Invisible(r) }
 
-// diffModel is the page of what a run's commits change.
+// diffModel is the data of the page with a run's diff.
 type diffModel struct {
 	Project string
 	Run     journal.Record
 	Files   []fileDiff
-	More    int // files that are not among them
+	More    int // number of files not in Files
 	Cut     bool
-	At      string // the line with the form for a comment; empty: none
+	At      string // id of the line with the form for a comment; empty: none
 	Problem string
 }
 
-// Count is the number of files, as far as that is known.
+// Count returns the number of files, as far as known.
 func (m diffModel) Count() int { return len(m.Files) + m.More }
 
 func (p *Pages) diff(w http.ResponseWriter, r *http.Request) error {

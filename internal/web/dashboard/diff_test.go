@@ -8,7 +8,7 @@ import (
 	"github.com/ralph-pool/ralph/internal/web/dashboard"
 )
 
-// told is a diff in short.
+// told formats a diff briefly.
 func told(files []dashboard.FileDiff) string {
 	var b strings.Builder
 	for _, f := range files {
@@ -56,7 +56,7 @@ func TestDiffIsRead(t *testing.T) {
 	}
 }
 
-// A file that becomes a link is one in the numbers and two in the patch: the files after it keep their own numbers.
+// A file that becomes a link is one entry in the numstat and two in the patch: the files after it keep their own numbers.
 func TestDiffOfALink(t *testing.T) {
 	t.Parallel()
 	const patch = "1\t1\ta\n3\t1\tb\n\ndiff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n" +
@@ -68,7 +68,7 @@ func TestDiffOfALink(t *testing.T) {
 	}
 }
 
-// Where only the beginning of the patch is there, the other files are named all the same.
+// If the patch is cut, the files in the rest are still named.
 func TestDiffThatIsCut(t *testing.T) {
 	t.Parallel()
 	files, more, cut := dashboard.Beginning([]byte("1\t0\ta\n1\t0\tb\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1 @@\n+xxxxx"))

@@ -8,13 +8,13 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// Style is the style sheet.
+// Style returns the style sheet.
 func Style() (string, error) {
 	data, err := fs.ReadFile(files, "assets/style.css")
 	return string(data), err
 }
 
-// What tests look at from outside.
+// Internals for tests.
 type (
 	FileDiff = fileDiff
 	LogPage  = logPage
@@ -26,21 +26,21 @@ const (
 	LogShown    = logShown
 )
 
-// Diff reads a patch.
+// Diff parses a patch.
 func Diff(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch, false) }
 
-// Beginning reads the beginning of one.
+// Beginning parses a patch that was cut.
 func Beginning(patch []byte) ([]FileDiff, int, bool) { return parseDiff(patch, true) }
 
-// Part reads a part of a log.
+// Part reads a section of a log.
 func Part(dir, name string, from int64, query string) (LogPage, error) {
 	return page(dir, name, from, query)
 }
 
-// StepIndex knows steps.
+// StepIndex exports stepIndex.
 type StepIndex struct{ stepIndex }
 
-// Steps are the names of the steps of a run that has ended.
+// Steps returns the names of the steps of a run that has ended.
 func (x *StepIndex) Steps(r journal.Record) (names []string, cut bool, err error) {
 	list, cut, err := x.of(r, r.Ended)
 	for _, s := range list {
@@ -49,10 +49,10 @@ func (x *StepIndex) Steps(r journal.Record) (names []string, cut bool, err error
 	return names, cut, err
 }
 
-// Before reads what stands before an offset.
+// Before reads the section of a log before an offset.
 func Before(dir, name string, end int64) (LogPage, error) { return before(dir, name, end, logShown) }
 
-// Drawn is the number of runs of each day, of each group, and the points of the first chart.
+// Drawn returns the number of runs of each day and group, and the points of the first chart.
 func Drawn(list []journal.Total, days int, today int64) (daily []int, groups map[string]int, top string) {
 	m := drawn(list, days, today)
 	groups = map[string]int{}
@@ -67,17 +67,17 @@ func Drawn(list []journal.Total, days int, today int64) (daily []int, groups map
 	return daily, groups, m.Charts[0].Top
 }
 
-// Ended is the share of runs that succeeded, how many have not ended, and how long one took.
+// Ended returns the share of successful runs, the number of runs that have not ended, and the mean duration.
 func Ended(list []journal.Total, days int, today int64) (share, open int, mean time.Duration) {
 	all := drawn(list, days, today).All
 	return all.Share(), all.Open, all.Mean()
 }
 
-// Chart is what a chart says, and its last day.
+// Chart returns the description of a chart and the title of its last day.
 func Chart(n int, list []journal.Total, days int, today int64) (said, last string) {
 	c := drawn(list, days, today).Charts[n]
 	return c.Said, c.Bars[len(c.Bars)-1].Title
 }
 
-// Money is a cost in words.
+// Money formats a cost.
 func Money(u agents.Usage) string { return money(u) }

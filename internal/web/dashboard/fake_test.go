@@ -25,20 +25,20 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// fake is a service with one project, whose state the test decides.
+// fake is a service with one project, whose state the test controls.
 type fake struct {
 	journaltest.Memory
 	refused string
 	patch   string
-	events  []journal.Event // that a run which is on has next
-	fail    error           // of every action
+	events  []journal.Event // next events of an active run
+	fail    error           // error of every action
 	parked  []journal.Parked
 	unread  chan struct{} // closed once the backlog may be read; nil: at once
 
 	mu     sync.Mutex
 	status service.Status // guarded by mu
 	board  service.Board  // guarded by mu
-	asked  []string       // guarded by mu; the actions
+	asked  []string       // guarded by mu; called actions
 }
 
 func (f *fake) Projects() []service.Status {
@@ -102,7 +102,7 @@ func (f *fake) Asked() []string {
 	return slices.Clone(f.asked)
 }
 
-// wait returns when so much has been asked.
+// wait waits until n actions have been called.
 func (f *fake) wait(n int) {
 	for len(f.Asked()) < n {
 		runtime.Gosched()
@@ -157,10 +157,10 @@ func site(t *testing.T, f *fake, live *dashboard.Live) string {
 	return server.URL
 }
 
-// at is when the demonstration is.
+// at is the current time in the demonstration data.
 func at() time.Time { return time.Now().Truncate(time.Second) }
 
-// shop is a project as it may be on a working day.
+// shop returns a project in a realistic state.
 func shop(t *testing.T) (*fake, *dashboard.Live) {
 	t.Helper()
 	f, live := &fake{patch: shopPatch}, dashboard.NewLive()
@@ -222,7 +222,7 @@ func (f *fake) add(t *testing.T, i int) {
 	}
 }
 
-// done saves a run with everything that its page shows.
+// done saves a run with everything that its page can show.
 func (f *fake) done(t *testing.T) {
 	t.Helper()
 	began := at().Add(-42 * time.Minute)
@@ -318,7 +318,7 @@ index 1..2 100644
 +One voucher counts for an order.
 `
 
-// send sends a request, and follows nowhere.
+// send sends a request without following redirects.
 func send(t *testing.T, r *http.Request) answer {
 	t.Helper()
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -17,7 +17,7 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// functions are what templates call.
+// functions returns the functions of the templates.
 func (p *Pages) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset":   func(name string) string { return p.assets[name].path },
@@ -33,7 +33,7 @@ func (p *Pages) functions() template.FuncMap {
 	}
 }
 
-// args is a template's data made of names and values.
+// args builds template data from pairs of names and values.
 func args(pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -42,7 +42,7 @@ func args(pairs ...any) map[string]any {
 	return m
 }
 
-// issueName is by what people know an issue: as its tracker shows it, with the key where that does not begin it.
+// issueName returns the display name of an issue: the tracker's ID, followed by the key unless the ID contains it.
 func issueName(i tracker.Issue) string {
 	switch {
 	case i.ID == "":
@@ -60,11 +60,11 @@ func issuePath(project, key string) string {
 }
 
 const (
-	lineLimit = 300     // bytes of what stands on one line
-	textLimit = 4 << 10 // bytes of a text that is shown whole
+	lineLimit = 300     // bytes of one-line text
+	textLimit = 4 << 10 // bytes of multi-line text
 )
 
-// line is hostile text for one line.
+// line cleans and limits untrusted text for one line.
 func line(s string) string {
 	s, _ = tracker.Clean(tracker.Cut(s, 4*lineLimit))
 	s = strings.Join(strings.Fields(s), " ")
@@ -74,7 +74,7 @@ func line(s string) string {
 	return s
 }
 
-// text is hostile text of several lines.
+// text cleans and limits untrusted text of several lines.
 func text(s string) string {
 	whole := len(s) <= textLimit
 	s, _ = tracker.Clean(tracker.Cut(s, textLimit))
@@ -84,7 +84,7 @@ func text(s string) string {
 	return strings.TrimRight(s, "\n")
 }
 
-// link is an address of the web, and nothing else.
+// link returns an HTTP(S) address, or "" for anything else.
 func link(s string) string {
 	if u, err := url.Parse(s); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return ""
@@ -108,12 +108,12 @@ func took(d time.Duration) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// money is what a run has cost, as far as that is known.
+// money formats the known cost of a run.
 func money(u agents.Usage) string { return spent(ledger.Spend{Usage: u}) }
 
 func spent(s ledger.Spend) string { return cmp.Or(s.String(), "–") }
 
-// count is a number with a unit.
+// count formats a number with a unit prefix.
 func count(n int64) string {
 	switch {
 	case n < 10_000:
@@ -135,7 +135,7 @@ func clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
 
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// state is where a run stands. One that has moved the base has merged its commits.
+// state returns the state of a run. A run that moved the base has merged its commits.
 func state(r journal.Record) string {
 	if !r.Ended.IsZero() && r.Merges(r.Verdict) {
 		return "merged"
@@ -143,7 +143,7 @@ func state(r journal.Record) string {
 	return service.RunState(r)
 }
 
-// tone is how a state is coloured.
+// tone returns the colour class of a state.
 func tone(state any) string {
 	switch fmt.Sprint(state) {
 	case "succeeded", "merged", "no-change", "passed", "accepted":
@@ -159,7 +159,7 @@ func tone(state any) string {
 	return "plain"
 }
 
-// label is a state in words.
+// label returns a state in words.
 func label(state any) string {
 	switch s := fmt.Sprint(state); s {
 	case "needs-human":

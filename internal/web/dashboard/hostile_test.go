@@ -17,14 +17,14 @@ import (
 	"github.com/ralph-pool/ralph/tracker"
 )
 
-// hostile would run code wherever it is taken for markup: as text, in an attribute, a script, a style or an address.
+// hostile would run code if it were interpreted as markup: as text, or in an attribute, script, style or address.
 const hostile = `x"'></h1></script></style></textarea></title><script>document.body.dataset.owned=1</script>` +
 	`<img src=x onerror=document.body.dataset.owned=1><svg onload=document.body.dataset.owned=1>{{.}} javascript:owned() ' onfocus=owned() autofocus a='`
 
-// address would run code when it is followed.
+// address would run code if a browser followed it.
 const address = "javascript:document.body.dataset.owned=1"
 
-// attacked is a project in which everything that others write is hostile.
+// attacked returns a project in which all text from agents and issues is hostile.
 func attacked(t *testing.T) (*fake, *dashboard.Live) {
 	t.Helper()
 	f, live := &fake{refused: hostile}, dashboard.NewLive()
@@ -88,8 +88,8 @@ func attacked(t *testing.T) (*fake, *dashboard.Live) {
 	return f, live
 }
 
-// Hostile text of issues, agents, logs, diffs and file names is shown as it is, and does nothing, in a browser that enforces
-// the policy, too: nothing even tries.
+// Hostile text of issues, agents, logs, diffs and file names is shown literally and has no effect. It does not even try to
+// do what the browser's content security policy would block.
 func testHostileText(t *testing.T, browser browsertest.Browser) {
 	f, live := attacked(t)
 	url := site(t, f, live)

@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// kept keeps the latest value of each project that takes long to make. Pages show it while the next one is being made. It is safe
-// for concurrent use.
+// kept caches the latest value of each project that takes long to compute. Pages show it while the next one is computed. It
+// is safe for concurrent use.
 type kept[T any] struct {
 	mu   sync.Mutex
 	list map[string]*making[T] // guarded by mu; by project
 }
 
-// making is one project's value. The fields are guarded by kept.mu.
+// making is the cached value of one project. kept.mu guards the fields.
 type making[T any] struct {
 	value T
 	err   error
-	of    string // what the value was made of
+	of    string // key of the value's input
 	at    time.Time
-	done  chan struct{} // closed when the next value is there; nil: none is being made
+	done  chan struct{} // closed when the next value is ready; nil: none is being computed
 }
 
-// wanted is the value that a page asks for.
+// wanted describes the value that a page needs.
 type wanted struct {
 	project  string
-	of       string        // what it has to be made of
-	age      time.Duration // how old it may be
-	patience time.Duration // how long to wait while another one is made
+	of       string        // key of its input
+	age      time.Duration // maximum age
+	patience time.Duration // maximum wait for the next value
 }
 
-// maker makes the next value from the last one.
+// maker computes the next value from the last one.
 type maker[T any] func(ctx context.Context, last T) (T, error)
 
-// get returns the latest value, and has another one made when that one is not the wanted one; current is false when the value is
-// still the old one. While there is no value, it is the zero one.
+// get returns the latest value, and starts to compute the next one if the latest is not the wanted one. current is false if
+// the returned value is not the wanted one; before the first value it is the zero value.
 func (k *kept[T]) get(ctx context.Context, w wanted, next maker[T]) (value T, current bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	timer := time.NewTimer(w.patience)
@@ -78,7 +78,7 @@ func (k *kept[T]) make(ctx context.Context, m *making[T], done chan struct{}, ol
 	close(done)
 }
 
-// entry is of a project. k.mu is held.
+// entry returns the entry of a project. The caller holds k.mu.
 func (k *kept[T]) entry(project string) *making[T] {
 	if k.list == nil {
 		k.list = map[string]*making[T]{}
@@ -89,9 +89,9 @@ func (k *kept[T]) entry(project string) *making[T] {
 	return k.list[project]
 }
 
-// stale has the next call of get make a value.
+// stale makes the next call of get compute a new value.
 func (k *kept[T]) stale(project string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.entry(project).of = "?" // also while one is being made
+	k.entry(project).of = "?" // has an effect even while a value is being computed
 }

@@ -16,23 +16,23 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// Live knows what the runs that are on are doing. It is safe for concurrent use.
+// Live tracks what active runs are doing. It is safe for concurrent use.
 type Live struct {
 	mu   sync.Mutex
-	runs map[string]doing // guarded by mu; by project and run
+	runs map[string]doing // guarded by mu; by project and run id
 }
 
-// doing is what a run is doing.
+// doing is the current activity of a run.
 type doing struct {
-	Phase string // for people
-	Last  string // what its agent or ralph did last; hostile
+	Phase string // for display
+	Last  string // last action of the agent or ralph; cleaned untrusted text
 	Usage agents.Usage
 }
 
-// NewLive makes one that has heard nothing.
+// NewLive returns an empty Live.
 func NewLive() *Live { return &Live{runs: map[string]doing{}} }
 
-// Observe hears an event; see service.Config.
+// Observe updates the activity of a run; see service.Config.
 func (l *Live) Observe(project string, e journal.Event) {
 	if e.Run == "" {
 		return
@@ -66,7 +66,7 @@ func (l *Live) Observe(project string, e journal.Event) {
 	l.runs[id] = d
 }
 
-// phase is a stage in words.
+// phase returns a stage in words.
 func phase(s journal.Stage) string {
 	switch s {
 	case journal.StageBaseline:
@@ -89,7 +89,7 @@ func (l *Live) of(project, run string) doing {
 	return l.runs[project+"/"+run]
 }
 
-// now is a run that is on, as the pages show it.
+// now is an active run as the pages show it.
 type now struct {
 	Project, Key, Title, Run string
 	Started                  time.Time
@@ -111,8 +111,8 @@ func (p *Pages) running(list ...service.Status) (out []now) {
 	return out
 }
 
-// change is what a page hears: what its runs are doing, and a digest of everything else that it shows. When that is another
-// than its own, it loads itself again.
+// change is a message in a page's stream: the activity of its runs, and a digest of everything else that it shows. If the
+// digest differs from the page's own, the page reloads.
 type change struct {
 	Digest string   `json:"digest"`
 	Runs   []moving `json:"runs"`
@@ -125,7 +125,7 @@ type moving struct {
 	Cost  string `json:"cost"`
 }
 
-// Changes is what the page of a project, or with an empty name that of all projects, hears now.
+// Changes returns the current message for the page of a project, or of all projects if the name is empty.
 func (p *Pages) Changes(ctx context.Context, project string) ([]byte, error) {
 	list := p.Service.Projects()
 	if project != "" {
@@ -146,7 +146,7 @@ func (p *Pages) Changes(ctx context.Context, project string) ([]byte, error) {
 	return json.Marshal(c)
 }
 
-// digest changes when the projects' states or the set of their runs do.
+// digest changes when a project's state or the set of its runs changes.
 func (p *Pages) digest(list ...service.Status) string {
 	sum := sha256.New()
 	_, _ = fmt.Fprintln(sum, p.Service.Refused(), p.Service.Draining())
@@ -160,16 +160,16 @@ func ids(s service.Status) (out []string) {
 	for _, r := range s.All() {
 		out = append(out, r.Run)
 	}
-	slices.Sort(out) // another machine has another order
+	slices.Sort(out) // the order differs between machines
 	return out
 }
 
-// seen is a board and what it was made of.
+// seen is a board and its input.
 type seen struct {
 	service.Board
-	Parked []journal.Parked // agents that an issue waits for which is to be worked again
-	of     string           // the runs that were on
-	digest string           // changes when an issue's state does, or an agent is parked or back
+	Parked []journal.Parked // agents that issues with a pending retry wait for
+	of     string           // the active runs at that time
+	digest string           // changes with the state of an issue or of a parked agent
 }
 
 func newSeen(b service.Board, parked []journal.Parked, of string) seen {
@@ -184,25 +184,25 @@ func newSeen(b service.Board, parked []journal.Parked, of string) seen {
 	return seen{b, parked, of, hex.EncodeToString(sum.Sum(nil)[:8])}
 }
 
-// boardAge is how long a board serves: a tracker on the network has a limit of requests.
+// boardAge is how long a board is reused: trackers on the network have rate limits.
 const boardAge = 30 * time.Second
 
-// look is the latest board of a project; its time is zero while there is none. It is old when other runs were on, or when nobody
-// has looked for a while: a page that is open has it read every boardAge. One that cannot be read now is not old: the digest changes
-// when it can.
+// look returns the latest board of a project; its time is zero before the first one. isOld means that other runs are active
+// now, or that the board is older than twice boardAge: an open page causes a read every boardAge. A board that cannot be
+// read now does not count as old, because its digest changes once it can be read.
 func (p *Pages) look(ctx context.Context, s service.Status, patience time.Duration) (board seen, isOld bool, err error) {
 	of := fmt.Sprint(ids(s))
 	want := wanted{project: s.Name, of: of, age: boardAge, patience: patience}
 	board, current, err := p.boards.get(ctx, want, func(ctx context.Context, _ seen) (seen, error) {
 		b, err := p.Service.Board(ctx, s.Name)
-		parked, _ := p.Service.Waits(ctx, s.Name) // the board is right without it
+		parked, _ := p.Service.Waits(ctx, s.Name) // the board is still useful
 		return newSeen(b, parked, of), err
 	})
 	outdated := board.of != of || time.Since(board.At) > 2*boardAge
 	return board, !current && board.Problem == "" && !board.At.IsZero() && outdated, err
 }
 
-// old marks the digest of a page that shows an old board, so that it loads itself again once that has been read.
+// old marks the digest of a page that shows an old board, so that the page reloads once a new one has been read.
 func old(is bool) string {
 	if is {
 		return "-old"

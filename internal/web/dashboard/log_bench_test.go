@@ -16,7 +16,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// longLog writes events of that many bytes, with a stage at both ends and an iteration every 2 MB.
+// longLog writes a log of size bytes, with a stage at both ends and an iteration every 2 MB.
 func longLog(t testing.TB, size int) (rec journal.Record) {
 	t.Helper()
 	rec.Dir, rec.Started = t.TempDir(), time.Unix(1_790_000_000, 0)
@@ -57,7 +57,7 @@ func longLog(t testing.TB, size int) (rec journal.Record) {
 func BenchmarkSteps(b *testing.B) {
 	rec := longLog(b, 100<<20)
 	for b.Loop() {
-		var x dashboard.StepIndex // that has not seen the log yet
+		var x dashboard.StepIndex // empty, so it reads the whole log
 		if names, _, err := x.Steps(rec); err != nil || len(names) < 50 {
 			b.Fatal(len(names), err)
 		}
@@ -73,7 +73,7 @@ func BenchmarkTail(b *testing.B) {
 	}
 }
 
-// BenchmarkRunPage is the page of a run with a log of 100 MB.
+// BenchmarkRunPage measures the page of a run with a log of 100 MB.
 func BenchmarkRunPage(b *testing.B) {
 	rec := longLog(b, 100<<20)
 	rec.ID, rec.Key, rec.Kind = "r-1", "396", journal.KindIssue

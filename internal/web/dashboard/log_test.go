@@ -21,7 +21,7 @@ import (
 
 const events = "events.jsonl"
 
-// write writes a file of a run's folder.
+// write writes a file into a new run folder.
 func write(t *testing.T, name string, text []byte) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -31,7 +31,7 @@ func write(t *testing.T, name string, text []byte) (dir string) {
 	return dir
 }
 
-// said is a line of the events.
+// said returns a line of the events file.
 func said(t *testing.T, text string) []byte {
 	t.Helper()
 	data, err := json.Marshal(journal.Event{Kind: journal.EventAgent, Time: time.Unix(1, 0), Source: "message", Text: text})
@@ -48,7 +48,7 @@ func texts(p dashboard.LogPage) (out []string) {
 	return out
 }
 
-// Going forward or backward through a log, each line is shown once.
+// Paging forward or backward through a log shows each line once.
 func TestLogIsReadInParts(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -56,7 +56,7 @@ func TestLogIsReadInParts(t *testing.T) {
 	for i := range n {
 		log.Write(said(t, fmt.Sprintf("line %d %s", i, strings.Repeat("x", i*7%3000))))
 	}
-	log.WriteString(`{"kind":"agent","te`) // a crash cut it
+	log.WriteString(`{"kind":"agent","te`) // cut by a crash
 	dir := write(t, events, log.Bytes())
 	number := func(text string) (i int) {
 		if _, err := fmt.Sscanf(text, "line %d", &i); err != nil {
@@ -109,7 +109,7 @@ func TestLogIsReadInParts(t *testing.T) {
 	}
 }
 
-// A search goes on where the last one has ended, finds whatever the case, and what JSON escapes.
+// A search continues where the last one ended, ignores case, and finds text that JSON escapes.
 func TestLogIsSearched(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -124,7 +124,7 @@ func TestLogIsSearched(t *testing.T) {
 	dir := write(t, events, log.Bytes())
 	for _, query := range []string{`"go"`, "<NOW> &", "then ü", "message he"} {
 		p, err := dashboard.Part(dir, events, 0, strings.ToLower(query))
-		if err != nil || query == "message he" == (len(p.Lines) == 1) { // what is written apart is no match
+		if err != nil || query == "message he" == (len(p.Lines) == 1) { // text with other text between its parts does not match
 			t.Errorf("%q: %d lines, %v", query, len(p.Lines), err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestLogIsSearched(t *testing.T) {
 	}
 }
 
-// One line as long as the file is cut, and the page stays small.
+// A line as long as the file is cut, and the page stays small.
 func TestLongLine(t *testing.T) {
 	t.Parallel()
 	dir := write(t, "agent-1.jsonl", append(bytes.Repeat([]byte("z"), 20<<20), "\nshort\n"...))
@@ -146,7 +146,7 @@ func TestLongLine(t *testing.T) {
 	if err != nil || len(p.Lines) != 1 || len(p.Lines[0].Text) > 5<<10 {
 		t.Errorf("%d lines, %v", len(p.Lines), err)
 	}
-	for at := p.To; p.Later(); at = p.To { // the rest of the line is passed over in parts
+	for at := p.To; p.Later(); at = p.To { // the rest of the line is skipped in parts
 		if p, err = dashboard.Part(dir, "agent-1.jsonl", at, ""); err != nil || p.To <= at {
 			t.Fatalf("after it: %+v, %v", p, err)
 		}
@@ -156,7 +156,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// Events that are longer than what is read of a line are shown as far as one would show them, from before and from behind.
+// Events in lines longer than the read limit are shown in part, both forward and backward.
 func TestLongEvents(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long \"\u2028\" ", 400<<10)
@@ -189,7 +189,7 @@ func TestLongEvents(t *testing.T) {
 	}
 }
 
-// Only files of the run's folder are read, and no link out of it.
+// Only files of the run's folder are read, and links are not followed.
 func TestOnlyLogsAreRead(t *testing.T) {
 	t.Parallel()
 	dir := write(t, events, nil)
@@ -224,7 +224,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// The steps of a run are found wherever they stand in its log, and in no text of others. What was read once is not read again.
+// The steps of a run are found anywhere in its log, but not inside untrusted text. No part of the log is read twice.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	rec := longLog(t, dashboard.SearchRange+8<<20)
@@ -253,7 +253,7 @@ func TestSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.WriteAt([]byte("x"), 0); err != nil { // the first step is none any more
+	if _, err := f.WriteAt([]byte("x"), 0); err != nil { // the first line is no longer a step, but is not read again
 		t.Fatal(err)
 	}
 	put(`{"kind":"iteration","iter`)
@@ -262,7 +262,7 @@ func TestSteps(t *testing.T) {
 	look(all+1, "iteration 77")
 	put(strings.Repeat("z", 3<<20) + `"kind":"stage"` + "\n" + `{"kind":"stage","stage":"report"}` + "\n")
 	look(all+2, "report")
-	for range dashboard.StepsLogs { // this one is forgotten, and read again
+	for range dashboard.StepsLogs { // evicts this log, so that it is read again
 		if _, _, err := x.Steps(journal.Record{Run: journal.Run{Dir: write(t, events, nil)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func TestSteps(t *testing.T) {
 	look(all-1, "publish")
 }
 
-// Going back over a line that is longer than a page comes to the beginning.
+// Paging back over a line longer than a page reaches the beginning.
 func TestBackOverLongLine(t *testing.T) {
 	t.Parallel()
 	dir := write(t, "agent-1.jsonl", append(append([]byte("first\n"), bytes.Repeat([]byte("z"), 5<<20)...), "\nlast\n"...))

@@ -20,44 +20,45 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// The bounds of what is read of a log, whatever its length.
+// Limits of reading logs.
 const (
-	logShown    = 200      // lines of a page
-	logRange    = 1 << 20  // bytes read for a page
-	searchRange = 32 << 20 // bytes searched for a page
-	lineMax     = 1 << 20  // bytes of a line; what is longer is cut
-	queryMax    = 200      // bytes of what is searched for
+	logShown    = 200      // lines per page
+	logRange    = 1 << 20  // bytes read per page
+	searchRange = 32 << 20 // bytes searched per page
+	lineMax     = 1 << 20  // bytes per line; longer ones are cut
+	queryMax    = 200      // bytes of the search text
 )
 
 const eventsFile = "events.jsonl"
 
-// logPage is a part of one file of a run's folder.
+// logPage is a section of a file in a run's folder.
 type logPage struct {
 	File  string
 	Size  int64
-	From  int64 // where it begins, in bytes
-	To    int64 // where it ends
+	From  int64 // start offset in bytes
+	To    int64 // end offset
 	Lines []logLine
 }
 
-// Earlier reports that there is something before the part.
+// Earlier reports whether the file has more text before the section.
 func (l logPage) Earlier() bool { return l.From > 0 }
 
-// Later reports that there is something behind it.
+// Later reports whether the file has more text after the section.
 func (l logPage) Later() bool { return l.To < l.Size }
 
-// Percent is where in the file the part ends.
+// Percent returns the position of the section's end in the file.
 func (l logPage) Percent() int64 { return 100 * l.To / max(1, l.Size) }
 
 type logLine struct {
-	At   int64     // where it begins
-	Time time.Time // zero: the file does not say
+	At   int64     // offset of the line
+	Time time.Time // zero: unknown
 	Kind string
-	Text string // hostile
+	Text string // cleaned untrusted text
 	Tone string
 }
 
-// openLog opens a file of a run's folder, and nothing else. Without an error the file may be nil: it is gone.
+// openLog opens a regular file in a run's folder, but no link or other path. It returns a nil file without an error if the
+// folder or the events are gone.
 func openLog(dir, name string) (*os.File, int64, error) {
 	switch {
 	case name != filepath.Base(name) || !filepath.IsLocal(name):
@@ -86,7 +87,7 @@ func openLog(dir, name string) (*os.File, int64, error) {
 	return f, info.Size(), err
 }
 
-// logFiles lists the files of a run's folder.
+// logFiles returns the names of the files in a run's folder.
 func logFiles(dir string) (names []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -97,22 +98,22 @@ func logFiles(dir string) (names []string) {
 			names = append(names, e.Name())
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { // what happened first, then the raw streams
+	slices.SortStableFunc(names, func(a, b string) int { // the events first, then the raw streams
 		return strings.Compare(strconv.FormatBool(b == eventsFile), strconv.FormatBool(a == eventsFile))
 	})
 	return names
 }
 
-// lines reads lines, of which each is cut at lineMax.
+// lines reads lines and cuts each at lineMax.
 type lines struct {
 	r    *bufio.Reader
-	at   int64 // where the next line begins
+	at   int64 // offset of the next line
 	text []byte
 }
 
 func newLines(r io.Reader, at int64) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10), at: at} }
 
-// next returns a line without its end, and where it begins. The text is valid until the next call.
+// next returns a line without its line end, and its offset. The text is valid until the next call.
 func (l *lines) next() (text []byte, at int64, err error) {
 	at, l.text = l.at, l.text[:0]
 	for {
@@ -129,8 +130,8 @@ func (l *lines) next() (text []byte, at int64, err error) {
 	}
 }
 
-// page reads lines from an offset on: the one in which it lies is left out, unless it begins there. Only lines with the query
-// are shown.
+// page reads lines from an offset. It skips a line that begins before the offset. With a query it returns only lines that
+// contain it.
 func page(dir, name string, from int64, query string) (logPage, error) {
 	f, size, err := openLog(dir, name)
 	if err != nil || f == nil {
@@ -170,7 +171,7 @@ func page(dir, name string, from int64, query string) (logPage, error) {
 // tail reads the last lines of a file.
 func tail(dir, name string, most int) (logPage, error) { return before(dir, name, -1, most) }
 
-// before reads the last lines before an offset; a negative one is the end.
+// before reads the last lines before an offset. A negative offset means the end of the file.
 func before(dir, name string, end int64, most int) (logPage, error) {
 	f, size, err := openLog(dir, name)
 	if err != nil || f == nil {
@@ -196,7 +197,7 @@ func before(dir, name string, end int64, most int) (logPage, error) {
 	}
 	for to := n; to > 0 && len(out.Lines) < most; {
 		from := 1 + bytes.LastIndexByte(all[:to-1], '\n')
-		if from == 0 && begin > 0 { // it begins before what was read
+		if from == 0 && begin > 0 { // the line begins before the bytes read
 			if to == n {
 				return out, longLine(f, begin, show, &out)
 			}
@@ -209,7 +210,8 @@ func before(dir, name string, end int64, most int) (logPage, error) {
 	return out, nil
 }
 
-// longLine shows the line that goes on at an offset. If it begins too far before, the page ends in it.
+// longLine shows the line that contains the offset. If the line begins more than searchRange before it, the page ends inside
+// the line.
 func longLine(f io.ReaderAt, at int64, show func([]byte, int64), out *logPage) error {
 	part := make([]byte, logRange)
 	for least := max(0, at-searchRange); at > least; {
@@ -235,11 +237,11 @@ func longLine(f io.ReaderAt, at int64, show func([]byte, int64), out *logPage) e
 	return nil
 }
 
-// finder makes lines of a file readable, and looks for a text in them whatever its case.
+// finder formats the lines of a file and searches them, ignoring case.
 type finder struct {
 	events bool
 	query  string
-	raw    []byte // how the query stands in a line of JSON
+	raw    []byte // the query as encoded in a line of JSON
 	lower  []byte
 }
 
@@ -253,7 +255,7 @@ func newFinder(name, query string) *finder {
 	return f
 }
 
-// line is false for a line that is not shown. Most are told apart without decoding them.
+// line formats a line. It returns false for a line that is not shown; most of these are recognised without decoding.
 func (f *finder) line(raw []byte, at int64) (logLine, bool) {
 	if f.query != "" {
 		f.lower = append(f.lower[:0], raw...)
@@ -286,14 +288,14 @@ func event(raw []byte) (e journal.Event, ok bool) {
 	return e, json.Unmarshal(raw, &e) == nil && e.Kind != ""
 }
 
-// eventOfCut is an event whose line was cut at lineMax: as much of it as is shown. What is long in it is its text, or what a command
-// has printed.
+// eventOfCut decodes an event whose line was cut at lineMax, as far as its text is shown. The long part of an event is its
+// text or the output of a command.
 func eventOfCut(raw []byte) (e journal.Event, ok bool) {
 	if len(raw) < lineMax {
 		return e, false
 	}
 	raw = raw[:6*textLimit]                                   // an escape takes six bytes
-	if n := bytes.LastIndexByte(raw, '\\'); n > len(raw)-12 { // no half of an escape, nor of a pair of them
+	if n := bytes.LastIndexByte(raw, '\\'); n > len(raw)-12 { // do not split an escape or a surrogate pair
 		raw = raw[:n]
 	}
 	for _, rest := range []string{`"}`, `"}}`} {
@@ -304,7 +306,7 @@ func eventOfCut(raw []byte) (e journal.Event, ok bool) {
 	return e, false
 }
 
-// said is an event in words.
+// said returns an event in words.
 func said(e journal.Event) string {
 	switch e.Kind {
 	case journal.EventStage:
@@ -352,7 +354,7 @@ func toneOf(e journal.Event) string {
 	return "plain"
 }
 
-// logModel is the page of a run's log.
+// logModel is the data of the page of a run's log.
 type logModel struct {
 	Project string
 	Run     journal.Record
@@ -361,7 +363,8 @@ type logModel struct {
 	Log     logPage
 }
 
-// log shows a part of a file: ?q= finds lines from ?at= on, ?before= is the part before, and without any it is the end.
+// log shows a section of a file: with ?q= lines that contain the text, from ?at= on; with ?before= the section before that
+// offset; otherwise the end.
 func (p *Pages) log(w http.ResponseWriter, r *http.Request) error {
 	rec, err := p.record(r)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/ralph-pool/ralph/pool/report"
 )
 
-// runModel is the page of one run.
+// runModel is the data of a run's page.
 type runModel struct {
 	Project string
 	Run     journal.Record
@@ -26,13 +26,13 @@ type runModel struct {
 	Log     logPage
 }
 
-// checked is the result of one check.
+// checked is the result of a check.
 type checked struct {
 	Where string
 	loop.Check
 }
 
-// record finds a run of a project.
+// record returns the record of the requested run.
 func (p *Pages) record(r *http.Request) (journal.Record, error) {
 	list, err := p.Service.Runs(r.Context(), r.PathValue("project"), journal.Query{Run: r.PathValue("run"), Limit: 1})
 	switch {
@@ -54,7 +54,7 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) error {
 		Project: project, Run: rec, State: state(rec), Reason: report.Reason(rec.Verdict.Reason), On: rec.Ended.IsZero(),
 		Checks: checks(rec.Facts), Now: now{Run: rec.ID, doing: p.Config.Live.of(project, rec.ID)},
 	}
-	if m.Now.Usage == (agents.Usage{}) { // it is on another machine, or has spent nothing since this process began
+	if m.Now.Usage == (agents.Usage{}) { // on another machine, or no usage since this process started
 		m.Now.Usage = rec.Facts.Usage
 	}
 	end := rec.Ended
@@ -76,7 +76,7 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// reading bounds how many logs are read at the same time.
+// reading limits the number of concurrent reads of logs.
 func (p *Pages) reading(ctx context.Context, do func() error) error {
 	select {
 	case p.searches <- struct{}{}:
@@ -89,7 +89,7 @@ func (p *Pages) reading(ctx context.Context, do func() error) error {
 	}
 }
 
-// checks lists the checks of a run, in the order in which they ran.
+// checks returns the checks of a run in the order in which they ran.
 func checks(f journal.Facts) (out []checked) {
 	add := func(where string, list []loop.Check) {
 		for _, c := range list {

@@ -12,41 +12,41 @@ import (
 	"github.com/ralph-pool/ralph/pool/journal"
 )
 
-// The bounds of a timeline and of what is known of logs.
+// Limits of timelines.
 const (
-	stepsLimit  = 200     // iterations of a run, and stages
+	stepsLimit  = 200     // maximum number each of stages and iterations of a run
 	stepsRead   = 1 << 30 // bytes of a log read for one page
-	stepsLogs   = 64      // logs that are known
-	stepsBuffer = 1 << 20 // bytes; a longer line is no step
+	stepsLogs   = 64      // maximum number of cached logs
+	stepsBuffer = 1 << 20 // bytes; a longer line is not a step
 )
 
-// step is a stage or an iteration of a run's timeline.
+// step is a stage or an iteration in a run's timeline.
 type step struct {
 	Name   string
-	Sub    bool // part of the stage above
+	Sub    bool // iteration: part of the stage above
 	Began  time.Time
-	After  time.Duration // since the run began
+	After  time.Duration // time since the start of the run
 	Took   time.Duration
-	X, Len int // in thousandths of the run
+	X, Len int // position and length in thousandths of the run
 }
 
-// stepIndex knows when the steps of the runs began whose pages were looked at last. Of a log that has grown only what is new is
-// read. It is safe for concurrent use.
+// stepIndex caches the start times of steps for recently shown runs, and evicts them in the order of insertion. Of a log
+// that has grown it reads only the new part. It is safe for concurrent use.
 type stepIndex struct {
 	mu    sync.Mutex
 	logs  map[string]*stepLog // guarded by mu; by folder
-	order []string            // guarded by mu; of logs, the latest last
+	order []string            // guarded by mu; keys of logs in the order of insertion
 }
 
-// stepLog is what is known of one log.
+// stepLog is the cache of one log.
 type stepLog struct {
 	mu                 sync.Mutex
-	read               int64  // guarded by mu; up to where the log was read
+	read               int64  // guarded by mu; offset up to which the log was read
 	found              []step // guarded by mu
 	stages, iterations int    // guarded by mu
 }
 
-// log returns what is known of the log in a folder.
+// log returns the cache for the log in a folder.
 func (x *stepIndex) log(dir string) *stepLog {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -64,7 +64,7 @@ func (x *stepIndex) log(dir string) *stepLog {
 	return x.logs[dir]
 }
 
-// of finds when stages and iterations of a run began. cut says that the log was too long to find all of them.
+// of returns the stages and iterations of a run. cut means that the log was too long to find all of them.
 func (x *stepIndex) of(r journal.Record, end time.Time) (out []step, cut bool, err error) {
 	f, size, err := openLog(r.Dir, eventsFile)
 	if err != nil || f == nil {
@@ -84,7 +84,7 @@ func (x *stepIndex) of(r journal.Record, end time.Time) (out []step, cut bool, e
 	return out, whole < size, err
 }
 
-// readOn reads the lines of a log from where it was read on. A line without an end is still being written. mu is held.
+// readOn reads the log from where the last read ended. A line without a line end is still being written. The caller holds mu.
 func (l *stepLog) readOn(from io.Reader) error {
 	lines := bufio.NewReaderSize(from, stepsBuffer)
 	for long := false; ; {
@@ -105,7 +105,7 @@ func (l *stepLog) readOn(from io.Reader) error {
 	}
 }
 
-// isStep tells most lines apart without decoding them. The kind comes before any text of others.
+// isStep recognises the lines of steps without decoding them. In an event's JSON the kind comes before any untrusted text.
 func isStep(text []byte) bool {
 	const kind = `"kind":"`
 	n := bytes.Index(text, []byte(kind))
@@ -116,7 +116,7 @@ func isStep(text []byte) bool {
 	return bytes.HasPrefix(text, []byte(journal.EventStage+`"`)) || bytes.HasPrefix(text, []byte(journal.EventIteration+`"`))
 }
 
-// add notes the step that a line tells of. mu is held.
+// add records the step of a line. The caller holds mu.
 func (l *stepLog) add(text []byte) {
 	e, ok := event(text)
 	switch {
@@ -130,7 +130,7 @@ func (l *stepLog) add(text []byte) {
 	}
 }
 
-// draw says how long steps took, and where on a line they stand.
+// draw computes the duration and position of steps.
 func draw(list []step, began, end time.Time) {
 	whole := max(1, end.Sub(began))
 	for i := range list {

@@ -1,4 +1,4 @@
-// Keeps a page up to date. It only ever writes text, never markup.
+// Keeps a page up to date. It writes only text, never markup.
 "use strict";
 
 const main = () => document.getElementById("main");
@@ -21,7 +21,7 @@ function busy() {
 
 let loading = false;
 
-// reload puts the page's present content in the place of the old, and keeps what has the focus and what is open.
+// reload replaces the page's content, and keeps the focus and open elements.
 async function reload() {
   if (loading || busy()) return;
   loading = true;
@@ -67,11 +67,11 @@ if (document.body.dataset.live) {
   };
 }
 
-const shown = 500; // lines of a log that stay
+const shown = 500; // maximum number of log lines on the page
 
 let followed;
 
-// A run that is on: its events, from where the page's log ends.
+// An active run: its events, from the end of the page's log.
 function follow() {
   const log = document.querySelector(".log[data-events]");
   followed?.close();
